@@ -21,7 +21,8 @@ use sha2::{Digest as _, Sha256};
 use sordino_core::digest::Digest;
 use sordino_core::domain::{Candidates, DomainError};
 use sordino_core::federated::exchange::candidates_digest;
-use sordino_core::federated::prior::CampaignProtocol;
+use sordino_core::federated::prior::{CampaignProtocol, JointVectors};
+use sordino_core::federated::shares::Trust;
 use sordino_core::federated::{Frame, Member, Next};
 use sordino_core::random::{Party, Purpose, RunSeed};
 
@@ -125,6 +126,13 @@ impl Campaign {
     /// **Errors**: [`SiteError`] for a number or a text that is not admissible, parameters that are given with each question
     /// among them: nothing of a campaign knows their values.
     pub fn new(publication: Publication, agents: u32) -> Result<Self, SiteError> {
+        Self::trusting(publication, agents, Trust::OneServer)
+    }
+
+    /// The same where sites trust one server, or one of two ([`crate::shares`]).
+    ///
+    /// **Errors**: as [`Campaign::new`].
+    pub fn trusting(publication: Publication, agents: u32, trust: Trust) -> Result<Self, SiteError> {
         check_publication(&publication, agents as usize)?;
         let given = publication.space.parameters().iter().find(|parameter| parameter.context);
         if let Some(parameter) = given {
@@ -133,7 +141,7 @@ impl Campaign {
         }
         let text = serde_json::to_string(&publication).map_err(SiteError::Text)?;
         let multipliers = noise_multipliers(&publication)?;
-        let context = Context::new(&publication.space, publication.features, agents)?;
+        let context = Context::trusting(&publication.space, publication.features, agents, trust)?;
         let dim = context.encoding().dim();
         let design = context.config().parameters().initial_points;
         let protocol = CampaignProtocol {
@@ -155,7 +163,8 @@ impl Campaign {
             return Err(refuse("what is published", format!("{} bytes", text.len()), "at most 1 MiB").into());
         }
         let publication: Publication = serde_json::from_str(text).map_err(SiteError::Text)?;
-        let campaign = Campaign::new(publication, agreed.config.parameters().agents)?;
+        let agreed_on = agreed.config.parameters();
+        let campaign = Campaign::trusting(publication, agreed_on.agents, agreed_on.trust)?;
         let ours = &campaign.protocol;
         let differs = [
             ("the text", campaign.text != text || ours.publication != agreed.publication),
@@ -328,6 +337,22 @@ impl<'a> Site<'a> {
             }
         }
         Ok(Site { campaign, state, log, upload })
+    }
+
+    /// How its contribution to the release of its epoch becomes integers: what it hides by a mask where there are two servers.
+    /// Nothing before the first frame and after the last.
+    ///
+    /// **Errors**: [`SiteError::Context`].
+    pub fn encoding(&self) -> Result<Option<JointVectors>, SiteError> {
+        let (context, protocol) = (&self.campaign.context, &self.campaign.protocol);
+        let known = self.campaign.known(&self.state.released)?;
+        let multiplier = protocol.noise_multipliers.get(known.learned.releases as usize);
+        match (known.learned.posterior.terms(), multiplier) {
+            (Some(terms), Some(z)) if (1..=protocol.releases()).contains(&self.state.frames) => {
+                Ok(Some(JointVectors::new(context.config(), &terms, *z).map_err(ContextError::from)?))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Candidates and values so far, larger is better.

@@ -7,6 +7,7 @@
 
 mod awaited;
 mod budget;
+pub mod masks;
 pub mod replay;
 mod stored;
 mod watched;
@@ -40,6 +41,7 @@ use sordino_host::hex::hex;
 
 pub use awaited::Awaited;
 use awaited::TOLD_AFTER;
+use masks::{MaskError, Masks};
 use watched::Watched;
 pub use watched::{SLOT_BYTES, slots};
 
@@ -107,6 +109,9 @@ pub enum AgentEnd {
     /// The loss that this agent accepts cannot be accounted for.
     #[error("this agent's own budget: {0}")]
     Budget(#[from] BudgetError),
+    /// There is no mask for its contribution, or no share of it.
+    #[error(transparent)]
+    Mask(#[from] MaskError),
     /// The evaluation gave up.
     #[error("no value: {0}")]
     Evaluation(String),
@@ -135,6 +140,8 @@ pub struct HostAgent<T: Number, P: Party<T>> {
     workspace: Vec<T>,
     /// Rounds it gave an upload to.
     given: Vec<u32>,
+    /// What hides its contributions, where there are two servers.
+    masks: Option<Masks>,
     epsilon_max: Option<f64>,
     /// Whether it was told that this ε admits nothing more.
     told_spent: bool,
@@ -158,6 +165,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             log: vec![T::ZERO; log],
             workspace: vec![T::ZERO; workspace],
             given: Vec::new(),
+            masks: None,
             epsilon_max: None,
             told_spent: false,
             watched: None,
@@ -441,9 +449,11 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
                 self.says_spent(header.round);
             }
         }
-        let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), upload.len())];
-        let used = wire::encode(header, &upload, &mut frame)?;
+        let (numbers, behind) = self.hidden(header.round, &upload)?;
+        let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), numbers.len())];
+        let used = wire::encode(header, numbers, &mut frame)?;
         frame.truncate(used);
+        frame.extend(behind);
         if let Some(watched) = &self.watched {
             watched.append(self.standing().agent, header.round, &upload, &mut frame);
         }

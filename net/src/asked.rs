@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use sordino_core::federated::shares::Trust;
 use sordino_host::campaign::EVALUATIONS_MAX;
 use sordino_host::prior::publish::Publication;
 use sordino_host::text::plain;
@@ -11,6 +12,7 @@ use sordino_sim::text::{significant, significant_up};
 use crate::admission::{self, Admitted, DELTA_SMALL, Inadmissible};
 use crate::invitation::Invitation;
 use crate::progress::spoken;
+use crate::shares;
 use crate::terms::Terms;
 
 /// The relation that ε compares by, in words.
@@ -51,6 +53,10 @@ pub struct Asked {
     pub server_keys: Vec<String>,
     /// Where the server is.
     pub address: String,
+    /// Who is trusted with contributions: `one-server`, or `two-servers`, of which either one is honest.
+    pub trust: Trust,
+    /// The key of the helper's masks, where there are two servers.
+    pub helper_key: Option<String>,
     /// What is searched and which values are better, in words.
     pub searched: String,
 }
@@ -80,6 +86,8 @@ impl Asked {
             terms: invitation.terms.to_string(),
             server_keys: invitation.pins.iter().map(ToString::to_string).collect(),
             address: invitation.address.clone(),
+            trust: shares::trust(protocol),
+            helper_key: invitation.helper.map(|key| key.to_string()),
             searched,
         })
     }
@@ -110,12 +118,25 @@ impl fmt::Display for Asked {
             "            between two things you may have given: ε = {}",
             up(self.epsilon_between_contributions)
         )?;
-        writeln!(f, "seen by     the server, which sees your vectors; everybody sees the noised sums")?;
+        match &self.helper_key {
+            None => writeln!(f, "seen by     the server, which sees your vectors; everybody sees the noised sums")?,
+            Some(_) => writeln!(
+                f,
+                "seen by     two servers, neither of which sees your vectors, unless both work together; everybody sees sums with the \
+                 noise of both"
+            )?,
+        }
         if self.may_close_early {
             writeln!(f, "            rounds may close early: then everybody sees that nobody is absent")?;
         }
         writeln!(f, "you have    {} for the first evaluations", spoken(self.deadline_ms))?;
         writeln!(f, "server      {}, key {}", self.address, self.server_keys.join(" or "))?;
+        if let Some(key) = &self.helper_key {
+            writeln!(
+                f,
+                "helper      key {key}: ask whoever runs it whether it is theirs, the server chose what you read here"
+            )?;
+        }
         writeln!(f, "terms       {}", self.terms)
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `GET /v1/RUN/agreement` | 200 the terms |
 //! | `GET /v1/RUN/prior.safetensors` | 200 the file of a campaign's releases so far; 404 before the first, and of other methods |
-//! | `POST /v1/RUN/enrol/SLOT`, the token, or nothing for a certificate | 200; 403 not invited, shut out, no such certificate |
+//! | `POST /v1/RUN/enrol/SLOT`, the token (and the key of the masks, where there are two servers), or nothing for a certificate | 200; 403 not invited, shut out, no such certificate |
 //! | `GET /v1/RUN/rounds/T`: "I have T frames" | 200 a frame; 204 later; 403 not you; 409 a fork; 422 a history that was never made |
 //! | `PUT /v1/RUN/rounds/T/agents/N`: "here is mine" | 200 taken; 409 already; 410 over; 403 not you; 422 no such frame |
 //! | any of them | 404 another run; 408 it never ended; 413 too long; 503 the queue is full |
@@ -42,6 +42,7 @@ use crate::authority::{Authority, Refused};
 use crate::enrolment::{Enrolment, Refusal};
 use crate::keys::Shown;
 use crate::rounds::{Asked, Given, Request};
+use crate::shares::MaskKey;
 use sordino_host::hex::{from_hex, hex};
 use sordino_host::signature::Fingerprint;
 
@@ -236,14 +237,25 @@ async fn enrol(
             Err(reason) => (StatusCode::FORBIDDEN, reason).into_response(),
         };
     }
-    let Ok(token) = body[..].try_into() else {
-        return (StatusCode::UNPROCESSABLE_ENTITY, "a token is 16 bytes").into_response();
+    let token = body.split_first_chunk::<16>();
+    let shown = match token {
+        Some((token, [])) => Some((token, None)),
+        Some((token, masks)) => masks.try_into().ok().map(|masks| (token, Some(MaskKey(masks)))),
+        None => None,
     };
-    match door.enrolment.enrol(slot, token, caller.key) {
+    let Some((token, masks)) = shown else {
+        let why = "a token is 16 bytes; where there are two servers the key of the masks follows, 32 bytes";
+        return (StatusCode::UNPROCESSABLE_ENTITY, why).into_response();
+    };
+    match door.enrolment.enrol_with(slot, token, caller.key, masks) {
         // It comes back as one that is known.
         Ok(()) => (StatusCode::OK, [(CONNECTION, HeaderValue::from_static("close"))]).into_response(),
         Err(Refusal::NotInvited) => (StatusCode::FORBIDDEN, "not invited").into_response(),
         Err(Refusal::Revoked) => (StatusCode::FORBIDDEN, "shut out").into_response(),
+        Err(Refusal::Masks) => {
+            let why = "the key of its masks is missing, not asked for, another than before, or another agent's";
+            (StatusCode::FORBIDDEN, why).into_response()
+        }
         Err(Refusal::NotWritten) => door.later(StatusCode::SERVICE_UNAVAILABLE, 1000),
     }
 }

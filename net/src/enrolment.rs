@@ -18,9 +18,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use sordino_core::federated::shares::Trust;
 use sordino_host::files::{FileError, read_text, sync_folder};
 
 use crate::invitation::Token;
+use crate::shares::MaskKey;
 use sordino_host::hex::hex;
 use sordino_host::signature::Fingerprint;
 
@@ -66,6 +68,9 @@ struct Invited {
 struct Enrolled {
     slot: u32,
     key: Fingerprint,
+    /// What its masks are made with, where there are two servers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    masks: Option<MaskKey>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -81,6 +86,8 @@ pub enum Refusal {
     NotInvited,
     /// The slot was shut out.
     Revoked,
+    /// The key of its masks is missing, not asked for, another than before, or another agent's.
+    Masks,
     /// The server cannot write it down; not the sender's fault.
     NotWritten,
 }
@@ -90,6 +97,7 @@ struct Lists {
     invited: BTreeMap<u32, BTreeSet<String>>,
     slots: BTreeMap<Fingerprint, u32>,
     keys: BTreeMap<u32, Fingerprint>,
+    masks: BTreeMap<u32, MaskKey>,
     revoked: BTreeSet<u32>,
     /// Agents that came with a certificate since the start.
     certified: BTreeSet<u32>,
@@ -109,12 +117,13 @@ fn mark(path: &Path) -> Mark {
 pub struct Enrolment {
     folder: Option<PathBuf>,
     lists: Mutex<Lists>,
+    trust: Trust,
 }
 
 impl Enrolment {
     /// Without a folder: for rehearsals.
     pub fn in_memory() -> Self {
-        Enrolment { folder: None, lists: Mutex::default() }
+        Enrolment { folder: None, lists: Mutex::default(), trust: Trust::OneServer }
     }
 
     /// As the folder has it.
@@ -122,13 +131,26 @@ impl Enrolment {
     /// **Errors**: [`EnrolmentError`].
     pub fn open(folder: &Path) -> Result<Self, EnrolmentError> {
         let mut lists = Lists::default();
-        for Enrolled { slot, key } in lines(&folder.join(ENROLLED))? {
+        for Enrolled { slot, key, masks } in lines(&folder.join(ENROLLED))? {
+            lists.masks.extend(masks.map(|masks| (slot, masks)));
             lists.slots.insert(key, slot);
             lists.keys.insert(slot, key);
         }
-        let enrolment = Enrolment { folder: Some(folder.to_owned()), lists: Mutex::new(lists) };
+        let (folder, lists, trust) = (Some(folder.to_owned()), Mutex::new(lists), Trust::OneServer);
+        let enrolment = Enrolment { folder, lists, trust };
         enrolment.refresh()?;
         Ok(enrolment)
+    }
+
+    /// Where there are two servers nobody is enrolled without the key of its masks; where there is one, nobody with it.
+    pub fn trusting(self, trust: Trust) -> Self {
+        Enrolment { trust, ..self }
+    }
+
+    /// The keys of these agents' masks, of those that have one.
+    pub fn masks(&self, slots: impl IntoIterator<Item = u32>) -> Vec<(u32, MaskKey)> {
+        let lists = self.lists();
+        slots.into_iter().filter_map(|slot| Some((slot, *lists.masks.get(&slot)?))).collect()
     }
 
     fn lists(&self) -> MutexGuard<'_, Lists> {
@@ -210,6 +232,22 @@ impl Enrolment {
     ///
     /// **Errors**: [`Refusal`].
     pub fn enrol(&self, slot: u32, token: &Token, key: Fingerprint) -> Result<(), Refusal> {
+        self.enrol_with(slot, token, key, None)
+    }
+
+    /// The same with the key of the agent's masks, which stays as it is.
+    ///
+    /// **Errors**: [`Refusal`]; [`Refusal::Masks`] for a key that is missing, not asked for, or another agent's.
+    pub fn enrol_with(
+        &self,
+        slot: u32,
+        token: &Token,
+        key: Fingerprint,
+        masks: Option<MaskKey>,
+    ) -> Result<(), Refusal> {
+        if masks.is_some() != (self.trust == Trust::TwoServers) {
+            return Err(Refusal::Masks);
+        }
         self.refresh().map_err(|_| Refusal::NotWritten)?;
         let mut lists = self.lists();
         if lists.revoked.contains(&slot) {
@@ -219,16 +257,21 @@ impl Enrolment {
         if other_slot || !lists.invited.get(&slot).is_some_and(|tokens| tokens.contains(&digest(token))) {
             return Err(Refusal::NotInvited);
         }
+        let of_another = |(other, known): (&u32, &MaskKey)| *other != slot && Some(*known) == masks;
+        if lists.masks.iter().any(of_another) || lists.masks.get(&slot).is_some_and(|known| Some(*known) != masks) {
+            return Err(Refusal::Masks);
+        }
         match lists.keys.get(&slot) {
             Some(known) if *known == key => return Ok(()),
             Some(_) => return Err(Refusal::NotInvited),
             None => {}
         }
         if let Some(folder) = &self.folder {
-            append(folder, ENROLLED, &Enrolled { slot, key }).map_err(|_| Refusal::NotWritten)?;
+            append(folder, ENROLLED, &Enrolled { slot, key, masks }).map_err(|_| Refusal::NotWritten)?;
         }
         lists.slots.insert(key, slot);
         lists.keys.insert(slot, key);
+        lists.masks.extend(masks.map(|masks| (slot, masks)));
         Ok(())
     }
 }

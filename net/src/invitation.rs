@@ -3,13 +3,15 @@
 //! `sordino://HOST:PORT/RUN/SLOT?terms=…&pin=…&pin=…&token=…`: the run in 16 hexadecimal digits, the digest of the
 //! terms, two fingerprints, of the key that the server has and of the one that it will have after a rotation (one is
 //! enough), and a token that is good for one key. The line is a secret until it is used. Where the terms name an
-//! authority, an agent's certificate says who it is: there is no token, and nothing in the line is secret.
+//! authority, an agent's certificate says who it is: there is no token, and nothing in the line is secret. Where there are
+//! two servers, `helper=…` before the token is the key of the helper's masks.
 
 use std::fmt;
 use std::str::FromStr;
 
 use sordino_core::digest::Digest;
 
+use crate::shares::MaskKey;
 use sordino_host::hex::{from_hex, hex};
 use sordino_host::signature::Fingerprint;
 
@@ -31,6 +33,8 @@ pub struct Invitation {
     pub pins: Vec<Fingerprint>,
     /// What to show once; none where an authority signs for agents.
     pub token: Option<Token>,
+    /// The key of the helper's masks, where there are two servers: whoever has its secret half and the leader's disk sees vectors.
+    pub helper: Option<MaskKey>,
 }
 
 /// A line that is not an invitation, and what is wrong with it.
@@ -42,6 +46,7 @@ impl fmt::Display for Invitation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sordino://{}/{:016x}/{}?terms={}", self.address, self.deployment, self.slot, self.terms)?;
         self.pins.iter().try_for_each(|pin| write!(f, "&pin={pin}"))?;
+        self.helper.iter().try_for_each(|helper| write!(f, "&helper={helper}"))?;
         self.token.iter().try_for_each(|token| write!(f, "&token={}", hex(token)))
     }
 }
@@ -62,7 +67,7 @@ impl FromStr for Invitation {
         }
         let run = from_hex(run).ok_or(NoInvitation("the run is not 16 hexadecimal digits"))?;
         let slot = slot.parse().map_err(|_| NoInvitation("the slot is not a number"))?;
-        let (mut terms, mut pins, mut token) = (None, Vec::new(), None);
+        let (mut terms, mut pins, mut token, mut helper) = (None, Vec::new(), None, None);
         for pair in query.split('&') {
             match pair.split_once('=') {
                 Some(("terms", value)) => terms = from_hex(value).map(Digest),
@@ -72,7 +77,11 @@ impl FromStr for Invitation {
                 Some(("token", value)) if token.is_none() => {
                     token = Some(from_hex(value).ok_or(NoInvitation("the token is not 32 hexadecimal digits"))?);
                 }
-                _ => return Err(NoInvitation("it has a part that is not terms, pin or token")),
+                Some(("helper", value)) if helper.is_none() => {
+                    let key = value.parse().map_err(|_| NoInvitation("the helper is not 64 hexadecimal digits"))?;
+                    helper = Some(key);
+                }
+                _ => return Err(NoInvitation("it has a part that is not terms, pin, helper or token")),
             }
         }
         if !(1..=2).contains(&pins.len()) {
@@ -85,6 +94,7 @@ impl FromStr for Invitation {
             terms: terms.ok_or(NoInvitation("terms are not 64 hexadecimal digits"))?,
             pins,
             token,
+            helper,
         })
     }
 }
@@ -98,8 +108,12 @@ mod tests {
         let pin: Fingerprint = "ab".repeat(32).parse().unwrap();
         let address = "[::1]:8443".to_owned();
         let token = Some([9; 16]);
+        let pins = vec![pin, pin];
         let whole =
-            Invitation { address, deployment: 0x12, slot: 3, terms: Digest([7; 32]), pins: vec![pin, pin], token };
+            Invitation { address, deployment: 0x12, slot: 3, terms: Digest([7; 32]), pins, token, helper: None };
+        let two = Invitation { helper: Some(MaskKey([5; 32])), ..whole.clone() };
+        assert!(two.to_string().contains(&format!("&helper={}&token=", "05".repeat(32))));
+        assert_eq!(two.to_string().parse(), Ok(two));
         let line = whole.to_string();
         assert_eq!(line.parse(), Ok(whole.clone()));
         // Without its token it is a line for a certificate, and with one pin it is whole as well.
@@ -109,7 +123,7 @@ mod tests {
             assert!(line[..end].parse::<Invitation>().is_err(), "{}", &line[..end]);
         }
         assert_eq!(line[..certified].parse(), Ok(Invitation { token: None, ..whole }));
-        for more in ["&x=1", "&token=09090909090909090909090909090909"] {
+        for more in ["&x=1", "&helper=05", "&token=09090909090909090909090909090909"] {
             assert!(format!("{line}{more}").parse::<Invitation>().is_err(), "{more}");
         }
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use sordino_core::federated::shares::{PublicKey, Trust};
 use sordino_core::random::RunSeed;
 use sordino_host::entropy::{NoEntropy, deployment};
 use sordino_host::files::{FileError, create_folders_privately, read_bounded, remove_leftovers, write_privately};
@@ -10,6 +11,7 @@ use sordino_host::prior::PriorFile;
 use sordino_sim::text::{chain, significant, significant_up};
 
 use crate::admission::{self, Admitted, EPSILON_UNASKED, Inadmissible};
+use crate::agent::masks::{MaskError, Masks};
 use crate::agent::{AgentEnd, Best, HostAgent, Query};
 use crate::authority::{self, Refused};
 use crate::identity::{Identity, IdentityError, lock_folder};
@@ -17,6 +19,7 @@ use crate::invitation::Invitation;
 use crate::link::{Link, LinkError};
 use crate::party::{Number, Party, Standing, dispatch};
 use crate::progress::note;
+use crate::shares;
 use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
 
 /// The longest pause while the server cannot be reached.
@@ -76,6 +79,9 @@ pub enum JoinError {
     /// The system gives no randomness.
     #[error(transparent)]
     Entropy(#[from] NoEntropy),
+    /// What hides its contributions, where there are two servers.
+    #[error(transparent)]
+    Masks(#[from] MaskError),
     /// The number of evaluations was given, and the terms say it.
     #[error(
         "--evaluations {evaluations}: the terms of this federation say how many evaluations an agent makes; leave it out"
@@ -193,6 +199,7 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     let mut link = Link::new(&invitation.address, invitation.deployment, tls, joining.wait.min(WAIT_MAX));
     // Nobody counts as joined who does not agree.
     let Some(terms) = terms(joining, &mut link, over.is_some()).await? else { return gave_up(over) };
+    trusted(&terms, invitation)?;
     if over.is_none() {
         agree(joining, &terms).await?;
     }
@@ -221,7 +228,7 @@ async fn agree(joining: &Joining, terms: &Terms) -> Result<(), JoinError> {
         },
         None => String::new(),
     };
-    let sentence = format!("{admitted}; the server with the key {key} sees what it contributes{own}");
+    let sentence = format!("{admitted}; {}{own}", seen(&joining.invitation, &key));
     // Who has begun has agreed.
     let is_new = !joining.folder.join("agent.bin").exists();
     if is_new && joining.epsilon_max.is_none() && !(epsilon <= EPSILON_UNASKED) {
@@ -236,6 +243,17 @@ async fn agree(joining: &Joining, terms: &Terms) -> Result<(), JoinError> {
     note(&format!("agent {slot} agrees: {sentence}"));
     terms.work().iter().for_each(|work| note(&format!("agent {slot}: {work}")));
     Ok(())
+}
+
+/// Who sees what an agent contributes, in words.
+fn seen(invitation: &Invitation, key: &str) -> String {
+    match &invitation.helper {
+        None => format!("the server with the key {key} sees what it contributes"),
+        Some(helper) => format!(
+            "what it contributes is hidden from the server with the key {key} and from the helper with the key {helper}, unless both \
+             work together; noise of both is in every release"
+        ),
+    }
 }
 
 /// Attempts to reach the server: for a few seconds if the agent is over, else for ever.
@@ -273,10 +291,16 @@ impl Attempts {
     }
 }
 
-/// Shows the token, or the certificate. False if the server of an agent that is over is gone.
-async fn enrolled(joining: &Joining, link: &mut Link, is_over: bool) -> Result<bool, JoinError> {
+/// Shows the token, with the key of its masks where there are two servers, or the certificate. False if the server of an agent
+/// that is over is gone.
+async fn enrolled(
+    joining: &Joining,
+    link: &mut Link,
+    masks: Option<&PublicKey>,
+    is_over: bool,
+) -> Result<bool, JoinError> {
     let (invitation, mut attempts) = (&joining.invitation, Attempts::new(is_over));
-    while let Err(error) = link.enrol(invitation.slot, invitation.token.as_ref()).await {
+    while let Err(error) = link.enrol_with(invitation.slot, invitation.token.as_ref(), masks).await {
         if !attempts.again(invitation, error).await? {
             return Ok(false);
         }
@@ -378,6 +402,24 @@ pub async fn fetched(invitation: &Invitation, wait: Duration) -> Result<Terms, J
     Ok(Terms::from_bytes(&link.terms().await?, Some(&invitation.terms))?)
 }
 
+/// Refuses an invitation whose servers are not those of the terms: one, or two.
+///
+/// **Errors**: [`MaskError::NoHelper`], [`MaskError::OneServer`].
+pub fn trusted(terms: &Terms, invitation: &Invitation) -> Result<(), MaskError> {
+    match (shares::trust(&terms.agreement.protocol), &invitation.helper) {
+        (Trust::OneServer, None) | (Trust::TwoServers, Some(_)) => Ok(()),
+        (Trust::OneServer, Some(_)) => Err(MaskError::OneServer),
+        (Trust::TwoServers, None) => Err(MaskError::NoHelper),
+    }
+}
+
+/// What hides its contributions; nothing where there is one server.
+fn masks(joining: &Joining, terms: &Terms) -> Result<Option<Masks>, MaskError> {
+    trusted(terms, &joining.invitation)?;
+    let helper = joining.invitation.helper.map(|key| key.public());
+    helper.map(|helper| Masks::open(&joining.folder, &terms.agreement, &helper)).transpose()
+}
+
 /// What an agent takes part with.
 struct Part<'a> {
     joining: &'a Joining,
@@ -399,10 +441,14 @@ async fn take_part<T: Number, P: Party<T>, F: Future<Output = Result<f64, String
     let open = || HostAgent::<T, P>::open(&shared, joining.invitation.slot, seed, Some(file.clone()));
     // One that has all frames goes on without its server.
     let kept = if file.exists() { Some(open()?).filter(HostAgent::has_all) } else { None };
-    if kept.is_none() && !enrolled(joining, link, over.is_some()).await? {
+    // One that needs its server no more needs no masks either.
+    let masks = if kept.is_none() { masks(joining, terms)? } else { None };
+    let public = masks.as_ref().map(Masks::public);
+    if kept.is_none() && !enrolled(joining, link, public.as_ref(), over.is_some()).await? {
         return gave_up(over);
     }
     let mut agent = kept.map_or_else(open, Ok)?;
+    agent.mask(masks);
     evaluates(&mut agent, joining)?;
     let most = [joining.epsilon_max, terms.agreement.announced.epsilon_max];
     agent.limit(most.into_iter().flatten().reduce(f64::min));

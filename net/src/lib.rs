@@ -23,6 +23,8 @@
 //! | [`asked`] | what an invitation asks of a site, before it agrees |
 //! | [`admin`] | the admin port: metrics, health, standing |
 //! | [`serve`] | a server with secret noise |
+//! | [`shares`] | two servers in the place of one: what an agent sends, what both know |
+//! | [`help`] | the second of two servers, and the leader's line to it |
 //! | [`link`] | an agent's connection to its server |
 //! | [`journal`] | what an agent did, line by line |
 //! | [`agent`] | an agent that can be killed at any moment |
@@ -65,6 +67,7 @@ pub mod cost;
 pub mod door;
 pub mod enrolment;
 pub mod folder;
+pub mod help;
 pub mod identity;
 pub mod invitation;
 pub mod join;
@@ -76,6 +79,7 @@ pub mod progress;
 pub mod rehearsal;
 pub mod rounds;
 pub mod serve;
+pub mod shares;
 pub mod status;
 pub mod stored;
 pub mod terms;

@@ -12,6 +12,7 @@ use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use sordino_core::federated::exchange::{Have, Reply, Seal};
+use sordino_core::federated::shares::PublicKey;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
@@ -77,10 +78,10 @@ impl LinkError {
 }
 
 /// What a server answered.
-struct Answered {
-    status: StatusCode,
+pub(crate) struct Answered {
+    pub(crate) status: StatusCode,
     headers: HeaderMap,
-    body: Bytes,
+    pub(crate) body: Bytes,
 }
 
 /// A connection to one server.
@@ -127,7 +128,10 @@ impl Link {
         Ok(sender)
     }
 
-    async fn request(
+    /// One request, on the connection that there is or on a new one.
+    ///
+    /// **Errors**: all but [`LinkError::Status`] and [`LinkError::Busy`].
+    pub(crate) async fn request(
         &mut self,
         method: Method,
         path: &str,
@@ -183,8 +187,21 @@ impl Link {
     ///
     /// **Errors**: [`LinkError`].
     pub async fn enrol(&mut self, slot: u32, token: Option<&Token>) -> Result<(), LinkError> {
+        self.enrol_with(slot, token, None).await
+    }
+
+    /// The same with the key of the agent's masks, where there are two servers.
+    ///
+    /// **Errors**: [`LinkError`].
+    pub async fn enrol_with(
+        &mut self,
+        slot: u32,
+        token: Option<&Token>,
+        masks: Option<&PublicKey>,
+    ) -> Result<(), LinkError> {
         let path = format!("/v1/{}/enrol/{slot}", self.run);
-        let body = Bytes::copy_from_slice(token.map_or(&[], |token| &token[..]));
+        let (token, masks) = (token.map_or(&[][..], |token| token), masks.map_or(&[][..], |masks| &masks.0));
+        let body = Bytes::from([token, masks].concat());
         let answered = self.request(Method::POST, &path, HeaderMap::new(), body, 1 << 10).await?;
         // The server hangs up: this connection was a stranger's.
         self.sender = None;
@@ -245,7 +262,8 @@ fn later(answered: &Answered) -> u64 {
     number(answered, &LATER).unwrap_or(1000).min(3_600_000)
 }
 
-fn status(answered: &Answered) -> LinkError {
+/// What a status says that is none of those which were hoped for.
+pub(crate) fn status(answered: &Answered) -> LinkError {
     let status = answered.status.as_u16();
     if matches!(status, 408 | 429 | 500..) {
         return LinkError::Busy { status, after_ms: later(answered) };

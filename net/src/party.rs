@@ -18,7 +18,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sordino_core::federated::exchange::Agreement;
-use sordino_core::federated::prior::MemberError;
+use sordino_core::federated::prior::{JointVectors, MemberError};
 use sordino_core::federated::{AgentError, Member};
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
@@ -120,6 +120,14 @@ pub trait Party<T: Number>: Send + Sync + Sized + 'static {
     ///
     /// **Errors**: none for terms that [`Party::new`] admitted.
     fn hosted(self: &Arc<Self>) -> Result<Self::Hosted, HostError>;
+
+    /// How an agent's contribution to the release of its epoch becomes integers, where two servers are trusted; nothing
+    /// where its method sums nothing.
+    ///
+    /// **Errors**: the machine's.
+    fn encoding(&self, _state: &mut Self::State, _numbers: [&mut [T]; 2]) -> Result<Option<JointVectors>, PartyError> {
+        Ok(None)
+    }
 
     /// The value of an entry in an agent's log, as it was measured.
     fn measured(&self, logged: T) -> f64 {

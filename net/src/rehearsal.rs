@@ -4,10 +4,13 @@
 //! Agents compute from the published terms alone. What only a simulation knows (an agent's leaf of the transcript, its best
 //! value without noise) follows each upload.
 
+mod agents;
 pub mod device;
 mod error;
 mod network;
+mod second;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +18,8 @@ use std::time::Duration;
 
 use sordino_core::digest::{Digest, combine};
 use sordino_core::federated::exchange::{Announced, Pace};
-use sordino_core::random::{RunSeed, Stream};
+use sordino_core::federated::shares::Trust;
+use sordino_core::random::RunSeed;
 use sordino_host::entropy::{NoEntropy, deployment};
 use sordino_sim::model::federated::context::{RunContext, ScenarioContext};
 use sordino_sim::model::federated::run::{Surroundings, run_method};
@@ -23,29 +27,23 @@ use sordino_sim::model::federated::shard::Agents as _;
 use sordino_sim::scenario::{Method, Scenario};
 use sordino_sim::world::Objective;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 pub use self::error::RehearsalError;
 use self::network::{Network, Simulated};
-use crate::agent::{HostAgent, Query, SLOT_BYTES, slots};
+use self::second::Second;
+use crate::agent::{SLOT_BYTES, slots};
 use crate::chaos;
 use crate::door::{self, Counts, Door, Limits};
 use crate::enrolment::Enrolment;
 use crate::identity::{Identity, Sealer};
 use crate::invitation::Invitation;
 use crate::keys;
-use crate::link::{Link, LinkError};
-use crate::party::{Number, Party, dispatch};
+use crate::party::{Number, dispatch};
 use crate::rounds::{QUEUE, Rounds};
+use crate::shares;
 use crate::terms::Terms;
-
-/// Agents that enrol at one time.
-const ENROLLING_MAX: usize = 64;
-/// An agent that dies lives for at least this long,
-const LIFE_MIN_MS: u64 = 1;
-/// and for this much longer at most.
-const LIFE_MORE_MS: u32 = 30;
 
 /// How long a device may ask again after its last answer.
 const LAST_WORDS: Duration = Duration::from_secs(3);
@@ -172,7 +170,13 @@ async fn rehearse_run<T: Number, P: Simulated<T>>(
         return Err(RehearsalError::Faults);
     }
     let (deadline_ms, slots) = (options.deadline.as_millis() as u64, slots(&terms.agreement.protocol));
-    let (place, listener) = Place::open(terms, &options).await?;
+    let two = shares::trust(&terms.agreement.protocol) == Trust::TwoServers;
+    if two && options.device.is_some() {
+        return Err(RehearsalError::DeviceTrust);
+    }
+    let (mut place, listener) = Place::open(terms, &options).await?;
+    let second = Second::open(terms, base, &mut place, options.chaos).await?;
+    let helper = second.as_ref().map(|second| second.key);
     let (sender, requests) = mpsc::channel(QUEUE);
     let door = place.door(terms, listener, sender)?;
     let pace = Pace { ask_again_ms: 1000, spread_ms: 100 };
@@ -185,8 +189,8 @@ async fn rehearse_run<T: Number, P: Simulated<T>>(
         }
         None => 0,
     };
-    let mut agents = place.agents::<T, P>(terms, &base.run, options.deaths, first)?;
-    let mut network = Network::new(simulated.clone(), &terms.agreement.protocol, &mut rounds, deadline_ms);
+    let mut agents = agents::all::<T, P>(&place, terms, &base.run, helper, options.deaths, first)?;
+    let mut network = Network::new(simulated.clone(), &terms.agreement.protocol, &mut rounds, deadline_ms, second);
     let (stop, nobody) = (AtomicBool::new(false), &());
     let around = Surroundings { progress: nobody, journal: None, interval: Duration::MAX, stop: &stop };
     let running = run_method(simulated, around, |_| Ok(&mut network));
@@ -219,6 +223,21 @@ async fn rehearse_run<T: Number, P: Simulated<T>>(
     })
 }
 
+/// A bad network in front of an address, which ends with the others.
+async fn cut(
+    between: &mut JoinSet<Result<(), NoEntropy>>,
+    back: SocketAddr,
+    cuts: Arc<AtomicU64>,
+) -> Result<SocketAddr, RehearsalError> {
+    let front = TcpListener::bind(("127.0.0.1", 0)).await.map_err(RehearsalError::Listen)?;
+    let address = front.local_addr().map_err(RehearsalError::Listen)?;
+    between.spawn(async move {
+        chaos::cut(front, back, cuts).await;
+        Ok(())
+    });
+    Ok(address)
+}
+
 type Agents = JoinSet<Result<(), RehearsalError>>;
 
 async fn first_failure(agents: &mut Agents) -> RehearsalError {
@@ -248,7 +267,7 @@ struct Place {
     cuts: Arc<AtomicU64>,
     deaths: Arc<AtomicU64>,
     /// The bad network and the ends of a bridge. They end with their run: the next one has the same names on a broker.
-    _between: JoinSet<Result<(), NoEntropy>>,
+    between: JoinSet<Result<(), NoEntropy>>,
 }
 
 impl Place {
@@ -257,13 +276,7 @@ impl Place {
         let mut address = listener.local_addr().map_err(RehearsalError::Listen)?;
         let (cuts, mut between) = (Arc::new(AtomicU64::new(0)), JoinSet::new());
         if options.chaos {
-            let front = TcpListener::bind(("127.0.0.1", 0)).await.map_err(RehearsalError::Listen)?;
-            let back = std::mem::replace(&mut address, front.local_addr().map_err(RehearsalError::Listen)?);
-            let cut = chaos::cut(front, back, cuts.clone());
-            between.spawn(async {
-                cut.await;
-                Ok(())
-            });
+            address = cut(&mut between, address, cuts.clone()).await?;
         }
         #[cfg(feature = "mqtt")]
         if let Some(broker) = &options.broker {
@@ -272,14 +285,19 @@ impl Place {
             between.spawn(crate::bridge::far(back.to_string(), broker.clone()));
             between.spawn(crate::bridge::near(front, broker.clone()));
         }
-        let enrolment = Arc::new(Enrolment::in_memory());
+        let enrolment = Arc::new(Enrolment::in_memory().trusting(shares::trust(&terms.agreement.protocol)));
         for slot in 0..terms.agreement.protocol.agents() {
             enrolment.admit(slot, &token(slot));
         }
         let (address, deaths) = (address.to_string(), Arc::new(AtomicU64::new(0)));
         let identity = Identity::generate()?;
-        let place = Place { identity, enrolment, address, cuts, deaths, _between: between };
+        let place = Place { identity, enrolment, address, cuts, deaths, between };
         Ok((place, listener))
+    }
+
+    /// A bad network in front of an address.
+    async fn cut(&mut self, back: SocketAddr) -> Result<SocketAddr, RehearsalError> {
+        cut(&mut self.between, back, self.cuts.clone()).await
     }
 
     fn door(
@@ -312,67 +330,9 @@ impl Place {
     fn invitation(&self, terms: &Terms, slot: u32) -> Result<Invitation, RehearsalError> {
         let (address, deployment) = (self.address.clone(), terms.agreement.deployment);
         let (pins, token) = (vec![self.identity.fingerprint()?], Some(token(slot)));
-        Ok(Invitation { address, deployment, slot, terms: terms.digest(), pins, token })
+        // Only a device is invited, and only where there is one server.
+        Ok(Invitation { address, deployment, slot, terms: terms.digest(), pins, token, helper: None })
     }
-
-    /// All agents from `first` on as tasks, each with a key of its own.
-    fn agents<T: Number, P: Party<T>>(
-        &self,
-        terms: &Terms,
-        run: &Arc<RunContext<T>>,
-        folder: Option<PathBuf>,
-        first: u32,
-    ) -> Result<Agents, RehearsalError> {
-        let (shared, free) = (P::new(terms)?, Arc::new(Semaphore::new(ENROLLING_MAX)));
-        let (pins, deployment) = ([self.identity.fingerprint()?], terms.agreement.deployment);
-        let mut agents = JoinSet::new();
-        for agent in first..terms.agreement.protocol.agents() {
-            let (tls, address) = (Identity::generate()?.client(&pins)?, self.address.clone());
-            let line = move || Link::new(&address, deployment, tls.clone(), Duration::from_secs(10));
-            let (shared, run, free) = (shared.clone(), run.clone(), free.clone());
-            let file = folder.as_ref().map(|folder| folder.join(format!("{agent}.bin")));
-            let deaths = self.deaths.clone();
-            agents.spawn(async move {
-                let permit = free.acquire().await;
-                enrol(&mut line(), agent).await.map_err(|error| RehearsalError::Enrol { agent, error })?;
-                drop(permit);
-                let (mut lives, mut died) = (Stream::from_seed(u64::from(agent)), 0);
-                loop {
-                    let life = live(&shared, &run, agent, file.clone(), line());
-                    let Some(_file) = &file else { return life.await };
-                    // A little longer after each death, so that the slowest machine gets through.
-                    let length = LIFE_MIN_MS + u64::from(lives.below(LIFE_MORE_MS)) + died;
-                    let length = Duration::from_millis(length);
-                    match tokio::time::timeout(length, life).await {
-                        Ok(ended) => return ended,
-                        Err(_elapsed) => {
-                            died += 1;
-                            deaths.fetch_add(1, Ordering::Relaxed)
-                        }
-                    };
-                }
-            });
-        }
-        Ok(agents)
-    }
-}
-
-/// One agent from what its file holds to the end, on a line of its own.
-async fn live<T: Number, P: Party<T>>(
-    shared: &Arc<P>,
-    run: &Arc<RunContext<T>>,
-    agent: u32,
-    file: Option<PathBuf>,
-    mut line: Link,
-) -> Result<(), RehearsalError> {
-    let failed = |error| RehearsalError::Agent { agent, error };
-    let mut party = HostAgent::open(shared, agent, run.seed, file).map_err(failed)?;
-    let (world, objective) = (run.clone(), &run.objective);
-    party.watch(move |candidate, number| {
-        [world.objective.observe(agent, candidate, number), world.objective.value(agent, candidate)]
-    });
-    let observe = |query: Query| std::future::ready(Ok(objective.observe(agent, query.candidate, query.number)));
-    party.run(&mut line, observe).await.map_err(failed)
 }
 
 /// A token for a rehearsal; it protects nothing.
@@ -380,16 +340,4 @@ fn token(slot: u32) -> [u8; 16] {
     let mut token = [0; 16];
     token[..4].copy_from_slice(&slot.to_le_bytes());
     token
-}
-
-/// Shows the token until it was seen.
-async fn enrol(link: &mut Link, agent: u32) -> Result<(), LinkError> {
-    loop {
-        match link.enrol(agent, Some(&token(agent))).await {
-            Err(LinkError::Connect(_) | LinkError::Http(_) | LinkError::Silence | LinkError::Body) => {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-            other => return other,
-        }
-    }
 }

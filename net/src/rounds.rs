@@ -11,14 +11,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{Agreement, Answer, Due, Have, Millis, Pace, Period, Reply, ServerExchange};
+use sordino_core::federated::shares::Trust;
 use sordino_core::math::Scalar;
-use sordino_core::wire::{self, Header, Payload, ScalarTag, WireError};
+use sordino_core::wire::{self, ScalarTag, WireError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::identity::Sealer;
+use crate::shares;
 
-pub use told::{Asked, Given, Status, Stop, Taken};
+pub use told::{Asked, Given, Status, Stop, Taken, Upload};
 
 /// The most requests that wait at one time; a door that finds this many says "later".
 pub const QUEUE: usize = 16_384;
@@ -65,6 +67,8 @@ pub struct Rounds {
     numbers_max: u32,
     scalar: ScalarTag,
     trailer: usize,
+    /// Whether agents send shares behind frames without numbers.
+    is_shared: bool,
     history: Vec<Digest>,
     frames: Vec<Bytes>,
     sealer: Sealer,
@@ -99,6 +103,7 @@ impl Rounds {
             numbers_max: protocol.upload_len() as u32,
             scalar: agreement.scalar,
             trailer,
+            is_shared: shares::trust(protocol) == Trust::TwoServers,
             history: vec![agreement.digest()],
             frames: Vec::new(),
             sealer,
@@ -202,7 +207,7 @@ impl Rounds {
             let until = self.expiry.map_or(look_again, |expiry| expiry.min(look_again));
             match tokio::time::timeout_at(until, self.requests.recv()).await {
                 Ok(None) => return Err(Stop::NoDoor),
-                Ok(Some(request)) => self.handle(request, &mut |_, _, _, _| Err("no round is open".into()))?,
+                Ok(Some(request)) => self.handle(request, &mut |_| Err("no round is open".into()))?,
                 Err(_elapsed) => self.expire()?,
             }
         }
@@ -233,16 +238,12 @@ impl Rounds {
 
     /// Answers requests until the round ends: at its deadline, or, if that was announced, when all have answered. A round
     /// that fewer agents than [needed](Rounds::need) have answered stays open for another `length_ms`, again and again.
-    /// `take` gets uploads that have numbers; what it refuses is said to the sender.
+    /// `take` gets uploads; what it refuses is said to the sender.
     ///
     /// **Returns** whether all have answered.
     ///
     /// **Errors**: [`Stop`].
-    pub async fn collect(
-        &mut self,
-        length_ms: u64,
-        mut take: impl FnMut(u32, &Header, &Payload<'_>, &[u8]) -> Taken,
-    ) -> Result<bool, Stop> {
+    pub async fn collect(&mut self, length_ms: u64, mut take: impl FnMut(&Upload<'_>) -> Taken) -> Result<bool, Stop> {
         loop {
             let (now, due) = (self.now(), self.due());
             let Due::At(deadline) = due else {
@@ -278,17 +279,33 @@ impl Rounds {
         self.exchange.close();
         loop {
             let Some(request) = self.requests.recv().await else { return Stop::NoDoor };
-            if let Err(stop) = self.handle(request, &mut |_, _, _, _| Err("the federation is over".into())) {
+            if let Err(stop) = self.handle(request, &mut |_| Err("the federation is over".into())) {
                 return stop;
             }
         }
     }
 
-    fn handle(
-        &mut self,
-        request: Request,
-        take: &mut impl FnMut(u32, &Header, &Payload<'_>, &[u8]) -> Taken,
-    ) -> Result<(), Stop> {
+    /// Goes on answering while something else is awaited after a round: who uploads is told that the round is over.
+    ///
+    /// **Errors**: [`Stop`].
+    pub async fn meanwhile<R>(&mut self, work: impl Future<Output = R>) -> Result<R, Stop> {
+        self.exchange.close();
+        let mut work = std::pin::pin!(work);
+        loop {
+            let (expires, until) = (self.expiry.is_some(), self.expiry.unwrap_or_else(Instant::now));
+            tokio::select! {
+                done = &mut work => return Ok(done),
+                request = self.requests.recv() => {
+                    let request = request.ok_or(Stop::NoDoor)?;
+                    self.handle(request, &mut |_| Err("the round is over".into()))?;
+                }
+                () = tokio::time::sleep_until(until), if expires => self.expire()?,
+            }
+            self.tell();
+        }
+    }
+
+    fn handle(&mut self, request: Request, take: &mut impl FnMut(&Upload<'_>) -> Taken) -> Result<(), Stop> {
         match request {
             Request::Ask { who, have, wait, reply } => {
                 self.ask(Parked { who, have, until: Instant::now() + wait, reply })
@@ -358,15 +375,15 @@ impl Rounds {
         Asked::Frame { bytes: bytes.clone(), current: self.exchange.round(), seal: self.sealer.seal(round + 1, chain) }
     }
 
-    fn give(
-        &mut self,
-        who: u32,
-        bytes: &[u8],
-        take: &mut impl FnMut(u32, &Header, &Payload<'_>, &[u8]) -> Taken,
-    ) -> Given {
-        let Some((frame, trailer)) = bytes.len().checked_sub(self.trailer).and_then(|at| bytes.split_at_checked(at))
+    fn give(&mut self, who: u32, bytes: &[u8], take: &mut impl FnMut(&Upload<'_>) -> Taken) -> Given {
+        let Some((message, trailer)) = bytes.len().checked_sub(self.trailer).and_then(|at| bytes.split_at_checked(at))
         else {
             return Given::Refused("shorter than what follows a frame".into());
+        };
+        let cut = if self.is_shared { shares::split(message) } else { Ok((message, &[][..])) };
+        let (frame, share) = match cut {
+            Ok(cut) => cut,
+            Err(error) => return Given::Refused(error.to_string()),
         };
         let (header, payload) = match wire::decode(frame, self.numbers_max) {
             Ok(decoded) => decoded,
@@ -380,7 +397,12 @@ impl Rounds {
             let (len, scalar) = (header.len, header.scalar);
             return Given::Refused(WireError::Payload { scalar, len }.to_string());
         }
-        match take(who, &header, &payload, trailer) {
+        if self.is_shared && header.len > 0 {
+            return Given::Refused(
+                "numbers that are no share: there are two servers, and none of them may see these".into(),
+            );
+        }
+        match take(&Upload { who, header: &header, payload: &payload, share, trailer }) {
             Ok(()) => {
                 self.exchange.took(who);
                 self.present += 1;

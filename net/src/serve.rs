@@ -7,6 +7,7 @@
 //! | the deadline passes; the charge is planned, the noise is added | the same; the noise died with the process |
 //! | state, frame and plan in one rename | – |
 //! | the ledger is synced, the frame is stored and announced | done again, once, from what the rename left |
+//! | of two servers: shares are collected, the question is stored, the helper is asked | before the question is stored, the first row; then the same question again, which the helper answers as before |
 //!
 //! Nothing begins before the agents are there that are needed ([`Begin`]): until then no round is open, and nothing is
 //! charged. Rounds close at their deadline, even if answers are missing; earlier only if the terms allow it. The next frame is
@@ -14,20 +15,21 @@
 //! another thread draws the noise of a round while its answers are collected ([`sordino_core::federated::Pool`]), from a
 //! generator that the system's entropy seeds for this pool alone.
 
+mod around;
+pub mod leader;
+
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{Pace, Protocol};
-use sordino_core::federated::{Pool, ServerError, ServerState};
+use sordino_core::federated::{Pool, ServerError, ServerState, Wiped};
 use sordino_core::privacy::Private;
 use sordino_core::wire;
 use sordino_host::entropy::{self, NoEntropy};
 use sordino_host::files::create_privately;
 use sordino_host::ledger::{CounterPlace, Deferred, Ledger, LedgerError, Options, Planned};
 use sordino_host::server::{HostError, Hosted, ServerHost, SystemSources};
-use sordino_sim::text::chain;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -38,13 +40,17 @@ use crate::admission::{self, Inadmissible};
 use crate::door::{self, Counts, Door, Limits, TooFewHandles};
 use crate::enrolment::{self, Enrolment, EnrolmentError};
 use crate::folder::{Folder, FolderError, Found, Open};
+use crate::help::address::HelperAddress;
 use crate::identity::IdentityError;
 use crate::keys;
 use crate::party::{Number, Party, PartyError, dispatch};
 use crate::progress::{self, Spent};
-use crate::rounds::{Rounds, Stop};
+use crate::rounds::{Rounds, Stop, Upload};
+use crate::shares::{self, Shared};
 use crate::status::Watched;
 use crate::terms::TermsError;
+use around::Around;
+use leader::{Leader, LeaderError};
 use sordino_host::signature::Fingerprint;
 
 /// How long the server waits for the last replies to arrive, and for agents that ask again.
@@ -67,6 +73,8 @@ pub struct Serving {
     pub pace: Pace,
     /// Who must be there before anything is released.
     pub begin: Begin,
+    /// The helper, where the terms name two servers; needed once, then what the folder says is enough.
+    pub helper: Option<HelperAddress>,
     /// How long the server stays after the last frame: at most this long if the terms let rounds close early, otherwise
     /// exactly this long.
     pub linger: Duration,
@@ -145,6 +153,9 @@ pub enum ServeError {
     /// The thread that drew noise was lost: it panicked.
     #[error("the thread that drew the noise of this round was lost; nothing was charged")]
     Lost,
+    /// The helper, where there are two servers.
+    #[error(transparent)]
+    Leader(#[from] LeaderError),
     /// Restarted inside one round too often for a counter of 16 bits.
     #[error("this round was begun 65535 times")]
     Attempts,
@@ -190,7 +201,9 @@ async fn serve_in<T: Number, P: Party<T>>(folder: &Folder, serving: Serving) -> 
     let agreement = &folder.terms.agreement;
     let listen = |error| ServeError::Listen { address: serving.listen.clone(), error };
     let listener = TcpListener::bind(&serving.listen).await.map_err(listen)?;
-    let enrolment = Arc::new(Enrolment::open(folder.path())?);
+    let mut leader = Leader::of(folder, &serving).await?;
+    let trust = shares::trust(&agreement.protocol);
+    let enrolment = Arc::new(Enrolment::open(folder.path())?.trusting(trust));
     let (sender, requests) = mpsc::channel(crate::rounds::QUEUE);
     let counts = Arc::new(Counts::default());
     let (publish, published) = watch::channel(Bytes::new());
@@ -209,7 +222,10 @@ async fn serve_in<T: Number, P: Party<T>>(folder: &Folder, serving: Serving) -> 
     let mut rounds = Rounds::new(agreement, serving.pace, folder.keys.sealer(), 0, requests);
     let planned = found.as_ref().and_then(|found| found.open.planned.clone());
     let party = P::new(&folder.terms).map_err(Inadmissible::from)?;
-    let (mut host, next) = host::<T, P>(folder, &serving, &party, found, planned.as_ref(), &mut rounds)?;
+    let (mut host, mut next) = host::<T, P>(folder, &serving, &party, found, planned.as_ref(), &mut rounds)?;
+    if let Some(leader) = leader.as_ref().filter(|leader| leader.has_asked(next.0)) {
+        next.1 = leader.attempt(next.1);
+    }
     let spent = Spent::default();
     spent.tell(host.ledger().ledger(), Duration::ZERO);
     let mut beside = tokio::task::JoinSet::new();
@@ -233,7 +249,7 @@ async fn serve_in<T: Number, P: Party<T>>(folder: &Folder, serving: Serving) -> 
     }
     // Dropped with this function: nothing answers that cannot release.
     let around = Around { folder, serving: &serving, enrolment: &enrolment, spent: &spent, publish };
-    let ended = all_rounds::<T, P>(&around, &party, &mut host, &mut rounds, next).await;
+    let ended = all_rounds::<T, P>(&around, &party, &mut host, &mut rounds, leader.as_mut(), next).await;
     // The last word, whatever it is; a full disk is told of by what ended the server.
     drop(watched.standing().write(folder.path()));
     if let Err(ServeError::Stop(stop @ (Stop::OlderDisk { .. } | Stop::Forked { .. }))) = &ended {
@@ -314,103 +330,6 @@ fn drawn_beside<T: Number, P: Party<T>>(
     Ok(recipe.map(|recipe| tokio::task::spawn_blocking(move || Ok(recipe.draw(&mut entropy::system()?)?))))
 }
 
-/// What a server works with, beside its machine.
-struct Around<'a> {
-    folder: &'a Folder,
-    serving: &'a Serving,
-    enrolment: &'a Enrolment,
-    spent: &'a Spent,
-    /// What anybody may fetch: the file of the releases so far.
-    publish: watch::Sender<Bytes>,
-}
-
-impl Around<'_> {
-    /// Writes the file of the releases so far, signed with the server's key, and lets anybody fetch it: a function of what
-    /// was announced already.
-    fn publish<T: Number, P: Party<T>>(&self, party: &P) -> Result<(), ServeError> {
-        let (folder, mut released) = (self.folder, Vec::new());
-        for (round, frame) in (0..).zip(folder.frames()?) {
-            let decoded = wire::decode(&frame, folder.terms.agreement.frame_numbers_max());
-            let (header, payload) = decoded.map_err(|error| FolderError::Frame { round, error })?;
-            if header.kind == wire::Kind::Broadcast {
-                let mut sums = vec![T::ZERO; header.len as usize];
-                payload.read(&mut sums).map_err(|error| FolderError::Frame { round, error })?;
-                released.extend(sums);
-            }
-        }
-        if let Some(file) = party.file(&released)? {
-            let bytes = folder.publish(file)?;
-            drop(self.publish.send_replace(bytes));
-        }
-        Ok(())
-    }
-
-    /// Waits until it is time for the first round, and tells what for. Who asks meanwhile is sent away.
-    async fn begin(&self, rounds: &mut Rounds) -> Result<(), ServeError> {
-        let (begin, agents) = (self.serving.begin, self.folder.terms.agreement.protocol.agents());
-        let (mut told, mut told_broken) = (None, false);
-        let waited = rounds.wait(|| {
-            // Who was shut out meanwhile neither counts nor is waited for.
-            if let Err(error) = self.enrolment.refresh()
-                && !std::mem::replace(&mut told_broken, true)
-            {
-                progress::note(&chain(&error));
-            }
-            let (joined, revoked) = (self.enrolment.count() as u32, self.enrolment.shut_out() as u32);
-            let needed = begin.joined(agents, revoked);
-            let left = begin.at.and_then(|at| at.duration_since(SystemTime::now()).ok()).filter(|left| !left.is_zero());
-            if joined >= needed && left.is_none() {
-                return true;
-            }
-            if told != Some((joined, needed)) {
-                told = Some((joined, needed));
-                let until = left.map_or(String::new(), |left| {
-                    format!(", and not before {} are over", progress::spoken(left.as_millis() as u64))
-                });
-                progress::note(&format!(
-                    "no round is open and nothing is charged: {joined} of {agents} agents have joined, the first round begins \
-                     when {needed} have{until}"
-                ));
-            }
-            false
-        });
-        Ok(waited.await?)
-    }
-}
-
-impl Around<'_> {
-    /// Announces the last frame, and stays for those who have not fetched it; shorter if it `was_over` when the server started.
-    async fn end(
-        &self,
-        rounds: &mut Rounds,
-        (round, attempt): (u32, u16),
-        frame: Bytes,
-        chain: Digest,
-        was_over: bool,
-    ) -> Result<(), ServeError> {
-        let (folder, all) = (self.folder, self.serving.linger);
-        // Agents of a federation that was over long ago are gone.
-        let linger = all.saturating_sub(folder.since_the_last()?).max(all.min(LAST_REPLIES));
-        if was_over && linger < all {
-            let left = progress::spoken(linger.as_millis() as u64);
-            progress::note(&format!(
-                "all rounds were over when this server started: it stays for the rest of --linger, {left}"
-            ));
-        }
-        let (linger, early) = (linger.as_millis() as u64, folder.terms.agreement.announced.may_close_early);
-        rounds.announce(round, attempt, frame, chain, linger, early)?;
-        rounds.excuse(enrolment::revoked(folder.path())?);
-        rounds.need(0);
-        // Whoever is there says that it has the last frame. If the terms said so, the end comes when all have; else when it
-        // was to come, so that it does not tell that nobody was absent.
-        rounds.collect(linger, |_, _, _, _| Ok(())).await?;
-        match tokio::time::timeout(all.min(LAST_REPLIES), rounds.linger()).await {
-            Ok(stop) => Err(stop.into()),
-            Err(_elapsed) => Ok(()),
-        }
-    }
-}
-
 /// How long an epoch is open: the announced deadline, and where agents have nothing to measure long enough for everybody to
 /// ask twice, a tenth of it at least.
 fn length_ms(protocol: &Protocol, epoch: u32, deadline_ms: u64, ask_again_ms: u64) -> u64 {
@@ -422,16 +341,23 @@ fn length_ms(protocol: &Protocol, epoch: u32, deadline_ms: u64, ask_again_ms: u6
     }
 }
 
+/// What is open: the round, its attempt, and how long it lasts at most.
+struct Opening {
+    round: u32,
+    length_ms: u64,
+}
+
 async fn all_rounds<T: Number, P: Party<T>>(
     around: &Around<'_>,
     party: &P,
     host: &mut PrivateHost<T, P>,
     rounds: &mut Rounds,
+    mut leader: Option<&mut Leader>,
     (first, mut attempt): (u32, u16),
 ) -> Result<(), ServeError> {
     let Around { folder, serving, spent, .. } = around;
     let (announced, protocol) = (folder.terms.agreement.announced, &folder.terms.agreement.protocol);
-    let (last, upload) = (protocol.epochs(), protocol.upload_len());
+    let last = protocol.epochs();
     let mut planned: Option<Planned> = None;
     let mut announcing = Instant::now();
     for round in first..=last {
@@ -468,17 +394,12 @@ async fn all_rounds<T: Number, P: Party<T>>(
         rounds.excuse(enrolment::revoked(folder.path())?);
         // A round that the budget skips has no release to hold.
         rounds.need(if open { serving.begin.answers() } else { 0 });
+        let opening = Opening { round, length_ms };
         let drawing = drawn_beside::<T, P>(host, open)?;
-        let mut vector = vec![T::ZERO; upload];
-        rounds
-            .collect(length_ms, |who, header, payload, _| {
-                if !open || header.len == 0 {
-                    return Ok(());
-                }
-                payload.read(&mut vector).map_err(|error| error.to_string())?;
-                host.upload(who, round, &vector).map_err(|error| error.to_string())
-            })
-            .await?;
+        match leader.as_deref_mut().filter(|_| open) {
+            Some(leader) => shared::<T, P>(around, host, rounds, leader, opening).await?,
+            None => collected::<T, P>(host, rounds, opening, open).await?,
+        }
         announcing = Instant::now() + serving.delay;
         if open {
             if let Some(drawing) = drawing {
@@ -489,5 +410,53 @@ async fn all_rounds<T: Number, P: Party<T>>(
         }
         attempt = 0;
     }
+    Ok(())
+}
+
+/// Uploads of a round that this server sees.
+async fn collected<T: Number, P: Party<T>>(
+    host: &mut PrivateHost<T, P>,
+    rounds: &mut Rounds,
+    Opening { round, length_ms }: Opening,
+    open: bool,
+) -> Result<(), ServeError> {
+    let mut vector = None;
+    let take = |upload: &Upload<'_>| {
+        if !open || upload.header.len == 0 {
+            return Ok(());
+        }
+        let vector: &mut Vec<T> = vector.get_or_insert_with(|| vec![T::ZERO; upload.header.len as usize]);
+        upload.payload.read(vector).map_err(|error| error.to_string())?;
+        host.upload(upload.who, round, vector).map_err(|error| error.to_string())
+    };
+    rounds.collect(length_ms, take).await?;
+    Ok(())
+}
+
+/// Shares of a round, and the answer of the helper to them. After a restart no shares are collected for what was asked.
+async fn shared<T: Number, P: Party<T>>(
+    around: &Around<'_>,
+    host: &mut PrivateHost<T, P>,
+    rounds: &mut Rounds,
+    leader: &mut Leader,
+    Opening { round, length_ms }: Opening,
+) -> Result<(), ServeError> {
+    if !leader.has_asked(round) {
+        let mut collection = leader.collection(round)?;
+        let take = |upload: &Upload<'_>| match Shared::read(upload.share) {
+            Some(Shared { attempt, share }) => {
+                collection.add(upload.who, attempt, share).map_err(|error| error.to_string())
+            }
+            None if upload.share.is_empty() => Ok(()),
+            None => Err("shorter than an attempt".into()),
+        };
+        rounds.collect(length_ms, take).await?;
+        // Stored before the helper hears of it: it answers no other set.
+        leader.asks(collection)?;
+    }
+    let answer = leader.answer(around.enrolment);
+    let answer = rounds.meanwhile(answer).await??;
+    let mut opened = Wiped::from(vec![0; leader.numbers()]);
+    host.take(leader.open(&answer, opened.as_mut())?)?;
     Ok(())
 }

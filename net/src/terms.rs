@@ -11,6 +11,7 @@ use sordino_core::domain::{Candidates, DomainError};
 use sordino_core::features::FeatureError;
 use sordino_core::federated::exchange::{Agreement, Announced, Protocol, candidates_digest};
 use sordino_core::federated::prior::PriorError;
+use sordino_core::federated::shares::Trust;
 use sordino_core::federated::{OwnDraw, PublicError};
 use sordino_core::kernel::{KernelError, Stationary, StationaryKernel};
 use sordino_core::wire::{ScalarTag, frame_len_max};
@@ -22,6 +23,7 @@ use sordino_sim::model::federated::context::prior_factor_within;
 use sordino_sim::scenario::{Method, Scenario};
 
 use crate::authority::{self, Authority, AuthorityError};
+use crate::shares;
 use crate::stored::{self, VersionError};
 
 /// What stored terms are called in their first line.
@@ -336,7 +338,11 @@ impl Terms {
 
     /// Bytes of the longest request that an agent has a reason to send: an upload, or a token.
     pub fn upload_bytes_max(&self) -> usize {
-        frame_len_max(self.agreement.scalar, self.agreement.protocol.upload_len()).max(64)
+        let (numbers, protocol) = (self.agreement.protocol.upload_len(), &self.agreement.protocol);
+        match shares::trust(protocol) {
+            Trust::OneServer => frame_len_max(self.agreement.scalar, numbers).max(64),
+            Trust::TwoServers => shares::message_len_max(numbers),
+        }
     }
 
     /// The terms as they are stored: as they are published, behind their version.

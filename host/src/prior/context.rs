@@ -11,6 +11,7 @@ use sordino_core::federated::prior::{
     contribution, contribution_scratch_len, draw_distinct_designs, gram, kernel_rows, landmark_rows,
     landmark_rows_scratch_len, landmarks_scratch_len, scratch_len, self_test_scratch_len, standardise, storage_len,
 };
+use sordino_core::federated::shares::Trust;
 use sordino_core::random::RunSeed;
 
 use super::{PriorFileError, refuse};
@@ -69,6 +70,13 @@ impl Context {
     ///
     /// **Cost**: a kernel matrix of at most [`CANDIDATES`] points and its factors.
     pub fn new(space: &Space, features: u32, contributors: u32) -> Result<Self, ContextError> {
+        Self::trusting(space, features, contributors, Trust::OneServer)
+    }
+
+    /// The same where contributors trust one server, or one of two, whose noise is in every release.
+    ///
+    /// **Errors, Cost**: as [`Context::new`].
+    pub fn trusting(space: &Space, features: u32, contributors: u32, trust: Trust) -> Result<Self, ContextError> {
         let core = space.core().map_err(|error| refuse("space", error, "a space that can be searched"))?;
         let encoding = Encoding::new(&core);
         let candidates = super::points(space, CANDIDATES)?;
@@ -86,7 +94,8 @@ impl Context {
             .copied()
             .collect();
         let design_len = DESIGN_POINTS.min(count as u32);
-        let config = Config::new(Parameters::own_units(contributors, chosen.count as u32, design_len))
+        let own_units = Parameters::own_units(contributors, chosen.count as u32, design_len);
+        let config = Config::new(Parameters { trust, ..own_units })
             .map_err(|error| refuse(error.field, "not admissible", error.admissible))?;
         let lengthscale = chosen.lengthscale;
         let (mut square, mut scratch) = (vec![0.0; count * count], vec![0.0; count]);

@@ -145,6 +145,27 @@ struct Stored {
     planned: Option<Planned>,
 }
 
+/// What a helper stored, as far as anybody may read it without its keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered {
+    /// The run, by the digest of what its parties agreed on.
+    pub run: Digest,
+    /// Digests of the questions that were answered; the first is that of epoch 0.
+    pub questions: Vec<Digest>,
+    /// The charge of the last answer, which the ledger may not hold yet.
+    pub planned: Option<Planned>,
+}
+
+impl Answered {
+    /// Reads what [`Keep`] was given.
+    ///
+    /// **Errors**: [`HelperError::Stored`].
+    pub fn read(stored: &[u8]) -> Result<Self, HelperError> {
+        let Stored { run, answers, planned, .. } = serde_json::from_slice(stored)?;
+        Ok(Answered { run, questions: answers.into_iter().map(|answer| answer.question).collect(), planned })
+    }
+}
+
 /// The helper of one run: plan, keys, sources, ledger, and what it answered.
 pub struct Helper<S, K> {
     plan: HelperPlan,
@@ -190,6 +211,29 @@ where
             return Err(HelperError::OtherLedger { answers: answers.len() as u64, charges });
         }
         Ok(Helper { plan, keys, answers, sources, ledger, keep, broken: false })
+    }
+
+    /// Makes the key of an agent known that was not enrolled when this helper was opened; of one that was, the key stays.
+    ///
+    /// **Parameters**: `key` made of a public key that no other agent has ([`Helper`] sees no public keys, so the caller
+    /// compares them).
+    ///
+    /// **Privacy**: two agents with one public key have one mask, so a leader that enrolled one agent's key a second time would
+    /// see that agent's contribution at twice the norm that is charged.
+    ///
+    /// **Errors**: [`HelperError::Unknown`] for an agent that the plan does not have.
+    pub fn enrol(&mut self, agent: u32, key: HelperKey) -> Result<(), HelperError> {
+        if agent >= self.plan.agents {
+            return Err(HelperError::Unknown { agent });
+        }
+        let at = agent as usize;
+        if self.keys.len() <= at {
+            self.keys.resize_with(at + 1, || None);
+        }
+        if let Some(place) = self.keys.get_mut(at).filter(|place| place.is_none()) {
+            *place = Some(key);
+        }
+        Ok(())
     }
 
     /// The answer to a question: the one that was given before, or a new one that is charged and stored before it is returned.

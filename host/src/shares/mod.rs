@@ -17,5 +17,5 @@ mod helper;
 mod key;
 
 pub use collection::{Asked, Collection, Question, QuestionError};
-pub use helper::{Helper, HelperError, HelperPlan, Keep, Kept};
+pub use helper::{Answered, Helper, HelperError, HelperPlan, Keep, Kept};
 pub use key::open_key;

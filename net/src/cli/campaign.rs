@@ -4,6 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use sordino_core::federated::exchange::Announced;
+use sordino_core::federated::shares::Trust;
 use sordino_host::campaign;
 use sordino_host::files::read_text;
 use sordino_host::prior::publish::Publication;
@@ -96,7 +97,14 @@ impl Campaign {
     /// The terms of the campaign that searches this space; budget and δ of `announced` are the campaign's own.
     ///
     /// **Errors**: bad input, by the name of the option.
-    pub fn terms(&self, file: SpaceFile, folder: &Path, announced: Announced, run: u64) -> Result<Terms, CliError> {
+    pub fn terms(
+        &self,
+        file: SpaceFile,
+        trust: Trust,
+        folder: &Path,
+        announced: Announced,
+        run: u64,
+    ) -> Result<Terms, CliError> {
         let missing = |option: &str, why: &str| CliError::input(format!("{option} is missing: {why}"));
         let agents = self.agents.ok_or_else(|| missing("--agents", "how many agents are enrolled"))?;
         let why = "what all releases may cost together, as in --epsilon 1";
@@ -131,7 +139,7 @@ impl Campaign {
             note: None,
             published: None,
         };
-        let campaign = campaign::Campaign::new(publication, agents).map_err(CliError::input)?;
+        let campaign = campaign::Campaign::trusting(publication, agents, trust).map_err(CliError::input)?;
         let announced = Announced { epsilon_max: Some(epsilon), delta, ..announced };
         Terms::of_campaign(&campaign, run, announced).map_err(CliError::input)
     }

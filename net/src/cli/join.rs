@@ -21,8 +21,9 @@ use crate::agent::{Best, Query};
 use crate::asked::Asked;
 use crate::folder::PRIOR;
 use crate::invitation::{Invitation, NoInvitation};
-use crate::join::{Certified, Joining, WAIT_MAX, fetched, join};
+use crate::join::{Certified, Joining, WAIT_MAX, fetched, join, trusted};
 use crate::progress::note;
+use crate::shares::MaskKey;
 
 /// An invitation is read up to this length.
 const INVITATION_BYTES_MAX: u64 = 4096;
@@ -56,6 +57,9 @@ pub struct Join {
     /// Agree to no terms with a larger δ [default: 1/(10 N), which no federation may exceed]
     #[arg(long, value_name = "DELTA")]
     max_delta: Option<f64>,
+    /// Take part only if this is the key of the helper's masks, 64 hexadecimal digits: whoever runs the helper tells it, not the server
+    #[arg(long, value_name = "KEY")]
+    helper_key: Option<MaskKey>,
     /// How many evaluations this site makes in all, 1 to 200; in a campaign [default: 30, or as it began]
     #[arg(long, value_name = "EVALUATIONS", value_parser = clap::value_parser!(u32).range(1..=200))]
     evaluations: Option<u32>,
@@ -80,6 +84,12 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
     }
     no_braces(&arguments.command)?;
     let invitation = invitation(&arguments.invitation)?;
+    if let Some(expected) = arguments.helper_key.filter(|expected| invitation.helper != Some(*expected)) {
+        let found = invitation.helper.map_or("none".to_owned(), |found| found.to_string());
+        return Err(CliError::input(format!(
+            "--helper-key {expected}: the invitation names {found}; nothing was sent"
+        )));
+    }
     let beside = || PathBuf::from(format!("sordino-agent-{:016x}-{}", invitation.deployment, invitation.slot));
     let folder = arguments.folder.clone().unwrap_or_else(beside);
     let certified = arguments.certificate.clone().zip(arguments.key.clone());
@@ -140,6 +150,7 @@ pub fn terms(arguments: &Terms) -> Result<(), CliError> {
     let fetched = common::wait_or_stop(fetched(&invitation, WAIT_MAX))?;
     let Some(terms) = fetched else { return Ok(()) };
     let terms = terms.map_err(CliError::failure)?;
+    trusted(&terms, &invitation).map_err(CliError::failure)?;
     let asked = Asked::of(&terms, &invitation).map_err(CliError::failure)?;
     match arguments.format {
         Format::Text => print(&asked.to_string()),

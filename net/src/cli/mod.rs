@@ -3,8 +3,10 @@
 //! | module | command |
 //! |---|---|
 //! | `server` | `serve`, `invite`, `rotate`, `revoke` |
+//! | `help` | `help-serve`: the second of two servers |
 //! | `campaign` | what `serve` is told of a campaign |
-//! | `papers` | `replay`, `promise`, `verify`: what a folder documents |
+//! | `papers` | `replay`, `verify`: what a folder documents |
+//! | `promise` | `promise`: what is promised, signed |
 //! | `join` | `join`, `terms` |
 //! | `status` | `status`: how a federation stands |
 //! | `fetch` | `fetch`: the file of a campaign |
@@ -26,8 +28,10 @@ mod bridge;
 mod campaign;
 mod common;
 mod fetch;
+mod help;
 mod join;
 mod papers;
+mod promise;
 mod rehearse;
 mod server;
 mod status;
@@ -44,6 +48,8 @@ struct Arguments {
 enum Command {
     /// Serve a federation with secret noise; started again, it goes on where it was
     Serve(Box<server::Serve>),
+    /// Help a federation of two servers as the second of them; started again, it goes on where it was
+    HelpServe(help::HelpServe),
     /// Print an invitation for each agent
     Invite(server::Invite),
     /// Print what an invitation asks for, before anything is agreed to
@@ -58,10 +64,10 @@ enum Command {
     Rotate(server::Rotate),
     /// Shut an agent out: its slot stays, and counts as zero
     Revoke(server::Revoke),
-    /// Check a folder: a server's history, charges and loss; an agent's queries and uploads
+    /// Check a folder: history, charges and loss of a server, answers and charges of a helper, queries and uploads of an agent
     Replay(papers::Replay),
-    /// Print what a federation promises, signed with the server's key
-    Promise(papers::Folder),
+    /// Print what a federation promises, signed with the key of its server or helper
+    Promise(promise::Folder),
     /// Check the signature of what `promise` printed
     Verify(papers::Verify),
     /// Run a simulated federation over HTTPS on this machine; prints the digest of `sordino run`
@@ -80,6 +86,7 @@ pub fn program() -> clap::Command {
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     begun(arguments, |Arguments { command }| match command {
         Command::Serve(arguments) => server::serve(&arguments),
+        Command::HelpServe(arguments) => help::execute(&arguments),
         Command::Invite(arguments) => server::invite(&arguments),
         Command::Terms(arguments) => join::terms(&arguments),
         Command::Join(arguments) => join::execute(&arguments),
@@ -88,7 +95,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Rotate(arguments) => server::rotate(&arguments),
         Command::Revoke(arguments) => server::revoke(&arguments),
         Command::Replay(arguments) => papers::replay(&arguments),
-        Command::Promise(arguments) => papers::promise(&arguments),
+        Command::Promise(arguments) => promise::promise(&arguments),
         Command::Verify(arguments) => papers::verify(&arguments),
         Command::Rehearse(arguments) => rehearse::execute(&arguments),
         #[cfg(feature = "mqtt")]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use sordino_core::federated::shares::Trust;
 use sordino_sim::cli::Format;
 use sordino_sim::cli::error::CliError;
 
@@ -22,6 +23,9 @@ pub struct Rehearse {
     /// Replace a value of the scenario, as in federation.agents=50; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
+    /// Who is trusted with contributions, one-server or two-servers; as --set privacy.trust=… [default: what the scenario says]
+    #[arg(long)]
+    trust: Option<Trust>,
     /// Cut every connection after 2 to 14 kB
     #[arg(long)]
     chaos: bool,
@@ -44,7 +48,9 @@ pub struct Rehearse {
 
 /// Executes the command.
 pub fn execute(arguments: &Rehearse) -> Result<(), CliError> {
-    let (scenario, method) = common::scenario(&arguments.scenario, &arguments.settings, arguments.method.as_deref())?;
+    let mut settings = arguments.settings.clone();
+    settings.extend(arguments.trust.map(|trust| format!("privacy.trust=\"{trust}\"")));
+    let (scenario, method) = common::scenario(&arguments.scenario, &settings, arguments.method.as_deref())?;
     if let Some(folder) = &arguments.deaths {
         std::fs::create_dir_all(folder).map_err(CliError::failure)?;
         if std::fs::read_dir(folder).map_err(CliError::failure)?.next().is_some() {

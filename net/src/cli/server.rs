@@ -6,9 +6,10 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use sordino_core::federated::exchange::{Announced, Pace, Protocol};
+use sordino_core::federated::shares::Trust;
 use sordino_core::random::RunSeed;
 use sordino_host::entropy;
-use sordino_host::files::{create_folders_privately, write_privately};
+use sordino_host::files::{create_folders_privately, read_text, write_privately};
 use sordino_host::ledger::CounterPlace;
 use sordino_sim::cli::error::CliError;
 use sordino_sim::cli::print;
@@ -23,10 +24,13 @@ use crate::admission;
 use crate::authority;
 use crate::enrolment;
 use crate::folder::Folder;
+use crate::help::address::{HelperAddress, NoHelperAddress};
 use crate::invitation::Invitation;
 use crate::keys;
 use crate::progress::note;
+use crate::serve::leader::KnownHelper;
 use crate::serve::{self, Begin, Serving};
+use crate::shares::{self, MaskKey};
 use crate::terms::Terms;
 
 /// Arguments of `serve`.
@@ -50,6 +54,10 @@ pub struct Serve {
     /// Admit agents by certificates that this authority signed, its certificate in PEM or DER, and not by tokens
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
+    /// Trust this server and its helper, of which either one is honest, in the place of this server alone: the helper's address with
+    /// token and key, as `sordino help-serve` tells it; @FILE keeps the token from others on this machine
+    #[arg(long, value_name = "URL|@FILE")]
+    helper: Option<String>,
     /// How long a round is open
     #[arg(long, value_name = "TIME", default_value = "6h", value_parser = common::duration)]
     deadline: Duration,
@@ -116,6 +124,7 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
         counter,
         delay,
         pace: Pace { ask_again_ms: arguments.ask_again.as_millis() as u64, spread_ms },
+        helper: helper(arguments)?,
         begin: arguments.begin_when.unwrap_or(Begin { agents: arguments.min_agents, at: arguments.begin_at }),
         linger: arguments.linger,
     };
@@ -148,6 +157,33 @@ fn begin_when(text: &str) -> Result<Begin, String> {
     }
 }
 
+/// The address of a helper is read up to this length.
+const HELPER_BYTES_MAX: u64 = 1 << 12;
+
+/// The helper that the arguments name.
+fn helper(arguments: &Serve) -> Result<Option<HelperAddress>, CliError> {
+    let Some(named) = &arguments.helper else { return Ok(None) };
+    let text = match named.strip_prefix('@') {
+        Some(path) => read_text(Path::new(path), HELPER_BYTES_MAX).map_err(CliError::failure)?,
+        None => named.clone(),
+    };
+    text.parse().map(Some).map_err(|error: NoHelperAddress| CliError::input(format!("--helper: {error}")))
+}
+
+/// Refuses a federation of two servers without a helper, and a helper that nothing would use.
+fn judged(arguments: &Serve, terms: &Terms) -> Result<(), CliError> {
+    let trust = shares::trust(&terms.agreement.protocol);
+    match (trust, &arguments.helper) {
+        (Trust::TwoServers, None) => Err(CliError::input(
+            "--helper is missing: privacy.trust = \"two-servers\" needs the address of the second, as `sordino help-serve` tells it",
+        )),
+        (Trust::OneServer, Some(_)) => {
+            Err(CliError::input("--helper: this method is one server's; admissible: a campaign, or a federated prior"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The folder of these arguments, begun if it is new.
 fn begin(arguments: &Serve) -> Result<Folder, CliError> {
     let run = entropy::deployment().map_err(CliError::failure)?;
@@ -159,10 +195,12 @@ fn begin(arguments: &Serve) -> Result<Folder, CliError> {
             }
             let (deadline_ms, may_close_early) = (arguments.deadline.as_millis() as u64, arguments.close_early);
             let announced = Announced { epsilon_max: None, delta: 0.0, deadline_ms, may_close_early };
-            (arguments.campaign.terms(space, &arguments.folder, announced, run)?, Vec::new())
+            let trust = if arguments.helper.is_some() { Trust::TwoServers } else { Trust::OneServer };
+            (arguments.campaign.terms(space, trust, &arguments.folder, announced, run)?, Vec::new())
         }
         None => of_scenario(arguments, run)?,
     };
+    judged(arguments, &terms)?;
     let agents = terms.agreement.protocol.agents();
     let least = [arguments.min_agents, arguments.begin_when.and_then(|begin| begin.agents)];
     if let Some(least) = least.into_iter().flatten().find(|least| *least > agents) {
@@ -187,11 +225,13 @@ fn begin(arguments: &Serve) -> Result<Folder, CliError> {
 fn of_scenario(arguments: &Serve, run: u64) -> Result<(Terms, Vec<String>), CliError> {
     arguments.campaign.refused()?;
     let read = |settings: &[String]| common::scenario(&arguments.scenario, settings, arguments.method.as_deref());
-    let (mut scenario, mut method) = read(&arguments.settings)?;
+    let mut settings = arguments.settings.clone();
+    settings.extend(arguments.helper.iter().map(|_| "privacy.trust=\"two-servers\"".to_owned()));
+    let (mut scenario, mut method) = read(&settings)?;
     let delta = announced_delta(&scenario);
     if delta != scenario.privacy.delta {
         // The plan of a federated prior is solved at the δ that is served.
-        let settings = [&arguments.settings[..], &[format!("privacy.delta={delta}")]].concat();
+        settings.push(format!("privacy.delta={delta}"));
         (scenario, method) = read(&settings)?;
     }
     if scenario.privacy.max_epsilon.is_none() {
@@ -258,6 +298,7 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
     }
     let address = folder.address().map_err(CliError::failure)?;
     let pins = folder.keys.pins().map_err(CliError::failure)?;
+    let helper = invited_helper(&folder)?;
     if let Some(out) = &arguments.out {
         create_folders_privately(out).map_err(CliError::failure)?;
     }
@@ -272,7 +313,8 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
         };
         enrolment::invite(folder.path(), slot, token.as_ref(), Some(pins[1])).map_err(CliError::failure)?;
         let (address, deployment, terms) = (address.clone(), agreement.deployment, folder.terms.digest());
-        let line = format!("{}\n", Invitation { address, deployment, slot, terms, pins: pins.into(), token });
+        let pins = pins.into();
+        let line = format!("{}\n", Invitation { address, deployment, slot, terms, pins, token, helper });
         match &arguments.out {
             None => print(&line)?,
             Some(out) => {
@@ -290,6 +332,17 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
         note(&format!("the certificate of agent {first} needs the URI {}", authority::name_of(run, first)));
     }
     Ok(())
+}
+
+/// The key of the helper's masks, which invitations name where there are two servers.
+fn invited_helper(folder: &Folder) -> Result<Option<MaskKey>, CliError> {
+    if shares::trust(&folder.terms.agreement.protocol) == Trust::OneServer {
+        return Ok(None);
+    }
+    let known = KnownHelper::read(folder.path()).map_err(CliError::failure)?;
+    let unreached =
+        || CliError::failure("the helper was not reached yet, and invitations name its key: sordino serve does");
+    known.map(|known| Some(known.masks)).ok_or_else(unreached)
 }
 
 /// Arguments of `rotate`.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::ServerError;
 use sordino_core::federated::exchange::Agreement;
+use sordino_core::federated::prior::JointVectors;
 use sordino_core::random::RunSeed;
 use sordino_host::campaign::{Campaign, LOG_LEN, Site, SiteError, SiteState};
 use sordino_host::ledger::Accounting;
@@ -88,6 +89,10 @@ impl Party<f64> for CampaignParty {
         let done = act(&mut Site::attach(&self.campaign, &mut state.site, log, upload)?);
         state.is_done = state.site.is_done(&self.campaign);
         Ok(done?)
+    }
+
+    fn encoding(&self, state: &mut KeptSite, numbers: [&mut [f64]; 2]) -> Result<Option<JointVectors>, PartyError> {
+        self.with(state, numbers, |site| site.encoding())
     }
 
     fn hosted(self: &Arc<Self>) -> Result<Self::Hosted, HostError> {

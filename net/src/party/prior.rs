@@ -7,7 +7,7 @@ use sordino_core::domain::Candidates;
 use sordino_core::federated::exchange::{Agreement, Protocol};
 use sordino_core::federated::prior::agent::{log_len, workspace_len};
 use sordino_core::federated::prior::{
-    Member, MemberError, MemberState, MemberStorage, Model, PriorError, PriorProtocol, Public, levels,
+    JointVectors, Member, MemberError, MemberState, MemberStorage, Model, PriorError, PriorProtocol, Public, levels,
     member_scratch_len, posterior_len,
 };
 use sordino_core::federated::{Phase, ServerError, Workspace};
@@ -122,6 +122,10 @@ impl<T: Number> Party<T> for Prior<T> {
         let done = act(&mut member);
         state.posterior.copy_from_slice(&posterior[..kept]);
         Ok(done?)
+    }
+
+    fn encoding(&self, state: &mut KeptMember<T>, numbers: [&mut [T]; 2]) -> Result<Option<JointVectors>, PartyError> {
+        self.with(state, numbers, |member| member.encoding())
     }
 
     fn hosted(self: &Arc<Self>) -> Result<Population<T, Arc<Self>>, HostError> {

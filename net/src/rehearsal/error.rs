@@ -6,6 +6,8 @@ use sordino_sim::world::ObjectiveError;
 
 use super::device::DeviceError;
 use crate::agent::AgentEnd;
+use crate::agent::masks::MaskError;
+use crate::help::desk::Refused;
 use crate::identity::IdentityError;
 use crate::link::LinkError;
 use crate::rounds::Stop;
@@ -23,6 +25,18 @@ pub enum RehearsalError {
         /// Runs of the scenario.
         runs: u32,
     },
+    /// A device has no masks.
+    #[error("--device: devices do not take part in two servers yet; admissible: privacy.trust = \"one-server\"")]
+    DeviceTrust,
+    /// The helper cannot be made.
+    #[error("the helper: {0}")]
+    Helper(#[from] Refused),
+    /// The helper does not answer.
+    #[error("the helper: {0}")]
+    Line(#[from] LinkError),
+    /// An agent has no masks.
+    #[error(transparent)]
+    Masks(#[from] MaskError),
     /// The folder of agents that die cannot be made.
     #[error("--deaths: {0}")]
     Deaths(#[source] std::io::Error),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::Protocol;
-use sordino_core::wire::{Header, Payload};
+use sordino_host::shares::{Asked, Collection};
 use sordino_sim::model::federated::DriverError;
 use sordino_sim::model::federated::blocks;
 use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
@@ -27,9 +27,11 @@ use sordino_sim::world::fault::FaultCounts;
 use tokio::time::Instant;
 
 use super::error::RehearsalError;
+use super::second::Second;
 use crate::agent::SLOT_BYTES;
 use crate::party::{Draws, Number, Party, Prior};
-use crate::rounds::Rounds;
+use crate::rounds::{Rounds, Upload};
+use crate::shares::Shared;
 
 /// A method that the simulator runs and a network carries.
 pub(super) trait Simulated<T: Number>: Party<T> {
@@ -136,6 +138,10 @@ pub(super) struct Network<'r, T, M> {
     protocol: &'r Protocol,
     rounds: &'r mut Rounds,
     deadline_ms: u64,
+    /// The helper, where there are two servers.
+    second: Option<Second>,
+    /// The shares of the last epoch.
+    asked: Option<Asked>,
     /// The epoch whose answers are here.
     epoch: Option<u32>,
     steps: VecDeque<Slot>,
@@ -145,9 +151,23 @@ pub(super) struct Network<'r, T, M> {
 }
 
 impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
-    pub(super) fn new(method: Arc<M>, protocol: &'r Protocol, rounds: &'r mut Rounds, deadline_ms: u64) -> Self {
-        let (epoch, steps, uploads, times) = (None, VecDeque::new(), Vec::new(), Vec::new());
-        Network { method, protocol, rounds, deadline_ms, epoch, steps, uploads, times, failed: None }
+    pub(super) fn new(
+        method: Arc<M>,
+        protocol: &'r Protocol,
+        rounds: &'r mut Rounds,
+        deadline_ms: u64,
+        second: Option<Second>,
+    ) -> Self {
+        let (epoch, asked, steps, uploads, times) = (None, None, VecDeque::new(), Vec::new(), Vec::new());
+        Network { method, protocol, rounds, deadline_ms, second, asked, epoch, steps, uploads, times, failed: None }
+    }
+
+    /// The helper's answer to the shares that an order takes; nothing where there is one server.
+    async fn answered(&mut self, order: &M::Order) -> Result<Option<(Asked, Vec<u8>)>, RehearsalError> {
+        let (Some(second), Some(_release)) = (&mut self.second, self.method.takes(order)) else { return Ok(None) };
+        let asked = self.asked.take().ok_or(DriverError::Check("a release for which no share was collected"))?;
+        let answer = self.rounds.meanwhile(second.answer(&asked)).await??;
+        Ok(Some((asked, answer)))
     }
 
     async fn take(&mut self, order: M::Order) -> Result<Partial, RehearsalError> {
@@ -163,8 +183,13 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
         let (leaves, best) = self.steps.pop_front().ok_or(missing)?;
         let base = self.method.base();
         let regrets: Vec<f64> = (0..).zip(&best).map(|(agent, best)| base.run.optimum(agent) - best).collect();
+        let answered = self.answered(&order).await?;
         let mut numbers = Numbers::default();
-        let mut collector = self.method.collector(&order, 0..count, &mut numbers)?;
+        // Two servers take no vectors.
+        let mut collector = match answered {
+            Some(_) => None,
+            None => self.method.collector(&order, 0..count, &mut numbers)?,
+        };
         if let (Some(collector), Some(release)) = (&mut collector, self.method.takes(&order)) {
             for (agent, upload) in self.uploads.drain(..) {
                 collector.take(agent, release, &upload).map_err(DriverError::Server)?;
@@ -179,6 +204,7 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
             faults: FaultCounts::default(),
             observations: Vec::new(),
             messages: collected.messages,
+            answered,
         })
     }
 
@@ -191,15 +217,20 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
         let (mut incoming, uploads) = (vec![T::ZERO; self.protocol.upload_len()], &mut self.uploads);
         uploads.clear();
         self.rounds.announce(epoch, 0, frame, chain, self.deadline_ms, true)?;
-        let take = |who: u32, header: &Header, payload: &Payload<'_>, trailer: &[u8]| {
-            if header.len > 0 {
-                payload.read(&mut incoming).map_err(|error| error.to_string())?;
-                uploads.push((who, incoming.clone()));
+        let mut collection = self.second.as_ref().and_then(|second| second.collection(epoch));
+        let take = |upload: &Upload<'_>| {
+            let who = upload.who as usize;
+            if upload.header.len > 0 {
+                upload.payload.read(&mut incoming).map_err(|error| error.to_string())?;
+                uploads.push((upload.who, incoming.clone()));
             }
-            for ((leaves, best), slot) in steps.iter_mut().zip(trailer.chunks_exact(SLOT_BYTES)) {
+            if let (Some(Shared { attempt, share }), Some(collection)) = (Shared::read(upload.share), &mut collection) {
+                collection.add(upload.who, attempt, share).map_err(|error| error.to_string())?;
+            }
+            for ((leaves, best), slot) in steps.iter_mut().zip(upload.trailer.chunks_exact(SLOT_BYTES)) {
                 let (leaf, value) = slot.split_at(32);
-                leaves[who as usize].0.copy_from_slice(leaf);
-                best[who as usize] = f64::from_le_bytes(value.try_into().map_err(|_| "a trailer of another length")?);
+                leaves[who].0.copy_from_slice(leaf);
+                best[who] = f64::from_le_bytes(value.try_into().map_err(|_| "a trailer of another length")?);
             }
             Ok(())
         };
@@ -209,6 +240,7 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
             let answered = self.rounds.status().borrow().answered;
             return Err(RehearsalError::Deadline { round: epoch, answered });
         }
+        self.asked = collection.map(Collection::ask);
         self.steps = steps.into();
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use sordino_core::federated::exchange::{Reply, Seal};
-use sordino_core::wire::WireError;
+use sordino_core::wire::{Header, Payload, WireError};
 
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +36,21 @@ pub enum Given {
     Reply(Reply),
     /// The bytes are no frame, or one that does not fit, and why.
     Refused(String),
+}
+
+/// What an agent sent to the round that is open; frame and sender were judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Upload<'a> {
+    /// Index of the agent.
+    pub who: u32,
+    /// The header of its frame.
+    pub header: &'a Header,
+    /// The numbers in it: none where there are two servers, and of an agent that has nothing to give.
+    pub payload: &'a Payload<'a>,
+    /// What follows the frame where there are two servers ([`crate::shares`]); else nothing.
+    pub share: &'a [u8],
+    /// What follows in a rehearsal.
+    pub trailer: &'a [u8],
 }
 
 /// Whether an upload was taken; if not, why, as its sender is told.

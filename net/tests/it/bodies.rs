@@ -207,7 +207,8 @@ async fn stuck_door(limits: Limits) -> (Hostile, mpsc::Receiver<Asking>, Arc<Cou
     };
     tokio::spawn(door::serve(listener, keys::always(&identity).unwrap(), door));
     let pins = vec![identity.fingerprint().unwrap()];
-    let invitation = Invitation { address, deployment: 77, slot: 0, terms: terms.digest(), pins, token: Some(token) };
+    let invitation =
+        Invitation { address, deployment: 77, slot: 0, terms: terms.digest(), pins, token: Some(token), helper: None };
     (Hostile::new(&invitation), queue, counts)
 }
 

@@ -183,7 +183,7 @@ async fn offered(
     let serving = tokio::spawn(door::serve(listener, keys::always(&identity).unwrap(), door));
     enrolment.admit(0, &[7; 16]);
     let (pins, token) = (vec![identity.fingerprint().unwrap()], Some([7; 16]));
-    let invitation = Invitation { address, deployment, slot: 0, terms: terms.digest(), pins, token };
+    let invitation = Invitation { address, deployment, slot: 0, terms: terms.digest(), pins, token, helper: None };
     let (delta_max, wait) = (None, Duration::from_secs(1));
     let joining =
         Joining { invitation, folder, certified: None, epsilon_max, asked, delta_max, evaluations: None, wait };

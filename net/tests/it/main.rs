@@ -20,6 +20,7 @@ mod priors;
 mod promises;
 mod rehearsals;
 mod rotations;
+mod shares;
 mod statuses;
 mod upkeep;
 mod util;

@@ -25,6 +25,7 @@ use super::agent::{Agent, AgentError, AgentState, Input, Output};
 use super::error::{PriorError, at_least};
 use super::evidence::Model;
 use super::filter::Filter;
+use super::joint::JointVectors;
 use super::protocol::PriorProtocol;
 use super::public::Public;
 use super::query::Draw;
@@ -278,6 +279,24 @@ impl<'a, T: Scalar> Member<'a, T> {
     pub fn observations(&self) -> impl Iterator<Item = (u32, T)> + '_ {
         let entries = self.storage.log.chunks_exact(2).take(self.state.agent.observations() as usize);
         entries.map(|entry| (slice::at(entry, 0).to_u32(), slice::at(entry, 1)))
+    }
+
+    /// How its contribution to the release of its epoch becomes integers: what it hides by a mask where there are two servers
+    /// ([`shares`](super::super::shares)). Nothing before the first frame and after the last.
+    ///
+    /// **Errors**: [`MemberError`], as of a contribution.
+    pub fn encoding(&mut self) -> Result<Option<JointVectors>, MemberError> {
+        let (public, config) = (self.public, self.protocol.config);
+        let epoch = self.state.frames.checked_sub(1).map(|epoch| epoch as usize);
+        let multiplier = epoch.and_then(|epoch| self.protocol.noise_multipliers.get(epoch)).copied();
+        let Some(noise_multiplier) = multiplier else { return Ok(None) };
+        let (mut posterior, scratch) = self.posterior()?;
+        let terms = match posterior.terms() {
+            Some(terms) => terms,
+            None => posterior.prepare(&public, scratch)?,
+        };
+        self.state.prepared = Prepared(Some(terms));
+        Ok(Some(JointVectors::new(&config, &terms, noise_multiplier)?))
     }
 
     fn agent(&mut self) -> Result<Agent<'_, T>, AgentError> {

@@ -216,7 +216,8 @@ impl<T: Scalar, S: State> Arena<T, S> {
         let regrets: Vec<f64> = (agents.start..).zip(&self.best).map(|(agent, best)| optimum(agent) - best).collect();
         let pieces = blocks::cut(agents.start, method.config.parameters().agents, leaves, &regrets);
         let regrets = if report { Tally::of(&regrets) } else { Tally::default() };
-        Partial { agents, collected, pieces, regrets, faults, observations: Vec::new(), messages: Vec::new() }
+        let (observations, messages) = (Vec::new(), Vec::new());
+        Partial { agents, collected, pieces, regrets, faults, observations, messages, answered: None }
     }
 }
 

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use sordino_core::federated::{self, Share, Wiped};
 use sordino_core::privacy::SourceKind;
+use sordino_host::shares::Asked;
 
 use super::blocks::Piece;
 use super::error::DriverError;
@@ -59,6 +60,8 @@ pub struct Partial {
     pub observations: Vec<Observed>,
     /// What its agents sent to a server that takes no sums.
     pub messages: Vec<Message>,
+    /// The shares of a release with the answer of a helper that is not simulated: a rehearsal's. `None` everywhere else.
+    pub answered: Option<(Asked, Vec<u8>)>,
 }
 
 /// Consecutive agents of one federation, whatever its method: what a member holds.

@@ -256,7 +256,7 @@ pub fn answer(mut partials: Vec<Partial>) -> Result<Vec<u8>, RemoteError> {
     let mut wired: Vec<WiredPartial> = Vec::new();
     let mut collected: Vec<Vec<Collected<Wiped<u8>, Wiped<i64>>>> = Vec::new();
     for partial in partials {
-        let Partial { agents, collected: own, pieces, regrets, faults, observations, messages } = partial;
+        let Partial { agents, collected: own, pieces, regrets, faults, observations, messages, answered: _ } = partial;
         match (wired.last_mut(), collected.last_mut()) {
             (Some(before), Some(sums)) if before.agents.end == agents.start => {
                 before.agents.end = agents.end;
@@ -294,7 +294,7 @@ pub fn answered(bytes: &[u8]) -> Result<Vec<Partial>, RemoteError> {
         if collected.as_ref().is_some_and(|collected| collected.agents() != agents) {
             return Err(broken());
         }
-        Ok(Partial { agents, collected, pieces, regrets, faults, observations, messages })
+        Ok(Partial { agents, collected, pieces, regrets, faults, observations, messages, answered: None })
     };
     wired.into_iter().map(read).collect()
 }

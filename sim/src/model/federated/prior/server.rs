@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use sordino_core::federated::prior::{Draw, PriorError};
-use sordino_core::federated::{ServerError, ServerPhase, ServerState};
+use sordino_core::federated::{ServerError, ServerPhase, ServerState, Wiped};
 use sordino_core::linalg::packed_len;
 use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose};
@@ -83,8 +83,14 @@ impl<T: Scalar> Federated for PriorContext<T> {
             return Ok(None);
         }
         host::merge(server, partials)?;
-        if let Some(helper) = helper {
-            helper.answer(server, self)?;
+        match (helper, partials.iter_mut().find_map(|partial| partial.answered.take())) {
+            (Some(_), Some((asked, answer))) => {
+                let mut opened = Wiped::from(vec![0; self.config().contribution_len()]);
+                server.take(asked.open(&answer, opened.as_mut())?)?;
+            }
+            (Some(helper), None) => helper.answer(server, self)?,
+            (None, None) => {}
+            (None, Some(_)) => return Err(DriverError::Check("an answer of a helper where there is one server")),
         }
         let counters = server.close()?;
         Ok(server.broadcast().map(|released| (released, counters)))

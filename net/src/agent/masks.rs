@@ -1,0 +1,200 @@
+//! The masks of an agent of two servers: which were used is stored before one is made.
+
+use std::path::{Path, PathBuf};
+
+use sordino_core::federated::Encoding;
+use sordino_core::federated::exchange::Agreement;
+use sordino_core::federated::prior::JointVectors;
+use sordino_core::federated::shares::{
+    AgentKey, Attempts, Modulus, PublicKey, ReserveError, SecretKey, ShareError, Store, Trust,
+};
+use sordino_core::math::Scalar;
+use sordino_core::privacy::encode::EncodeError;
+use sordino_host::entropy::{self, NoEntropy};
+use sordino_host::files::{FileError, read_bounded, write_privately};
+use sordino_host::shares::open_key;
+use sordino_host::signature::KeyError;
+use zeroize::Zeroizing;
+
+use super::{AgentEnd, HostAgent, beside};
+use crate::party::{Number, Party};
+use crate::shares::{self, Shared};
+
+/// The file of an agent's masks: the next attempt of each.
+pub const MASKS: &str = "agent.masks";
+/// The file of its X25519 key.
+pub const MASK_KEY: &str = "agent.masks.key";
+/// The file of the attempts is read up to this length.
+const BYTES_MAX: u64 = 1 << 10;
+
+/// Why an agent has no masks, or no share. Nothing left it then.
+#[derive(Debug, thiserror::Error)]
+pub enum MaskError {
+    /// A file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Its key cannot be used.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The system gives no randomness.
+    #[error(transparent)]
+    Entropy(#[from] NoEntropy),
+    /// The helper's key agrees on no secret, or the integers do not fit.
+    #[error(transparent)]
+    Share(#[from] ShareError),
+    /// The contribution does not become integers.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// Which masks were used cannot be read.
+    #[error("{}: does not say which masks were used: {error}", path.display())]
+    Format {
+        /// Path of the file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        error: serde_json::Error,
+    },
+    /// Which masks were used is not known any more.
+    #[error(
+        "{}: is missing, and the key of its masks is there: a mask that was used could serve a second vector, so nothing is sent; \
+         take part with a new invitation in a new folder",
+        path.display()
+    )]
+    Lost {
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// They are of another federation.
+    #[error("{}: masks of another federation", path.display())]
+    OtherRun {
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// No attempt is left, an epoch is over, or it cannot be stored.
+    #[error("no mask: {0}")]
+    Reserve(#[from] ReserveError<FileError>),
+    /// Two servers, and no key of a helper.
+    #[error(
+        "the terms name two servers, and nothing says which key the second has: nothing is sent to one server alone"
+    )]
+    NoHelper,
+    /// One server, and the key of a helper.
+    #[error("a helper is named, and the terms name one server, which would see everything: nothing is sent")]
+    OneServer,
+    /// Numbers to give, and no release they could be given to.
+    #[error("there is nothing that this contribution could be added to")]
+    NoRelease,
+}
+
+/// Where attempts are kept: a file, or nowhere for an agent of a rehearsal that has no file either.
+struct Place<'p>(Option<&'p Path>);
+
+impl Store for Place<'_> {
+    type Error = FileError;
+    fn store(&mut self, attempts: &Attempts) -> Result<(), FileError> {
+        let Some(path) = self.0 else { return Ok(()) };
+        // A number and a digest always have a form in JSON.
+        let text = serde_json::to_vec(attempts).unwrap_or_default();
+        beside(|| write_privately(path, &text))
+    }
+}
+
+/// What hides the contributions of one agent.
+pub struct Masks {
+    key: AgentKey,
+    public: PublicKey,
+    attempts: Attempts,
+    file: Option<PathBuf>,
+}
+
+impl Masks {
+    /// Those in this folder, begun if there are none.
+    ///
+    /// **Errors**: [`MaskError`]; [`MaskError::Lost`] if the key is there and what was used is not.
+    pub fn open(folder: &Path, agreement: &Agreement, helper: &PublicKey) -> Result<Self, MaskError> {
+        let [file, key] = [MASKS, MASK_KEY].map(|name| folder.join(name));
+        let attempts = match read_bounded(&file, BYTES_MAX) {
+            Ok(bytes) => {
+                let read = serde_json::from_slice::<Attempts>(&bytes);
+                read.map_err(|error| MaskError::Format { path: file.clone(), error })?
+            }
+            Err(error) if error.is_missing() && key.exists() => return Err(MaskError::Lost { path: file }),
+            Err(error) if error.is_missing() => {
+                // Before the key: a key without attempts is one whose masks are not known.
+                let attempts = Attempts::new(agreement.digest());
+                Place(Some(&file)).store(&attempts)?;
+                attempts
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if *attempts.run() != agreement.digest() {
+            return Err(MaskError::OtherRun { path: file });
+        }
+        Self::with(&open_key(&key)?, helper, attempts, Some(file))
+    }
+
+    /// Masks of an agent that is forgotten with its process, which nothing goes on from.
+    ///
+    /// **Errors**: [`MaskError::Entropy`], [`MaskError::Share`].
+    pub fn in_memory(agreement: &Agreement, helper: &PublicKey) -> Result<Self, MaskError> {
+        let key = SecretKey::new(*entropy::secret()?);
+        Self::with(&key, helper, Attempts::new(agreement.digest()), None)
+    }
+
+    fn with(key: &SecretKey, helper: &PublicKey, attempts: Attempts, file: Option<PathBuf>) -> Result<Self, MaskError> {
+        Ok(Masks { key: key.with_helper(helper)?, public: key.public_key(), attempts, file })
+    }
+
+    /// What both servers are told.
+    pub fn public(&self) -> PublicKey {
+        self.public
+    }
+
+    /// The share of a contribution to the release of an epoch, behind its attempt, appended to a frame. The attempt is stored first.
+    ///
+    /// **Errors**: [`MaskError`]; nothing was appended then.
+    fn append<T: Scalar>(
+        &mut self,
+        (epoch, modulus): (u32, Modulus),
+        encoding: &JointVectors,
+        upload: &[T],
+        frame: &mut Vec<u8>,
+    ) -> Result<(), MaskError> {
+        let mut integers = Zeroizing::new(vec![0; encoding.sums_len()]);
+        // What is too long is clipped, what is no number counts as zero: the norm is checked in integers, here.
+        let _outcome = encoding.add_if(true, 0, upload, &mut integers)?;
+        let attempt = self.attempts.reserve(epoch, &mut Place(self.file.as_deref()))?;
+        let mut share = vec![0; modulus.share_len(integers.len())];
+        let attempt = self.key.mask(attempt, modulus).split(&mut integers, &mut share)?;
+        Shared { attempt, share: &share }.append(frame);
+        Ok(())
+    }
+}
+
+impl<T: Number, P: Party<T>> HostAgent<T, P> {
+    /// What hides its contributions where there are two servers: without it nothing is given to them.
+    pub fn mask(&mut self, masks: Option<Masks>) {
+        self.masks = masks;
+    }
+
+    /// What goes behind an upload's frame, and the numbers in it: none where there are two servers.
+    ///
+    /// **Errors**: [`MaskError`], before anything leaves.
+    pub(super) fn hidden<'u>(&mut self, epoch: u32, upload: &'u [T]) -> Result<(&'u [T], Vec<u8>), AgentEnd> {
+        let agreement = self.shared.agreement();
+        match (shares::trust(&agreement.protocol), &self.masks) {
+            (Trust::OneServer, None) => return Ok((upload, Vec::new())),
+            (Trust::OneServer, Some(_)) => return Err(MaskError::OneServer.into()),
+            (Trust::TwoServers, None) => return Err(MaskError::NoHelper.into()),
+            (Trust::TwoServers, Some(_)) if upload.is_empty() => return Ok((&[], Vec::new())),
+            (Trust::TwoServers, Some(_)) => {}
+        }
+        let plan = shares::plan(agreement).map_err(ShareError::from).map_err(MaskError::from)?;
+        let modulus = plan.and_then(|plan| plan.modulus(epoch)).ok_or(MaskError::NoRelease)?;
+        let numbers = [&mut self.log[..], &mut self.workspace[..]];
+        let encoding = self.shared.encoding(&mut self.state, numbers)?.ok_or(MaskError::NoRelease)?;
+        let (mut behind, masks) = (Vec::new(), self.masks.as_mut().ok_or(MaskError::NoHelper)?);
+        masks.append((epoch, modulus), &encoding, upload, &mut behind)?;
+        Ok((&[], behind))
+    }
+}

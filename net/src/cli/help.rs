@@ -1,0 +1,60 @@
+//! `sordino-net help-serve`: the second of two servers.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use sordino_host::ledger::CounterPlace;
+use sordino_sim::cli::error::CliError;
+use sordino_sim::cli::print;
+use sordino_sim::progress::log::Log;
+
+use super::common;
+use crate::help::serve::{Helping, serve};
+
+/// Arguments of `help-serve`.
+#[derive(Clone, Debug, Args)]
+pub struct HelpServe {
+    /// Folder for everything that must not be lost, on another machine than the leader's, of somebody else; start again with the same folder to go on
+    folder: PathBuf,
+    /// Address to listen on
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8444")]
+    listen: String,
+    /// Address at which the leader finds it [default: --listen]
+    #[arg(long, value_name = "HOST:PORT")]
+    address: Option<String>,
+    /// Agree to no terms whose releases cost more than this ε together [default: what the terms say]
+    #[arg(long, value_name = "EPSILON")]
+    max_epsilon: Option<f64>,
+    /// Folder of the ledger's second count [default: the user's state folder]
+    #[arg(long, value_name = "DIR")]
+    counter: Option<PathBuf>,
+    /// Time from a question to its answer: longer than an answer takes, so that the time of the noise does not show
+    #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = common::duration)]
+    delay: Duration,
+    /// How long it stays after the last answer, to repeat it
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = common::duration)]
+    linger: Duration,
+    /// Progress on standard error: lines for people, or JSON objects
+    #[arg(long, value_enum, default_value_t)]
+    log: Log,
+}
+
+/// Helps until every release was answered, and for a while longer.
+pub fn execute(arguments: &HelpServe) -> Result<(), CliError> {
+    arguments.log.begin();
+    let epsilon_max = arguments.max_epsilon;
+    if epsilon_max.is_some_and(|most| !(most > 0.0 && most.is_finite())) {
+        return Err(CliError::input("--max-epsilon: a number above 0 is expected"));
+    }
+    let counter = match &arguments.counter {
+        Some(folder) => CounterPlace::Folder(folder.clone()),
+        None => CounterPlace::of_user().map_err(CliError::failure)?,
+    };
+    let (listen, address) = (arguments.listen.clone(), arguments.address.clone());
+    let (delay, linger) = (arguments.delay, arguments.linger);
+    let helping = Helping { listen, address, counter, epsilon_max, delay, linger };
+    let Some(ended) = common::wait_or_stop(serve(&arguments.folder, helping))? else { return Ok(()) };
+    ended.map_err(CliError::failure)?;
+    print(&format!("done; sordino replay {} checks it\n", arguments.folder.display()))
+}

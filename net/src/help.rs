@@ -1,0 +1,26 @@
+//! The second of two servers: a small process with a folder, a key, a ledger and a promise of its own, which hears the leader
+//! and nobody else.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`address`] | where a helper is, which key it shows, and the token that makes a server its leader |
+//! | [`desk`] | what a helper does, behind its door |
+//! | [`door`] | HTTP over TLS, for one caller |
+//! | [`folder`] | what a helper must not lose |
+//! | [`line`] | the leader's requests |
+//! | [`serve`] | the process |
+//!
+//! **How they find each other.** `sordino help-serve FOLDER` makes keys and a token, and tells an address with both. The first
+//! server that shows the token becomes the leader, by the key of its connection, and hands the terms over. A leader cannot
+//! choose other noise by it: masks are made with the digest of the agreement, so a helper that was given other terms than
+//! the agents opens nothing.
+//!
+//! **What a helper believes of its leader**: which agents answered, and their public keys. An agent is in a set once, and two agents
+//! never have one key; a wrong key opens nothing.
+
+pub mod address;
+pub mod desk;
+pub mod door;
+pub mod folder;
+pub mod line;
+pub mod serve;

@@ -1,0 +1,64 @@
+//! Where a helper is: `https://HOST:PORT/TOKEN#KEY`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use sordino_host::hex::{from_hex, hex};
+use sordino_host::signature::Fingerprint;
+
+use crate::invitation::Token;
+
+/// Where a helper is, which key it shows, and the token that makes a server its leader: a secret until it has one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HelperAddress {
+    /// `HOST:PORT`.
+    pub address: String,
+    /// What the leader shows once.
+    pub token: Token,
+    /// The key that the helper shows, as a fingerprint.
+    pub key: Fingerprint,
+}
+
+/// A text that is no address of a helper, and what is wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not the address of a helper: {0}; https://HOST:PORT/TOKEN#KEY is expected, as `sordino help-serve` tells it")]
+pub struct NoHelperAddress(pub &'static str);
+
+impl fmt::Display for HelperAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "https://{}/{}#{}", self.address, hex(&self.token), self.key)
+    }
+}
+
+impl FromStr for HelperAddress {
+    type Err = NoHelperAddress;
+
+    fn from_str(text: &str) -> Result<Self, NoHelperAddress> {
+        let rest = text.trim().strip_prefix("https://").ok_or(NoHelperAddress("it does not begin with `https://`"))?;
+        let (place, key) = rest.split_once('#').ok_or(NoHelperAddress("it has no key behind `#`"))?;
+        let (address, token) = place.split_once('/').ok_or(NoHelperAddress("it has no token"))?;
+        if !address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok()) {
+            return Err(NoHelperAddress("the address is not HOST:PORT"));
+        }
+        let token = from_hex(token).ok_or(NoHelperAddress("the token is not 32 hexadecimal digits"))?;
+        let key = key.parse().map_err(|_| NoHelperAddress("the key is not 64 hexadecimal digits"))?;
+        Ok(HelperAddress { address: address.to_owned(), token, key })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_comes_back_and_what_was_cut_is_refused() {
+        let key = "ab".repeat(32).parse().unwrap();
+        let whole = HelperAddress { address: "[::1]:8444".into(), token: [7; 16], key };
+        let text = whole.to_string();
+        assert_eq!(text.parse(), Ok(whole));
+        for end in 0..text.len() {
+            assert!(text[..end].parse::<HelperAddress>().is_err(), "{}", &text[..end]);
+        }
+        assert!(text.replace("https", "http").parse::<HelperAddress>().is_err());
+    }
+}

@@ -1,0 +1,231 @@
+//! The door of a helper: HTTP over TLS, for its leader alone.
+//!
+//! | request | answers |
+//! |---|---|
+//! | `POST /v1/RUN/helper/terms`, the terms; the header `sordino-token` until there is a leader | 200 the key of the masks; 403 not the leader; 409 other terms; 422 terms that are not agreed to |
+//! | `POST /v1/RUN/helper/agents`, keys in JSON | 200; 409 another key than before, or another agent's |
+//! | `POST /v1/RUN/helper/answer`, a question in JSON | 200 the answer; 409 another set, or not the next epoch |
+//! | any of them | 403 not the leader; 404 another path; 413 too long; 503 the helper is about to end |
+//!
+//! Who is no leader, and shows no token, is sent away before a byte of its request's body is read. An answer leaves at a fixed time after
+//! its question, so that the time of the noise does not show.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Extension, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use rustls::ServerConfig;
+use sordino_host::hex::from_hex;
+use sordino_host::shares::HelperError;
+use sordino_host::signature::Fingerprint;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::Instant;
+use tokio_rustls::TlsAcceptor;
+
+use super::desk::{Help, Refused};
+use crate::identity::fingerprint_of;
+use crate::invitation::Token;
+use crate::shares::MaskKey;
+use crate::terms::TERMS_BYTES_MAX;
+
+/// The token that makes a server the leader.
+pub const TOKEN: HeaderName = HeaderName::from_static("sordino-token");
+/// Connections at one time: one leader, and strangers that are sent away.
+const CONNECTIONS: usize = 64;
+/// A handshake or a header: no longer than this.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// A connection is over after this, whatever happens on it.
+const SESSION: Duration = Duration::from_secs(600);
+
+/// Where it is kept who the leader is.
+pub type Bind = Box<dyn Fn(Fingerprint) -> Result<(), Refused> + Send>;
+
+/// Who may ask: the leader, or whoever shows the token while there is none.
+pub struct Gate {
+    token: Token,
+    leader: Mutex<Option<Fingerprint>>,
+}
+
+impl Gate {
+    /// A gate with the leader that is known, if there is one.
+    pub fn new(token: Token, leader: Option<Fingerprint>) -> Self {
+        Gate { token, leader: Mutex::new(leader) }
+    }
+
+    fn leader(&self) -> MutexGuard<'_, Option<Fingerprint>> {
+        // A fingerprint is there or not: a thread that panicked left a whole one.
+        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn admits(&self, caller: &Fingerprint, shown: Option<Token>) -> bool {
+        let differs = |shown: Token| shown.iter().zip(&self.token).fold(0, |differs, (a, b)| differs | (a ^ b));
+        match *self.leader() {
+            Some(leader) => leader == *caller,
+            None => shown.is_some_and(|shown| differs(shown) == 0),
+        }
+    }
+}
+
+/// What the door of a helper hands requests to.
+#[derive(Clone)]
+pub struct HelpDoor {
+    /// Who may ask.
+    pub gate: Arc<Gate>,
+    /// Keeps who the leader is, before it is one.
+    pub bind: Arc<Mutex<Bind>>,
+    /// What answers.
+    pub help: Arc<Mutex<dyn Help>>,
+    /// From a question to its answer: longer than an answer takes.
+    pub delay: Duration,
+    /// Told of what ends the helper, and of each answer (none).
+    pub ends: mpsc::Sender<Option<Refused>>,
+}
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy)]
+struct Caller(Fingerprint);
+
+fn said(refused: &Refused) -> Response {
+    let status = match refused {
+        refused if refused.is_fatal() => StatusCode::SERVICE_UNAVAILABLE,
+        Refused::OtherTerms | Refused::NoTerms | Refused::OtherKey { .. } | Refused::OneKey { .. } => {
+            StatusCode::CONFLICT
+        }
+        Refused::Helper(HelperError::OtherSet { .. } | HelperError::OutOfOrder { .. } | HelperError::Ledger(_)) => {
+            StatusCode::CONFLICT
+        }
+        _ => StatusCode::UNPROCESSABLE_ENTITY,
+    };
+    (status, refused.to_string()).into_response()
+}
+
+impl HelpDoor {
+    /// Lets the helper do something on a thread that may wait for the disk.
+    async fn done<R: Send + 'static>(
+        &self,
+        act: impl FnOnce(&mut dyn Help) -> Result<R, Refused> + Send + 'static,
+    ) -> Result<R, Response> {
+        let help = self.help.clone();
+        let work = move || act(&mut *help.lock().unwrap_or_else(PoisonError::into_inner));
+        let done = tokio::task::spawn_blocking(work).await;
+        match done {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(refused)) => {
+                let response = said(&refused);
+                if refused.is_fatal() {
+                    drop(self.ends.send(Some(refused)).await);
+                }
+                Err(response)
+            }
+            Err(_lost) => {
+                drop(self.ends.send(Some(Refused::Unusable("an answer was lost".into()))).await);
+                Err(StatusCode::SERVICE_UNAVAILABLE.into_response())
+            }
+        }
+    }
+}
+
+async fn terms(State(door): State<HelpDoor>, Extension(Caller(caller)): Extension<Caller>, body: Bytes) -> Response {
+    let (gate, bind) = (door.gate.clone(), door.bind.clone());
+    let begun = door.done(move |help| {
+        let key = help.begin(&body)?;
+        let mut leader = gate.leader();
+        match *leader {
+            Some(known) if known == caller => {}
+            // Another one was faster.
+            Some(_) => return Err(Refused::OtherTerms),
+            None => bind.lock().unwrap_or_else(PoisonError::into_inner)(caller)?,
+        }
+        *leader = Some(caller);
+        Ok(key)
+    });
+    match begun.await {
+        Ok(MaskKey(key)) => key.to_vec().into_response(),
+        Err(response) => response,
+    }
+}
+
+async fn agents(State(door): State<HelpDoor>, body: Bytes) -> Response {
+    let Ok(agents) = serde_json::from_slice::<Vec<_>>(&body) else {
+        return (StatusCode::BAD_REQUEST, "no list of agents").into_response();
+    };
+    match door.done(move |help| help.enrol(&agents)).await {
+        Ok(()) => StatusCode::OK.into_response(),
+        Err(response) => response,
+    }
+}
+
+async fn answer(State(door): State<HelpDoor>, body: Bytes) -> Response {
+    let leaves = Instant::now() + door.delay;
+    let Ok(question) = serde_json::from_slice(&body) else {
+        return (StatusCode::BAD_REQUEST, "no question").into_response();
+    };
+    match door.done(move |help| help.answer(&question)).await {
+        Ok(bytes) => {
+            tokio::time::sleep_until(leaves).await;
+            drop(door.ends.send(None).await);
+            bytes.into_response()
+        }
+        Err(response) => response,
+    }
+}
+
+/// Sends everybody away who is not the leader, before the body is read.
+async fn admitted(
+    State(door): State<HelpDoor>,
+    Extension(Caller(caller)): Extension<Caller>,
+    request: axum::extract::Request,
+    next: axum::middleware::Next,
+) -> Response {
+    let shown = request.headers().get(&TOKEN).and_then(|value: &HeaderValue| value.to_str().ok()).and_then(from_hex);
+    if !door.gate.admits(&caller, shown) {
+        return (StatusCode::FORBIDDEN, "not the leader of this helper, and not its token").into_response();
+    }
+    next.run(request).await
+}
+
+/// Opens the door of a helper on a listener and serves until the task is dropped.
+pub async fn serve(listener: TcpListener, shown: Arc<ServerConfig>, door: HelpDoor) {
+    let app = Router::new()
+        .route("/v1/{run}/helper/terms", post(terms))
+        .route("/v1/{run}/helper/agents", post(agents))
+        .route("/v1/{run}/helper/answer", post(answer))
+        .layer(axum::middleware::from_fn_with_state(door.clone(), admitted))
+        .layer(DefaultBodyLimit::max(TERMS_BYTES_MAX as usize))
+        .with_state(door);
+    let free = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        // Nobody closes the semaphore.
+        let Ok(permit) = free.clone().acquire_owned().await else { return };
+        let Ok((tcp, _from)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let (acceptor, app) = (TlsAcceptor::from(shown.clone()), app.clone());
+        tokio::spawn(async move {
+            let _permit = permit;
+            // Who is no party of TLS is told nothing.
+            let _over = connection(tcp, acceptor, app).await;
+        });
+    }
+}
+
+/// One connection to its end; none if it never became one.
+async fn connection(tcp: TcpStream, acceptor: TlsAcceptor, app: Router) -> Option<()> {
+    tcp.set_nodelay(true).ok()?;
+    let tls = tokio::time::timeout(PATIENCE, acceptor.accept(tcp)).await.ok()?.ok()?;
+    let caller = fingerprint_of(tls.get_ref().1.peer_certificates()?.first()?).ok()?;
+    let service = TowerToHyperService::new(app.layer(Extension(Caller(caller))));
+    let mut http = hyper::server::conn::http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(16 << 10);
+    drop(tokio::time::timeout(SESSION, http.serve_connection(TokioIo::new(tls), service)).await);
+    Some(())
+}

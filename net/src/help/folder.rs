@@ -1,0 +1,257 @@
+//! The folder of a helper: everything that it must not lose. Nothing of an agent but the public half of its key.
+//!
+//! | file | what |
+//! |---|---|
+//! | `server.key` | the key that it shows, and signs its promise with |
+//! | `masks.key` | the X25519 key of its masks: whoever has it and the leader's disk sees vectors |
+//! | `token` | what makes a server the leader, once |
+//! | `url` | where it is, with key and token: what the leader's `serve --helper` is told |
+//! | `leader` | the key of the leader's connections |
+//! | `terms.bin` | the terms, as the leader handed them over |
+//! | `agents.json` | the public keys of agents |
+//! | `answers.json` | what it answered, and the last charge; replaced in one rename |
+//! | `ledger.jsonl` | every charge |
+//! | `.lock` | held by the one helper that runs here |
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use sordino_core::federated::shares::SecretKey;
+use sordino_host::entropy::{self, NoEntropy};
+use sordino_host::files::{
+    FileError, create_folders_privately, create_privately, read_bounded, read_text, remove_leftovers, write_privately,
+};
+use sordino_host::ledger::{Contents, LedgerError};
+use sordino_host::shares::{Answered, HelperError, open_key};
+use sordino_host::signature::{Fingerprint, KeyError};
+
+use super::address::HelperAddress;
+use crate::identity::{Identity, IdentityError, lock_folder};
+use crate::invitation::Token;
+use crate::shares::MaskKey;
+use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
+
+/// The key of its masks, by which a folder of a helper is recognised.
+pub const MASKS: &str = "masks.key";
+/// What it answered.
+pub const ANSWERS: &str = "answers.json";
+/// Every charge.
+pub const LEDGER: &str = "ledger.jsonl";
+/// What it answered is read up to this length: 64 releases of 2¹⁴ numbers, as text.
+const ANSWERS_BYTES_MAX: u64 = 1 << 27;
+/// The keys of agents are read up to this length.
+const AGENTS_BYTES_MAX: u64 = 1 << 27;
+
+/// Why a helper's folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HelpFolderError {
+    /// A file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The key that it shows.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The key of its masks.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The system gives no randomness.
+    #[error(transparent)]
+    Entropy(#[from] NoEntropy),
+    /// The terms that it has.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    /// What it answered.
+    #[error(transparent)]
+    Helper(#[from] HelperError),
+    /// Its ledger.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// Another helper holds it.
+    #[error("{}: another helper runs in this folder", path.display())]
+    Busy {
+        /// Path of the folder.
+        path: PathBuf,
+    },
+    /// It is a server's.
+    #[error("{}: the folder of a server; a helper has a folder of its own, on a machine of its own", path.display())]
+    Server {
+        /// Path of the folder.
+        path: PathBuf,
+    },
+    /// A file holds something else.
+    #[error("{}: {what}", path.display())]
+    Wrong {
+        /// Path of the file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+/// A helper's folder, and what in it never changes.
+pub struct HelpFolder {
+    path: PathBuf,
+    /// The key that it shows.
+    pub identity: Identity,
+}
+
+impl HelpFolder {
+    /// Whether this folder is a helper's.
+    pub fn is_one(path: &Path) -> bool {
+        path.join(MASKS).exists()
+    }
+
+    /// The folder, begun if it is empty.
+    ///
+    /// **Errors**: [`HelpFolderError`].
+    pub fn begin(path: &Path) -> Result<Self, HelpFolderError> {
+        create_folders_privately(path)?;
+        if path.join("round.bin").exists() || path.join("seal.key").exists() {
+            return Err(HelpFolderError::Server { path: path.to_owned() });
+        }
+        let identity = Identity::open(&path.join("server.key"))?;
+        let mut token = entropy::secret()?;
+        create_privately(&path.join("token"), &token[..16])?;
+        token.fill(0);
+        // Last: by it the folder is recognised.
+        open_key(&path.join(MASKS))?;
+        Ok(HelpFolder { path: path.to_owned(), identity })
+    }
+
+    /// A folder that was begun; nothing is made.
+    ///
+    /// **Errors**: [`HelpFolderError`].
+    pub fn open(path: &Path) -> Result<Self, HelpFolderError> {
+        Ok(HelpFolder { path: path.to_owned(), identity: Identity::read_file(&path.join("server.key"))? })
+    }
+
+    /// Where the folder is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn wrong(&self, name: &str, what: impl Into<String>) -> HelpFolderError {
+        HelpFolderError::Wrong { path: self.path.join(name), what: what.into() }
+    }
+
+    /// Takes the lock; it ends with the process.
+    ///
+    /// **Errors**: [`HelpFolderError::Busy`].
+    pub fn lock(&self) -> Result<File, HelpFolderError> {
+        let lock = lock_folder(&self.path)?.ok_or_else(|| HelpFolderError::Busy { path: self.path.clone() })?;
+        remove_leftovers(&self.path)?;
+        Ok(lock)
+    }
+
+    /// The secret key of its masks.
+    ///
+    /// **Errors**: [`HelpFolderError::Key`], [`HelpFolderError::File`] if it is missing.
+    pub fn masks(&self) -> Result<SecretKey, HelpFolderError> {
+        // Never made here: with another one nothing opens that was masked for this one.
+        read_bounded(&self.path.join(MASKS), 33)?;
+        Ok(open_key(&self.path.join(MASKS))?)
+    }
+
+    /// The public half, which invitations name.
+    ///
+    /// **Errors**: as [`HelpFolder::masks`].
+    pub fn mask_key(&self) -> Result<MaskKey, HelpFolderError> {
+        Ok(self.masks()?.public_key().into())
+    }
+
+    /// What makes a server the leader.
+    ///
+    /// **Errors**: [`HelpFolderError::Wrong`] unless it is 16 bytes.
+    pub fn token(&self) -> Result<Token, HelpFolderError> {
+        let bytes = read_bounded(&self.path.join("token"), 17)?;
+        bytes[..].try_into().map_err(|_| self.wrong("token", format!("{} bytes, 16 are expected", bytes.len())))
+    }
+
+    /// Writes down where it is, for the leader's command; returns it.
+    ///
+    /// **Errors**: [`HelpFolderError`].
+    pub fn set_address(&self, address: &str) -> Result<HelperAddress, HelpFolderError> {
+        let (token, key) = (self.token()?, self.identity.fingerprint()?);
+        let address = HelperAddress { address: address.to_owned(), token, key };
+        write_privately(&self.path.join("url"), format!("{address}\n").as_bytes())?;
+        Ok(address)
+    }
+
+    /// The key of the leader's connections; nothing before there is one.
+    ///
+    /// **Errors**: [`HelpFolderError`].
+    pub fn leader(&self) -> Result<Option<Fingerprint>, HelpFolderError> {
+        match read_text(&self.path.join("leader"), 1 << 10) {
+            Ok(text) => Ok(Some(text.trim().parse().map_err(|why: &str| self.wrong("leader", why))?)),
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes down who the leader is.
+    ///
+    /// **Errors**: [`FileError`].
+    pub fn bind(path: &Path, leader: Fingerprint) -> Result<(), FileError> {
+        write_privately(&path.join("leader"), format!("{leader}\n").as_bytes())
+    }
+
+    /// The terms; nothing before the leader handed them over.
+    ///
+    /// **Errors**: [`HelpFolderError::Terms`].
+    pub fn terms(&self) -> Result<Option<Terms>, HelpFolderError> {
+        match read_bounded(&self.path.join("terms.bin"), TERMS_BYTES_MAX) {
+            Ok(bytes) => Ok(Some(Terms::from_bytes(&bytes, None)?)),
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Keeps the terms.
+    ///
+    /// **Errors**: [`HelpFolderError`].
+    pub fn keep(&self, terms: &Terms) -> Result<(), HelpFolderError> {
+        Ok(write_privately(&self.path.join("terms.bin"), &terms.to_stored()?)?)
+    }
+
+    /// The public keys of agents.
+    ///
+    /// **Errors**: [`HelpFolderError::Wrong`].
+    pub fn agents(&self) -> Result<BTreeMap<u32, MaskKey>, HelpFolderError> {
+        match read_bounded(&self.agents_path(), AGENTS_BYTES_MAX) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| self.wrong("agents.json", error.to_string())),
+            Err(error) if error.is_missing() => Ok(BTreeMap::new()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Where these keys are kept.
+    pub fn agents_path(&self) -> PathBuf {
+        self.path.join("agents.json")
+    }
+
+    /// What it answered, as it was stored; nothing before the first answer.
+    ///
+    /// **Errors**: [`HelpFolderError::File`].
+    pub fn answers(&self) -> Result<Option<Vec<u8>>, HelpFolderError> {
+        match read_bounded(&self.path.join(ANSWERS), ANSWERS_BYTES_MAX) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// How many answers it gave, and what its ledger holds for them: equal in a folder that is whole. Nothing before the first
+    /// answer.
+    ///
+    /// **Errors**: [`HelpFolderError`]; [`HelperError::OtherRun`] for answers of other terms.
+    pub fn books(&self) -> Result<Option<(u64, Contents)>, HelpFolderError> {
+        let Some(stored) = self.answers()? else { return Ok(None) };
+        let answered = Answered::read(&stored)?;
+        if self.terms()?.is_none_or(|terms| terms.agreement.digest() != answered.run) {
+            return Err(HelperError::OtherRun { epoch: 0 }.into());
+        }
+        let contents = Contents::read(&self.path.join(LEDGER), answered.planned.as_ref())?;
+        Ok(Some((answered.questions.len() as u64, contents)))
+    }
+}

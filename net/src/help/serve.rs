@@ -1,0 +1,214 @@
+//! A helper as a process: secret noise, a budget of its own, files from which it goes on after being killed at any moment.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use sordino_core::federated::shares::Trust;
+use sordino_host::files::create_privately;
+use sordino_host::ledger::{CounterPlace, Ledger, Options};
+use sordino_host::server::SystemSources;
+use sordino_host::shares::{Helper, HelperError, HelperPlan, Kept, Question};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+
+use super::desk::{Desk, Enrolling, Help, Refused};
+use super::door::{self, Gate, HelpDoor};
+use super::folder::{ANSWERS, HelpFolder, HelpFolderError, LEDGER};
+use crate::admission;
+use crate::party::{Number, Party, dispatch};
+use crate::progress::note;
+use crate::shares::{self, MaskKey};
+use crate::terms::Terms;
+
+/// How a helper runs.
+pub struct Helping {
+    /// Where it listens, `HOST:PORT`.
+    pub listen: String,
+    /// Where its leader finds it; where it listens if none.
+    pub address: Option<String>,
+    /// Where the second count of its ledger is kept.
+    pub counter: CounterPlace,
+    /// The most ε of terms that it agrees to; what the terms say if none.
+    pub epsilon_max: Option<f64>,
+    /// From a question to its answer: longer than an answer takes, so that the time of the noise does not show.
+    pub delay: Duration,
+    /// How long it stays after the last answer, to repeat it.
+    pub linger: Duration,
+}
+
+/// Why a helper ended.
+#[derive(Debug, thiserror::Error)]
+pub enum HelpError {
+    /// Its folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] HelpFolderError),
+    /// What it keeps does not fit together, or cannot be written.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// It cannot listen.
+    #[error("cannot listen on {address}: {error}")]
+    Listen {
+        /// Where it should have listened.
+        address: String,
+        /// What the system says.
+        #[source]
+        error: std::io::Error,
+    },
+    /// Its door was lost: it panicked.
+    #[error("the door of this helper was lost; nothing was answered that was not charged")]
+    Lost,
+}
+
+type System = Desk<SystemSources, Kept>;
+
+/// What a helper's door hands requests to: nothing but a folder until there are terms.
+struct Office {
+    folder: HelpFolder,
+    counter: CounterPlace,
+    epsilon_max: Option<f64>,
+    open: Option<(System, Terms)>,
+}
+
+/// What a helper of these terms plans; whoever trusts one server has none.
+fn plan(terms: &Terms) -> Result<HelperPlan, Refused> {
+    if shares::trust(&terms.agreement.protocol) == Trust::OneServer {
+        return Err(Refused::OneServer);
+    }
+    shares::plan(&terms.agreement)?.ok_or(Refused::OneServer)
+}
+
+/// How the losses of the terms' releases add up.
+fn accounting<T: Number, P: Party<T>>() -> sordino_host::ledger::Accounting {
+    P::ACCOUNTING
+}
+
+impl Office {
+    /// Opens everything that belongs to these terms.
+    fn desk(&self, terms: &Terms) -> Result<System, Refused> {
+        let (plan, agreement) = (plan(terms)?, &terms.agreement);
+        let unusable = |error: HelpFolderError| Refused::Unusable(error.to_string());
+        let agents = agreement.protocol.agents();
+        let charged = sordino_host::ledger::Terms {
+            data: format!("federation {:016x}, as its helper", agreement.deployment),
+            unit: "agent".into(),
+            records: Some(u64::from(agents)),
+            accounting: dispatch!(agreement, accounting()),
+            epsilon_max: agreement.announced.epsilon_max,
+            delta: agreement.announced.delta,
+        };
+        let next = plan.events().take(1).collect();
+        let options = Options { counter: self.counter.clone(), another: false, next };
+        let path = self.folder.path().join(LEDGER);
+        create_privately(&path, b"")?;
+        let ledger = Ledger::open_secret(&path, &charged, &options).map_err(HelperError::from)?;
+        ledger.notes().iter().for_each(|told| note(told));
+        let (keep, stored) = (Kept(self.folder.path().join(ANSWERS)), self.folder.answers().map_err(unusable)?);
+        let sources = SystemSources::new().map_err(HelperError::from)?;
+        let helper = Helper::open(plan, Vec::new(), sources, ledger, keep, stored.as_deref())?;
+        let (secret, known) = (self.folder.masks().map_err(unusable)?, self.folder.agents().map_err(unusable)?);
+        Desk::new(secret, helper, agents, known, Some(self.folder.agents_path()))
+    }
+
+    fn opened(&mut self) -> Result<&mut System, Refused> {
+        self.open.as_mut().map(|(desk, _)| desk).ok_or(Refused::NoTerms)
+    }
+
+    /// Whether every release of the plan was answered.
+    fn is_done(&self) -> bool {
+        self.open.as_ref().is_some_and(|(desk, terms)| desk.answered() >= terms.agreement.protocol.epochs())
+    }
+}
+
+impl Help for Office {
+    fn begin(&mut self, terms: &[u8]) -> Result<MaskKey, Refused> {
+        let terms = Terms::from_bytes(terms, None)?;
+        if let Some((desk, known)) = &self.open {
+            return if known.digest() == terms.digest() { Ok(desk.key()) } else { Err(Refused::OtherTerms) };
+        }
+        plan(&terms)?;
+        let admitted = admission::admit(&terms)?;
+        if let Some(most) = self.epsilon_max.filter(|most| !(admitted.epsilon <= *most)) {
+            return Err(Refused::Epsilon { epsilon: admitted.epsilon, delta: admitted.delta, most });
+        }
+        self.folder.keep(&terms).map_err(|error| Refused::Unusable(error.to_string()))?;
+        let desk = self.desk(&terms)?;
+        note(&format!("agrees to the terms {}: {admitted}", terms.digest()));
+        let key = desk.key();
+        self.open = Some((desk, terms));
+        Ok(key)
+    }
+
+    fn enrol(&mut self, agents: &[Enrolling]) -> Result<(), Refused> {
+        self.opened()?.enrol(agents)
+    }
+
+    fn answer(&mut self, question: &Question) -> Result<Vec<u8>, Refused> {
+        let desk = self.opened()?;
+        let before = desk.answered();
+        let answer = desk.answer(question)?;
+        if desk.answered() > before {
+            note(&format!("answered for epoch {}: {} agents; charged", question.epoch, question.set.len()));
+        }
+        Ok(answer)
+    }
+}
+
+/// Helps until every release was answered, and for a while longer.
+///
+/// **Errors**: [`HelpError`]; in every case nothing left that was not charged.
+pub async fn serve(path: &Path, helping: Helping) -> Result<(), HelpError> {
+    let folder = HelpFolder::begin(path)?;
+    let _lock = folder.lock()?;
+    let listen = |error| HelpError::Listen { address: helping.listen.clone(), error };
+    let listener = TcpListener::bind(&helping.listen).await.map_err(listen)?;
+    let url = folder.set_address(helping.address.as_ref().unwrap_or(&helping.listen))?;
+    let (leader, terms, key) = (folder.leader()?, folder.terms()?, folder.mask_key()?);
+    let shown = folder.identity.server().map_err(HelpFolderError::from)?;
+    let gate = Arc::new(Gate::new(folder.token()?, leader));
+    let mut office = Office { folder, counter: helping.counter, epsilon_max: helping.epsilon_max, open: None };
+    let file = path.join("url");
+    match (leader, terms) {
+        (Some(_), Some(terms)) => office.open = Some((office.desk(&terms)?, terms)),
+        // Terms without a leader: handed over once more, or a death came between.
+        _ => note(&format!(
+            "no leader yet; it says: sordino serve … --helper @FILE, with what {} says ({}, key {})",
+            file.display(),
+            url.address,
+            url.key
+        )),
+    }
+    note(&format!("helping at {}; agents are told the key {key}, and may ask you for it", url.address));
+    let (over, office) = (office.is_done(), Arc::new(Mutex::new(office)));
+    let (ends, mut ended) = mpsc::channel(16);
+    let at = path.to_owned();
+    let bind: door::Bind = Box::new(move |leader| Ok(HelpFolder::bind(&at, leader)?));
+    let (bind, delay) = (Arc::new(Mutex::new(bind)), helping.delay);
+    let door = HelpDoor { gate, bind, help: office.clone(), delay, ends };
+    let mut beside = tokio::task::JoinSet::new();
+    beside.spawn(door::serve(listener, shown, door));
+    until_done(&office, &mut ended, over, helping.linger).await
+}
+
+/// Waits until every release was answered and the linger is over, or something ends the helper.
+async fn until_done(
+    office: &Mutex<Office>,
+    ended: &mut mpsc::Receiver<Option<Refused>>,
+    mut over: bool,
+    linger: Duration,
+) -> Result<(), HelpError> {
+    loop {
+        let told = match over {
+            false => ended.recv().await,
+            true => match tokio::time::timeout(linger, ended.recv()).await {
+                Ok(told) => told,
+                Err(_elapsed) => return Ok(()),
+            },
+        };
+        match told {
+            None => return Err(HelpError::Lost),
+            Some(Some(refused)) => return Err(refused.into()),
+            Some(None) => over = office.lock().map_err(|_poisoned| HelpError::Lost)?.is_done(),
+        }
+    }
+}

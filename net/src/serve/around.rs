@@ -1,0 +1,111 @@
+//! What a server works with beside its machine: how it begins, what it publishes, how it ends.
+
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use sordino_core::digest::Digest;
+use sordino_core::wire;
+use sordino_sim::text::chain;
+use tokio::sync::watch;
+
+use super::{LAST_REPLIES, ServeError, Serving};
+use crate::enrolment::{self, Enrolment};
+use crate::folder::{Folder, FolderError};
+use crate::party::{Number, Party};
+use crate::progress::{self, Spent};
+use crate::rounds::Rounds;
+
+/// What a server works with, beside its machine.
+pub(super) struct Around<'a> {
+    pub(super) folder: &'a Folder,
+    pub(super) serving: &'a Serving,
+    pub(super) enrolment: &'a Enrolment,
+    pub(super) spent: &'a Spent,
+    /// What anybody may fetch: the file of the releases so far.
+    pub(super) publish: watch::Sender<Bytes>,
+}
+
+impl Around<'_> {
+    /// Writes the file of the releases so far, signed with the server's key, and lets anybody fetch it: a function of what
+    /// was announced already.
+    pub(super) fn publish<T: Number, P: Party<T>>(&self, party: &P) -> Result<(), ServeError> {
+        let (folder, mut released) = (self.folder, Vec::new());
+        for (round, frame) in (0..).zip(folder.frames()?) {
+            let decoded = wire::decode(&frame, folder.terms.agreement.frame_numbers_max());
+            let (header, payload) = decoded.map_err(|error| FolderError::Frame { round, error })?;
+            if header.kind == wire::Kind::Broadcast {
+                let mut sums = vec![T::ZERO; header.len as usize];
+                payload.read(&mut sums).map_err(|error| FolderError::Frame { round, error })?;
+                released.extend(sums);
+            }
+        }
+        if let Some(file) = party.file(&released)? {
+            let bytes = folder.publish(file)?;
+            drop(self.publish.send_replace(bytes));
+        }
+        Ok(())
+    }
+
+    /// Waits until it is time for the first round, and tells what for. Who asks meanwhile is sent away.
+    pub(super) async fn begin(&self, rounds: &mut Rounds) -> Result<(), ServeError> {
+        let (begin, agents) = (self.serving.begin, self.folder.terms.agreement.protocol.agents());
+        let (mut told, mut told_broken) = (None, false);
+        let waited = rounds.wait(|| {
+            // Who was shut out meanwhile neither counts nor is waited for.
+            if let Err(error) = self.enrolment.refresh()
+                && !std::mem::replace(&mut told_broken, true)
+            {
+                progress::note(&chain(&error));
+            }
+            let (joined, revoked) = (self.enrolment.count() as u32, self.enrolment.shut_out() as u32);
+            let needed = begin.joined(agents, revoked);
+            let left = begin.at.and_then(|at| at.duration_since(SystemTime::now()).ok()).filter(|left| !left.is_zero());
+            if joined >= needed && left.is_none() {
+                return true;
+            }
+            if told != Some((joined, needed)) {
+                told = Some((joined, needed));
+                let until = left.map_or(String::new(), |left| {
+                    format!(", and not before {} are over", progress::spoken(left.as_millis() as u64))
+                });
+                progress::note(&format!(
+                    "no round is open and nothing is charged: {joined} of {agents} agents have joined, the first round begins \
+                     when {needed} have{until}"
+                ));
+            }
+            false
+        });
+        Ok(waited.await?)
+    }
+
+    /// Announces the last frame, and stays for those who have not fetched it; shorter if it `was_over` when the server started.
+    pub(super) async fn end(
+        &self,
+        rounds: &mut Rounds,
+        (round, attempt): (u32, u16),
+        frame: Bytes,
+        chain: Digest,
+        was_over: bool,
+    ) -> Result<(), ServeError> {
+        let (folder, all) = (self.folder, self.serving.linger);
+        // Agents of a federation that was over long ago are gone.
+        let linger = all.saturating_sub(folder.since_the_last()?).max(all.min(LAST_REPLIES));
+        if was_over && linger < all {
+            let left = progress::spoken(linger.as_millis() as u64);
+            progress::note(&format!(
+                "all rounds were over when this server started: it stays for the rest of --linger, {left}"
+            ));
+        }
+        let (linger, early) = (linger.as_millis() as u64, folder.terms.agreement.announced.may_close_early);
+        rounds.announce(round, attempt, frame, chain, linger, early)?;
+        rounds.excuse(enrolment::revoked(folder.path())?);
+        rounds.need(0);
+        // Whoever is there says that it has the last frame. If the terms said so, the end comes when all have; else when it
+        // was to come, so that it does not tell that nobody was absent.
+        rounds.collect(linger, |_| Ok(())).await?;
+        match tokio::time::timeout(all.min(LAST_REPLIES), rounds.linger()).await {
+            Ok(stop) => Err(stop.into()),
+            Err(_elapsed) => Ok(()),
+        }
+    }
+}

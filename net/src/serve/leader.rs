@@ -1,0 +1,230 @@
+//! The leader's side of two servers: it adds up shares, stores what it asks, asks its helper, and opens the answer.
+//!
+//! | file of the server's folder | what |
+//! |---|---|
+//! | `helper.json` | where the helper is, the key that it shows, the key of its masks |
+//! | `helper.client.key` | the key that this server shows to its helper; not that of its door, so that it may be rotated |
+//! | `asked.json` | the question of the round that is open, with the sum of its shares: uniform numbers |
+
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use sordino_core::federated::shares::{Opened, ShareError, Trust};
+use sordino_core::privacy::mechanism::gaussian::GaussianError;
+use sordino_host::files::{FileError, read_bounded, write_privately};
+use sordino_host::shares::{Asked, Collection, HelperPlan};
+use sordino_host::signature::Fingerprint;
+
+use super::Serving;
+use crate::enrolment::Enrolment;
+use crate::folder::Folder;
+use crate::help::desk::Enrolling;
+use crate::help::line::Line;
+use crate::identity::{Identity, IdentityError};
+use crate::link::LinkError;
+use crate::shares::{self, MaskKey};
+use crate::terms::TermsError;
+
+/// Who the helper is.
+const HELPER: &str = "helper.json";
+/// What the helper was asked.
+const ASKED: &str = "asked.json";
+/// The key that the leader shows to its helper.
+const CLIENT: &str = "helper.client.key";
+/// Either is read up to this length: a question of a million agents, as text.
+const BYTES_MAX: u64 = 1 << 27;
+
+/// Why there is no helper, or no answer of it. Nothing was released.
+#[derive(Debug, thiserror::Error)]
+pub enum LeaderError {
+    /// A file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A key cannot be used.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The terms cannot be handed over.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    /// There is no mechanism for a release.
+    #[error(transparent)]
+    Mechanism(#[from] GaussianError),
+    /// The terms trust two servers, and no helper was ever named.
+    #[error("the terms name two servers: --helper says where the second is, as `sordino help-serve` tells it")]
+    NoHelper,
+    /// The terms trust one server, and a helper was named.
+    #[error(
+        "--helper: these terms were begun with one server; two servers are another agreement, so begin another folder"
+    )]
+    Unused,
+    /// Another helper than before.
+    #[error(
+        "--helper: the helper of this federation shows the key {known}, not {named}: agents make their masks for it"
+    )]
+    Other {
+        /// The key of the helper that this folder knows.
+        known: Fingerprint,
+        /// The key that was named.
+        named: Fingerprint,
+    },
+    /// The helper refuses, which asking again will not change.
+    #[error("the helper refuses: {0}")]
+    Helper(#[from] LinkError),
+    /// A file holds something else.
+    #[error("{}: {error}", path.display())]
+    Format {
+        /// Path of the file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        error: serde_json::Error,
+    },
+    /// An epoch that the plan does not have.
+    #[error("epoch {0} has no release")]
+    Epoch(u32),
+    /// The answer does not fit the question.
+    #[error("the helper's answer: {0}")]
+    Answer(#[from] ShareError),
+}
+
+/// Who the helper of a federation is, as its server's folder says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownHelper {
+    /// `HOST:PORT`.
+    pub address: String,
+    /// The key that it shows.
+    pub key: Fingerprint,
+    /// The key of its masks, which invitations name.
+    pub masks: MaskKey,
+}
+
+impl KnownHelper {
+    /// The helper in a server's folder; nothing before it was reached.
+    ///
+    /// **Errors**: [`LeaderError::File`], [`LeaderError::Format`].
+    pub fn read(folder: &Path) -> Result<Option<Self>, LeaderError> {
+        read(&folder.join(HELPER))
+    }
+}
+
+fn read<V: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<V>, LeaderError> {
+    match read_bounded(path, BYTES_MAX) {
+        Ok(bytes) => {
+            let value = serde_json::from_slice(&bytes);
+            value.map(Some).map_err(|error| LeaderError::Format { path: path.to_owned(), error })
+        }
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn write(path: &Path, value: &impl Serialize) -> Result<(), LeaderError> {
+    let text = serde_json::to_vec(value);
+    let text = text.map_err(|error| LeaderError::Format { path: path.to_owned(), error })?;
+    Ok(write_privately(path, &text)?)
+}
+
+/// The leader of two servers.
+pub struct Leader {
+    plan: HelperPlan,
+    line: Line,
+    agents: u32,
+    numbers: usize,
+    run: sordino_core::digest::Digest,
+    file: PathBuf,
+    asked: Option<Asked>,
+}
+
+impl Leader {
+    /// The leader of a folder, once its helper has the terms; nothing where there is one server. Waits for a helper that was
+    /// never reached.
+    ///
+    /// **Errors**: [`LeaderError`].
+    pub async fn of(folder: &Folder, serving: &Serving) -> Result<Option<Self>, LeaderError> {
+        let agreement = &folder.terms.agreement;
+        let (trust, named) = (shares::trust(&agreement.protocol), serving.helper.as_ref());
+        let Some(plan) = shares::plan(agreement)?.filter(|_| trust == Trust::TwoServers) else {
+            return if named.is_some() { Err(LeaderError::Unused) } else { Ok(None) };
+        };
+        let path = folder.path().join(HELPER);
+        let identity = Identity::open(&folder.path().join(CLIENT))?;
+        let line = |address: &str, key| Line::new(address, key, agreement.deployment, &identity);
+        let (known, line) = match (KnownHelper::read(folder.path())?, named) {
+            (None, None) => return Err(LeaderError::NoHelper),
+            (Some(known), Some(named)) if named.key != known.key => {
+                return Err(LeaderError::Other { known: known.key, named: named.key });
+            }
+            (Some(known), named) => {
+                let address = named.map_or(known.address.clone(), |named| named.address.clone());
+                let line = line(&address, known.key)?;
+                (KnownHelper { address, ..known }, line)
+            }
+            (None, Some(named)) => {
+                let mut line = line(&named.address, named.key)?;
+                let terms = Bytes::from(folder.terms.to_bytes()?);
+                let masks = line.begun(&named.token, &terms).await?;
+                (KnownHelper { address: named.address.clone(), key: named.key, masks }, line)
+            }
+        };
+        write(&path, &known)?;
+        let file = folder.path().join(ASKED);
+        let asked = read(&file)?;
+        let (agents, numbers) = (agreement.protocol.agents(), agreement.protocol.upload_len());
+        Ok(Some(Leader { plan, line, agents, numbers, run: agreement.digest(), file, asked }))
+    }
+
+    /// Whether the question of this round is stored: then it is asked, and no other.
+    pub fn has_asked(&self, round: u32) -> bool {
+        let question = self.asked.as_ref().map(Asked::question);
+        question.is_some_and(|question| question.epoch == round && question.run == self.run)
+    }
+
+    /// The attempt of a round whose question is stored, of one that would be begun again otherwise: agents are not asked again.
+    pub(super) fn attempt(&self, again: u16) -> u16 {
+        again.saturating_sub(1)
+    }
+
+    /// Numbers of a contribution.
+    pub(super) fn numbers(&self) -> usize {
+        self.numbers
+    }
+
+    /// Before the first share of a round.
+    ///
+    /// **Errors**: [`LeaderError::Epoch`].
+    pub(super) fn collection(&self, round: u32) -> Result<Collection, LeaderError> {
+        let modulus = self.plan.modulus(round).ok_or(LeaderError::Epoch(round))?;
+        Ok(Collection::new(self.run, round, self.agents, self.numbers, modulus))
+    }
+
+    /// No further shares: stores the question before anybody is asked.
+    ///
+    /// **Errors**: [`LeaderError::File`].
+    pub(super) fn asks(&mut self, collection: Collection) -> Result<(), LeaderError> {
+        let asked = collection.ask();
+        write(&self.file, &asked)?;
+        self.asked = Some(asked);
+        Ok(())
+    }
+
+    /// What the helper answers to the question that is stored; waits for it.
+    ///
+    /// **Errors**: [`LeaderError::Helper`], which asking again will not change.
+    pub(super) async fn answer(&mut self, enrolment: &Enrolment) -> Result<Bytes, LeaderError> {
+        let Some(asked) = &self.asked else { return Err(LeaderError::NoHelper) };
+        let question = asked.question();
+        let keys = enrolment.masks(question.set.iter().map(|contributor| contributor.agent));
+        let agents: Vec<Enrolling> = keys.into_iter().map(|(agent, key)| Enrolling { agent, key }).collect();
+        Ok(self.line.answered(&agents, question).await?)
+    }
+
+    /// Puts shares and answer together.
+    ///
+    /// **Errors**: [`LeaderError::Answer`].
+    pub(super) fn open<'o>(&self, answer: &[u8], out: &'o mut [i64]) -> Result<Opened<'o>, LeaderError> {
+        let Some(asked) = &self.asked else { return Err(LeaderError::NoHelper) };
+        Ok(asked.open(answer, out)?)
+    }
+}
