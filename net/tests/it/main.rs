@@ -9,6 +9,7 @@ mod bridges;
 mod brokers;
 mod campaigns;
 mod consents;
+mod datasets;
 mod deadlines;
 mod folders;
 mod journals;

@@ -131,6 +131,10 @@ impl Drop for Place {
 pub fn program(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sordino-net"));
     command.args(arguments).stdin(Stdio::null());
+    // Nothing of a test is counted among what this user's data gave.
+    if let Some(at) = arguments.iter().position(|argument| *argument == "--folder") {
+        command.env("XDG_STATE_HOME", format!("{}.state", arguments[at + 1]));
+    }
     command
 }
 
@@ -309,6 +313,7 @@ impl Federation {
             asked: None,
             delta_max: None,
             evaluations: None,
+            data: None,
             wait: Duration::from_secs(5),
         }
     }
