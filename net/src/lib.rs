@@ -81,3 +81,4 @@ pub mod serve;
 pub mod status;
 pub mod stored;
 pub mod terms;
+mod tunnel;

@@ -111,6 +111,13 @@ pub struct Weighed {
 struct Lots(Vec<(Event, u32)>);
 
 impl Lots {
+    /// Events that are equal become one lot.
+    fn new(lots: &[(Event, u32)]) -> Self {
+        let mut made = Lots::default();
+        lots.iter().for_each(|(event, count)| made.add(event, *count));
+        made
+    }
+
     fn of(event: &Event, lots: &[(Event, u32)]) -> u32 {
         lots.iter().filter(|(other, _)| other == event).map(|(_, count)| count).sum()
     }
@@ -255,7 +262,7 @@ impl Contributions {
         let delta = federations.values().map(|(_, delta)| *delta).fold(delta, f64::min);
         let others = || federations.values().flat_map(|(lots, _)| &lots.0);
         let before = epsilon(others(), delta)?;
-        let (plan, own) = (Lots(plan.to_vec()), self.own.as_ref());
+        let (plan, own) = (Lots::new(plan), self.own.as_ref());
         let mut agreed = own.map_or_else(Lots::default, Kept::given);
         agreed.cover(&plan);
         let is_more = !own.is_some_and(|own| own.is_over || own.counted().covers(&plan));
@@ -283,7 +290,7 @@ impl Contributions {
         let mut kept = self.own.clone().unwrap_or_else(|| self.fresh(delta));
         if !kept.is_over {
             kept.agreed = kept.given();
-            kept.agreed.cover(&Lots(plan.to_vec()));
+            kept.agreed.cover(&Lots::new(plan));
         }
         self.write(kept)?;
         Ok(Some(weighed))

@@ -21,7 +21,7 @@ use super::common;
 use super::fetch;
 use crate::admission;
 use crate::authority;
-use crate::enrolment;
+use crate::enrolment::{self, Offer};
 use crate::folder::Folder;
 use crate::invitation::Invitation;
 use crate::keys;
@@ -245,6 +245,12 @@ pub struct Invite {
     /// Write each into a file of its own in this folder, 0.txt, 1.txt, …, which only you may read
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Nobody new may come with it after this moment, by the server's clock: 2026-12-01T08:00:00Z, or seconds since 1970
+    #[arg(long, value_name = "TIME", value_parser = common::moment)]
+    until: Option<SystemTime>,
+    /// For sites that lost their folder: whoever comes first with it takes the slot from the key that it has, and begins anew
+    #[arg(long)]
+    again: bool,
 }
 
 /// Prints invitations, one on each line, or writes them into files. Each is a secret until it is used, unless certificates
@@ -258,6 +264,7 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
     }
     let address = folder.address().map_err(CliError::failure)?;
     let pins = folder.keys.pins().map_err(CliError::failure)?;
+    let offer = Offer { next: Some(pins[1]), until: until(arguments, &folder)?, again: arguments.again };
     if let Some(out) = &arguments.out {
         create_folders_privately(out).map_err(CliError::failure)?;
     }
@@ -270,7 +277,7 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
                 Some(token)
             }
         };
-        enrolment::invite(folder.path(), slot, token.as_ref(), Some(pins[1])).map_err(CliError::failure)?;
+        enrolment::invite(folder.path(), slot, token.as_ref(), offer).map_err(CliError::failure)?;
         let (address, deployment, terms) = (address.clone(), agreement.deployment, folder.terms.digest());
         let line = format!("{}\n", Invitation { address, deployment, slot, terms, pins: pins.into(), token });
         match &arguments.out {
@@ -290,6 +297,20 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
         note(&format!("the certificate of agent {first} needs the URI {}", authority::name_of(run, first)));
     }
     Ok(())
+}
+
+/// The last second at which somebody new may come, since 1970.
+fn until(arguments: &Invite, folder: &Folder) -> Result<Option<u64>, CliError> {
+    if folder.terms.authority.is_some() && (arguments.until.is_some() || arguments.again) {
+        return Err(CliError::input(
+            "--until and --again are for invitations with a token; here a certificate says who an agent is and how long",
+        ));
+    }
+    let Some(until) = arguments.until else { return Ok(None) };
+    if until <= SystemTime::now() {
+        return Err(CliError::input("--until: a moment in the future is expected"));
+    }
+    Ok(Some(until.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()))
 }
 
 /// Arguments of `rotate`.

@@ -196,7 +196,6 @@ impl Federation {
     }
 
     /// Where it listens.
-    #[cfg(feature = "mqtt")]
     pub fn listens(&self) -> String {
         let at = self.arguments.iter().position(|argument| argument == "--listen").unwrap();
         self.arguments[at + 1].clone()
@@ -365,4 +364,18 @@ pub fn holds(folder: &Path, bytes: &[u8]) -> bool {
 
 pub fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+/// Copies a folder with all that is in it.
+pub fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let place = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &place);
+        } else {
+            std::fs::copy(&path, &place).unwrap();
+        }
+    }
 }

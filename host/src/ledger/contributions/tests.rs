@@ -37,7 +37,8 @@ fn exact(multipliers: &[f64]) -> f64 {
 #[test]
 fn two_federations_of_one_name_add_up_whatever_is_killed_between() {
     let place = Place::new("adds");
-    let plan = [(gaussian(3.0), 2)];
+    // As a plan has them: release by release.
+    let plan = [(gaussian(3.0), 1), (gaussian(3.0), 1)];
     let mut first = place.agent(Some("wards"), "first", 0);
     let weighed = first.agree(&plan, DELTA, 0.1).unwrap().unwrap();
     assert_eq!((weighed.federations, weighed.before), (0, 0.0), "alone it is for its own limit to say");
