@@ -22,8 +22,10 @@ const TRAIN: &str = "exec awk -v r=\"$SORDINO_RATE\" -v d=\"$SORDINO_DEPTH\" -v 
                      l = log(r) / log(10) + 2; print s * 100 + (1 + s) * (l * l + .15 * (d - 3) ^ 2 + (k == \"sgd\") / 2) }'";
 
 fn campaign(name: &str, agents: u32, more: &[&str]) -> Federation {
-    let usual = ["--epsilon", "20", "--features", "20", "--deadline", "170s", "--close-early", "--linger", "2s"];
-    Federation::campaign(name, agents, SPACE, &[&usual, more].concat())
+    let usual = [["--epsilon", "20"], ["--features", "20"], ["--deadline", "170s"], ["--linger", "2s"]];
+    let usual = usual.iter().filter(|[option, _]| !more.contains(option)).flatten().copied();
+    let all: Vec<&str> = usual.chain(["--close-early"]).chain(more.iter().copied()).collect();
+    Federation::campaign(name, agents, SPACE, &all)
 }
 
 /// The sites of a campaign, each a process of its own, with what they are started by.
@@ -273,8 +275,18 @@ fn who_comes_late_with_the_address_alone_finds_more_in_five_evaluations() {
         let heard = federation.heard();
         let url = heard.split_whitespace().find(|word| word.starts_with("https://")).expect("serve prints the address");
         let out = federation.place.0.join("fetched.safetensors");
-        let output = said(&["fetch", url, "--out", &out.display().to_string()]);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        // A server that starts again stays for a while, for those who come late.
+        drop(server);
+        let server = federation.serve();
+        let start = Instant::now();
+        loop {
+            let output = said(&["fetch", url, "--out", &out.display().to_string()]);
+            if output.status.success() {
+                break;
+            }
+            assert!(start.elapsed() < PATIENCE, "{}", String::from_utf8_lossy(&output.stderr));
+            std::thread::sleep(Duration::from_millis(50));
+        }
         let fetched = PriorFile::load(&out).unwrap();
         assert_eq!(fetched.digest(), theirs.digest());
         drop(server);
