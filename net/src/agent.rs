@@ -7,6 +7,7 @@
 
 mod awaited;
 mod budget;
+mod counted;
 pub mod masks;
 pub mod replay;
 mod stored;
@@ -25,6 +26,7 @@ use sordino_core::privacy::budget::BudgetError;
 use sordino_core::random::RunSeed;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
 use sordino_host::files::FileError;
+use sordino_host::ledger::contributions::{Contributions, ContributionsError};
 use sordino_host::prior::PriorFile;
 use sordino_host::space::Point;
 use sordino_sim::text::chain;
@@ -112,6 +114,9 @@ pub enum AgentEnd {
     /// There is no mask for its contribution, or no share of it.
     #[error(transparent)]
     Mask(#[from] MaskError),
+    /// What its data gave cannot be counted.
+    #[error(transparent)]
+    Count(#[from] ContributionsError),
     /// The evaluation gave up.
     #[error("no value: {0}")]
     Evaluation(String),
@@ -142,6 +147,7 @@ pub struct HostAgent<T: Number, P: Party<T>> {
     given: Vec<u32>,
     /// What hides its contributions, where there are two servers.
     masks: Option<Masks>,
+    count: Option<Contributions>,
     epsilon_max: Option<f64>,
     /// Whether it was told that this ε admits nothing more.
     told_spent: bool,
@@ -166,6 +172,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             workspace: vec![T::ZERO; workspace],
             given: Vec::new(),
             masks: None,
+            count: None,
             epsilon_max: None,
             told_spent: false,
             watched: None,
@@ -439,7 +446,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
     fn answer(&mut self, header: Header) -> Result<Bytes, AgentEnd> {
         let mut upload = self.upload()?;
         if !upload.is_empty() && !self.given.contains(&header.round) {
-            if self.affords(header.round)? {
+            if self.affords(header.round)? && self.counts(header.round)? {
                 // Counted before it leaves; a repeat of the same round is the same contribution.
                 self.given.push(header.round);
                 self.wrote(|| Step::Upload { round: header.round, sha256: digest_of(&upload) })?;
@@ -463,7 +470,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
 
 /// Waits for the disk, which may take as long as a round, without holding up other tasks if the runtime has more than one
 /// thread.
-fn beside<R>(work: impl FnOnce() -> R) -> R {
+pub(crate) fn beside<R>(work: impl FnOnce() -> R) -> R {
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
         _ => work(),

@@ -251,6 +251,7 @@ async fn enrol(
         // It comes back as one that is known.
         Ok(()) => (StatusCode::OK, [(CONNECTION, HeaderValue::from_static("close"))]).into_response(),
         Err(Refusal::NotInvited) => (StatusCode::FORBIDDEN, "not invited").into_response(),
+        Err(Refusal::Over) => (StatusCode::FORBIDDEN, "the invitation has ended").into_response(),
         Err(Refusal::Revoked) => (StatusCode::FORBIDDEN, "shut out").into_response(),
         Err(Refusal::Masks) => {
             let why = "the key of its masks is missing, not asked for, another than before, or another agent's";

@@ -15,6 +15,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -61,6 +62,12 @@ struct Invited {
     /// The key that the server will have after a rotation, as the invitation names it; none in older lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     next: Option<Fingerprint>,
+    /// Seconds since 1970 after which the token is good for nobody new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until: Option<u64>,
+    /// Whether the slot may leave the key that it has.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    again: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -71,6 +78,20 @@ struct Enrolled {
     /// What its masks are made with, where there are two servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     masks: Option<MaskKey>,
+    /// SHA-256 of the token, if it could take the slot from another key: it does so once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+}
+
+/// What an invitation is good for, beside its slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// The key that the server will have after a rotation, as the invitation names it.
+    pub next: Option<Fingerprint>,
+    /// Seconds since 1970 after which nobody new may come with it; for ever if none.
+    pub until: Option<u64>,
+    /// Whether a new key takes the slot from the one it has: for a site that lost its folder.
+    pub again: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -88,13 +109,17 @@ pub enum Refusal {
     Revoked,
     /// The key of its masks is missing, not asked for, another than before, or another agent's.
     Masks,
+    /// The invitation was good until a moment that is over.
+    Over,
     /// The server cannot write it down; not the sender's fault.
     NotWritten,
 }
 
 #[derive(Default)]
 struct Lists {
-    invited: BTreeMap<u32, BTreeSet<String>>,
+    invited: BTreeMap<u32, BTreeMap<String, Offer>>,
+    /// Tokens that took a slot from another key, or could have.
+    used: BTreeSet<String>,
     slots: BTreeMap<Fingerprint, u32>,
     keys: BTreeMap<u32, Fingerprint>,
     masks: BTreeMap<u32, MaskKey>,
@@ -103,6 +128,16 @@ struct Lists {
     certified: BTreeSet<u32>,
     /// The files that others write, as they were when they were read: invitations, revocations.
     read: [Mark; 2],
+}
+
+impl Lists {
+    /// The slot has this key and no other.
+    fn bind(&mut self, slot: u32, key: Fingerprint) {
+        if let Some(before) = self.keys.insert(slot, key) {
+            self.slots.remove(&before);
+        }
+        self.slots.insert(key, slot);
+    }
 }
 
 /// What tells that a file has changed: its number, its length, and when the system last changed it.
@@ -131,10 +166,10 @@ impl Enrolment {
     /// **Errors**: [`EnrolmentError`].
     pub fn open(folder: &Path) -> Result<Self, EnrolmentError> {
         let mut lists = Lists::default();
-        for Enrolled { slot, key, masks } in lines(&folder.join(ENROLLED))? {
+        for Enrolled { slot, key, masks, token } in lines(&folder.join(ENROLLED))? {
+            lists.bind(slot, key);
             lists.masks.extend(masks.map(|masks| (slot, masks)));
-            lists.slots.insert(key, slot);
-            lists.keys.insert(slot, key);
+            lists.used.extend(token);
         }
         let (folder, lists, trust) = (Some(folder.to_owned()), Mutex::new(lists), Trust::OneServer);
         let enrolment = Enrolment { folder, lists, trust };
@@ -182,8 +217,9 @@ impl Enrolment {
         if lists.read[0] != invitations_now {
             let found: Vec<Invited> = lines(&invitations)?;
             lists.invited.clear();
-            for Invited { slot, token, next: _ } in found {
-                lists.invited.entry(slot).or_default().extend(token);
+            for Invited { slot, token, next, until, again } in found {
+                let offer = Offer { next, until, again };
+                lists.invited.entry(slot).or_default().extend(token.map(|token| (token, offer)));
             }
             lists.read[0] = invitations_now;
         }
@@ -225,10 +261,11 @@ impl Enrolment {
 
     /// Makes a slot's invitation known, without a file.
     pub fn admit(&self, slot: u32, token: &Token) {
-        self.lists().invited.entry(slot).or_default().insert(digest(token));
+        self.lists().invited.entry(slot).or_default().insert(digest(token), Offer::default());
     }
 
-    /// Binds a slot to a key that shows its token. The same key may come again; another one is refused.
+    /// Binds a slot to a key that shows its token. The same key may come again; another one is refused, unless the invitation
+    /// was made for it.
     ///
     /// **Errors**: [`Refusal`].
     pub fn enrol(&self, slot: u32, token: &Token, key: Fingerprint) -> Result<(), Refusal> {
@@ -245,6 +282,18 @@ impl Enrolment {
         key: Fingerprint,
         masks: Option<MaskKey>,
     ) -> Result<(), Refusal> {
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        self.enrol_at(slot, token, key, masks, since_1970.as_secs())
+    }
+
+    fn enrol_at(
+        &self,
+        slot: u32,
+        token: &Token,
+        key: Fingerprint,
+        masks: Option<MaskKey>,
+        now: u64,
+    ) -> Result<(), Refusal> {
         if masks.is_some() != (self.trust == Trust::TwoServers) {
             return Err(Refusal::Masks);
         }
@@ -253,25 +302,30 @@ impl Enrolment {
         if lists.revoked.contains(&slot) {
             return Err(Refusal::Revoked);
         }
+        let token = digest(token);
+        let offer = lists.invited.get(&slot).and_then(|offers| offers.get(&token)).copied();
         let other_slot = lists.slots.get(&key).is_some_and(|taken| *taken != slot);
-        if other_slot || !lists.invited.get(&slot).is_some_and(|tokens| tokens.contains(&digest(token))) {
-            return Err(Refusal::NotInvited);
-        }
+        let offer = offer.filter(|_| !other_slot).ok_or(Refusal::NotInvited)?;
         let of_another = |(other, known): (&u32, &MaskKey)| *other != slot && Some(*known) == masks;
         if lists.masks.iter().any(of_another) || lists.masks.get(&slot).is_some_and(|known| Some(*known) != masks) {
             return Err(Refusal::Masks);
         }
         match lists.keys.get(&slot) {
             Some(known) if *known == key => return Ok(()),
-            Some(_) => return Err(Refusal::NotInvited),
-            None => {}
+            Some(_) if !offer.again || lists.used.contains(&token) => return Err(Refusal::NotInvited),
+            _ => {}
         }
+        if offer.until.is_some_and(|until| now > until) {
+            return Err(Refusal::Over);
+        }
+        let token = offer.again.then_some(token);
         if let Some(folder) = &self.folder {
-            append(folder, ENROLLED, &Enrolled { slot, key, masks }).map_err(|_| Refusal::NotWritten)?;
+            let line = Enrolled { slot, key, masks, token: token.clone() };
+            append(folder, ENROLLED, &line).map_err(|_| Refusal::NotWritten)?;
         }
-        lists.slots.insert(key, slot);
-        lists.keys.insert(slot, key);
+        lists.bind(slot, key);
         lists.masks.extend(masks.map(|masks| (slot, masks)));
+        lists.used.extend(token);
         Ok(())
     }
 }
@@ -280,12 +334,12 @@ fn digest(token: &Token) -> String {
     hex(&Sha256::digest(token))
 }
 
-/// Writes an invitation down beside a server that may be running: its token, if it has one, and the server's next key, if
-/// it names it.
+/// Writes an invitation down beside a server that may be running: its token, if it has one, and what it is good for.
 ///
 /// **Errors**: [`FileError`].
-pub fn invite(folder: &Path, slot: u32, token: Option<&Token>, next: Option<Fingerprint>) -> Result<(), FileError> {
-    append(folder, INVITATIONS, &Invited { slot, token: token.map(digest), next })
+pub fn invite(folder: &Path, slot: u32, token: Option<&Token>, offer: Offer) -> Result<(), FileError> {
+    let Offer { next, until, again } = offer;
+    append(folder, INVITATIONS, &Invited { slot, token: token.map(digest), next, until, again })
 }
 
 /// Slots that were invited, not shut out, and given no invitation that names this key as the server's next one.
@@ -380,7 +434,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let enrolment = Enrolment::open(&folder).unwrap();
         for slot in 0..4 {
-            invite(&folder, slot, Some(&[slot as u8; 16]), None).unwrap();
+            invite(&folder, slot, Some(&[slot as u8; 16]), Offer::default()).unwrap();
             enrolment.enrol(slot, &[slot as u8; 16], key(slot as u8)).unwrap();
         }
         let (invitations, revoked) = (folder.join(INVITATIONS), folder.join(REVOKED));
@@ -416,8 +470,8 @@ mod tests {
         let enrolment = Enrolment::open(&folder).unwrap();
         assert_eq!(enrolment.enrol(3, &[1; 16], key(1)), Err(Refusal::NotInvited));
         // Invited while the server runs.
-        invite(&folder, 3, Some(&[1; 16]), None).unwrap();
-        invite(&folder, 4, Some(&[2; 16]), Some(key(9))).unwrap();
+        invite(&folder, 3, Some(&[1; 16]), Offer::default()).unwrap();
+        invite(&folder, 4, Some(&[2; 16]), Offer { next: Some(key(9)), ..Offer::default() }).unwrap();
         assert_eq!(without_key(&folder, key(9)).unwrap(), BTreeSet::from([3]));
         assert_eq!(enrolment.enrol(3, &[2; 16], key(1)), Err(Refusal::NotInvited));
         assert_eq!(enrolment.enrol(3, &[1; 16], key(1)), Ok(()));
@@ -439,6 +493,34 @@ mod tests {
         assert!(again.certified(7) && !again.certified(3));
         assert_eq!(again.count(), 2);
         assert_eq!(again.enrol(3, &[1; 16], key(1)), Err(Refusal::Revoked));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn an_invitation_ends_and_one_made_again_takes_the_slot_once() {
+        let folder = std::env::temp_dir().join(format!("sordino-net-again-{}", std::process::id()));
+        drop(std::fs::remove_dir_all(&folder));
+        std::fs::create_dir_all(&folder).unwrap();
+        let enrolment = Enrolment::open(&folder).unwrap();
+        let (until, again) =
+            (Offer { until: Some(1000), ..Offer::default() }, Offer { again: true, ..Offer::default() });
+        invite(&folder, 0, Some(&[1; 16]), until).unwrap();
+        invite(&folder, 1, Some(&[2; 16]), until).unwrap();
+        assert_eq!(enrolment.enrol_at(0, &[1; 16], key(1), None, 1000), Ok(()));
+        assert_eq!(enrolment.enrol_at(0, &[1; 16], key(1), None, 5000), Ok(()), "who has come may come again");
+        assert_eq!(enrolment.enrol_at(1, &[2; 16], key(2), None, 1001), Err(Refusal::Over));
+        assert_eq!(enrolment.enrol_at(1, &[2; 16], key(2), None, 999), Ok(()), "a clock that was put back");
+        // The site of slot 0 lost its folder.
+        assert_eq!(enrolment.enrol_at(0, &[1; 16], key(3), None, 1), Err(Refusal::NotInvited));
+        invite(&folder, 0, Some(&[4; 16]), again).unwrap();
+        assert_eq!(enrolment.enrol_at(0, &[4; 16], key(2), None, 1), Err(Refusal::NotInvited), "one key, two slots");
+        assert_eq!(enrolment.enrol_at(0, &[4; 16], key(3), None, 1), Ok(()));
+        for known in [&enrolment, &Enrolment::open(&folder).unwrap()] {
+            assert_eq!((known.slot(&key(1)), known.slot(&key(3)), known.count()), (None, Some(0), 2));
+            assert_eq!(known.enrol_at(0, &[4; 16], key(3), None, 1), Ok(()));
+            assert_eq!(known.enrol_at(0, &[4; 16], key(5), 1), Err(Refusal::NotInvited), "the token is used");
+            assert_eq!(known.enrol_at(0, &[1; 16], key(1), 1), Err(Refusal::NotInvited), "the lost key");
+        }
         std::fs::remove_dir_all(folder).unwrap();
     }
 

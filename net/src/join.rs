@@ -4,16 +4,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sordino_core::federated::shares::{PublicKey, Trust};
+use sordino_core::privacy::Event;
 use sordino_core::random::RunSeed;
 use sordino_host::entropy::{NoEntropy, deployment};
 use sordino_host::files::{FileError, create_folders_privately, read_bounded, remove_leftovers, write_privately};
+use sordino_host::ledger::contributions::{Contributions, ContributionsError, Weighed};
 use sordino_host::prior::PriorFile;
 use sordino_sim::text::{chain, significant, significant_up};
 
 use crate::admission::{self, Admitted, EPSILON_UNASKED, Inadmissible};
 use crate::agent::masks::{MaskError, Masks};
-use crate::agent::{AgentEnd, Best, HostAgent, Query};
+use crate::agent::{AgentEnd, Best, HostAgent, Query, beside};
 use crate::authority::{self, Refused};
+use crate::data::{self, Before, Data, DataError};
 use crate::identity::{Identity, IdentityError, lock_folder};
 use crate::invitation::Invitation;
 use crate::link::{Link, LinkError};
@@ -76,6 +79,21 @@ pub enum JoinError {
         /// δ of the terms.
         delta: f64,
     },
+    /// What other federations got of the same data leaves too little.
+    #[error(
+        "these terms are not agreed to, and nothing was sent: {before}, where at most ε = {most} is admitted; --max-epsilon {} admits it, \
+         and if it is about other data, --dataset NAME counts them by themselves",
+        significant_up(.before.weighed.together, 3)
+    )]
+    Others {
+        /// What they got, and what it would be with this one.
+        before: Before,
+        /// The most that is admitted.
+        most: f64,
+    },
+    /// What the data gave cannot be counted.
+    #[error(transparent)]
+    Data(#[from] DataError),
     /// The system gives no randomness.
     #[error(transparent)]
     Entropy(#[from] NoEntropy),
@@ -154,6 +172,9 @@ pub struct Joining {
     pub delta_max: Option<f64>,
     /// Evaluations that it makes in all, of a campaign, where each site says how many; those that it was begun with, or 30, if none.
     pub evaluations: Option<u32>,
+    /// The data that its values come from: what it gives is counted together with what other federations got of the same data.
+    /// If none, nothing is counted outside its folder.
+    pub data: Option<Data>,
     /// How long a question to the server may wait for an answer; at most [`WAIT_MAX`].
     pub wait: Duration,
 }
@@ -192,6 +213,8 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     remove_leftovers(folder)?;
     let over = finished(joining)?;
     if let Some((joined, true)) = over {
+        // It may have been killed before it wrote so.
+        counted(joining)?.map_or(Ok(()), |mut count| beside(|| count.settle())).map_err(DataError::from)?;
         return Ok(joined);
     }
     let identity = identity(joining)?;
@@ -200,10 +223,9 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     // Nobody counts as joined who does not agree.
     let Some(terms) = terms(joining, &mut link, over.is_some()).await? else { return gave_up(over) };
     trusted(&terms, invitation)?;
-    if over.is_none() {
-        agree(joining, &terms).await?;
-    }
-    let part = Part { joining, terms: &terms, link: &mut link, over };
+    let count = counted(joining)?;
+    let count = if over.is_none() { agree(joining, &terms, count).await? } else { count };
+    let part = Part { joining, terms: &terms, link: &mut link, over, count };
     dispatch!(terms.agreement, take_part<F>(part, evaluate).await)
 }
 
@@ -212,8 +234,17 @@ fn gave_up(over: Option<(Joined, bool)>) -> Result<Joined, JoinError> {
     over.map(|(joined, _)| joined).ok_or_else(|| LinkError::Silence.into())
 }
 
-/// Refuses what nobody should agree to, and tells in one sentence what is agreed to.
-async fn agree(joining: &Joining, terms: &Terms) -> Result<(), JoinError> {
+/// The count of the agent's data, if it has one.
+fn counted(joining: &Joining) -> Result<Option<Contributions>, DataError> {
+    joining.data.as_ref().map(|data| data.open(&joining.folder, &joining.invitation)).transpose()
+}
+
+/// Refuses what nobody should agree to, and tells in one sentence what is agreed to. What it may give is in the count from then on.
+async fn agree(
+    joining: &Joining,
+    terms: &Terms,
+    count: Option<Contributions>,
+) -> Result<Option<Contributions>, JoinError> {
     let admitted = admission::admit(terms)?;
     let Admitted { delta, releases, epsilon, .. } = admitted;
     if let Some(most) = joining.delta_max.filter(|most| !(delta <= *most)) {
@@ -221,28 +252,70 @@ async fn agree(joining: &Joining, terms: &Terms) -> Result<(), JoinError> {
     }
     let (slot, pins) = (joining.invitation.slot, &joining.invitation.pins);
     let key = pins.iter().map(|pin| pin.to_string()).collect::<Vec<_>>().join(" or ");
+    let cost = admission::cost(terms)?;
+    let fits = joining.epsilon_max.map_or(Ok(releases), |most| cost.fitting(most, delta));
+    let fits = fits.map_err(Inadmissible::from)?.min(releases);
     let own = match joining.epsilon_max {
-        Some(most) => match admission::cost(terms)?.fitting(most, delta).map_err(Inadmissible::from)? {
-            fits if fits < releases => format!("; its own limit of ε = {most} admits {fits} of them"),
-            _ => String::new(),
-        },
-        None => String::new(),
+        Some(most) if fits < releases => format!("; its own limit of ε = {most} admits {fits} of them"),
+        _ => String::new(),
     };
-    let sentence = format!("{admitted}; {}{own}", seen(&joining.invitation, &key));
-    // Who has begun has agreed.
+    let plan = data::plan(&cost, fits);
+    let weigh = |count: &Contributions| Ok(Before { called: count.called(), weighed: count.weigh(&plan, delta)? });
+    let before = count.as_ref().map(weigh).transpose().map_err(|error: ContributionsError| DataError::from(error))?;
+    let before = before.filter(|before| before.weighed.federations > 0);
+    let others = before.as_ref().map_or(String::new(), |before| format!("; {before}"));
+    let sentence = format!("{admitted}; {}{own}{others}", seen(&joining.invitation, &key));
+    // Who has begun has agreed, to as much as was admitted then.
     let is_new = !joining.folder.join("agent.bin").exists();
-    if is_new && joining.epsilon_max.is_none() && !(epsilon <= EPSILON_UNASKED) {
-        let refused = JoinError::Epsilon { epsilon, delta };
-        let Some(asked) = joining.asked else { return Err(refused) };
-        let question = format!("agent {slot}: {sentence}");
-        // A person may take a while: signals are heard meanwhile.
-        if !tokio::task::spawn_blocking(move || asked(&question)).await.unwrap_or(false) {
-            return Err(refused);
+    let most = joining.epsilon_max.unwrap_or(EPSILON_UNASKED);
+    let exceeds = |Weighed { is_more, together, .. }: Weighed| is_more && !plan.is_empty() && !(together <= most);
+    let refused = match before {
+        Some(before) if exceeds(before.weighed) => Some(JoinError::Others { before, most }),
+        _ if is_new && joining.epsilon_max.is_none() && !(epsilon <= EPSILON_UNASKED) => {
+            Some(JoinError::Epsilon { epsilon, delta })
         }
-    }
+        _ => None,
+    };
+    let asked = match refused {
+        None => None,
+        Some(refused) => {
+            let Some(ask) = joining.asked.filter(|_| joining.epsilon_max.is_none()) else { return Err(refused) };
+            let question = format!("agent {slot}: {sentence}");
+            // A person may take a while: signals are heard meanwhile.
+            if !tokio::task::spawn_blocking(move || ask(&question)).await.unwrap_or(false) {
+                return Err(refused);
+            }
+            Some(refused)
+        }
+    };
+    let count = count.map(|count| agreed(joining, count, &plan, delta, asked)).transpose()?;
     note(&format!("agent {slot} agrees: {sentence}"));
     terms.work().iter().for_each(|work| note(&format!("agent {slot}: {work}")));
-    Ok(())
+    Ok(count)
+}
+
+/// Writes the plan into the count: what was asked for was admitted by a person.
+fn agreed(
+    joining: &Joining,
+    mut count: Contributions,
+    plan: &[(Event, u32)],
+    delta: f64,
+    asked: Option<JoinError>,
+) -> Result<Contributions, JoinError> {
+    let most = joining.epsilon_max.unwrap_or(EPSILON_UNASKED);
+    let admitted = match &asked {
+        Some(JoinError::Others { before, .. }) => before.weighed.together,
+        Some(_) => f64::INFINITY,
+        None => most,
+    };
+    let written = beside(|| count.agree(plan, delta, admitted)).map_err(DataError::from)?;
+    if written.is_none() {
+        // Another federation of the same data was joined since.
+        let weighed = count.weigh(plan, delta).map_err(DataError::from)?;
+        return Err(JoinError::Others { before: Before { called: count.called(), weighed }, most });
+    }
+    data::remember(&joining.folder, &count)?;
+    Ok(count)
 }
 
 /// Who sees what an agent contributes, in words.
@@ -426,13 +499,14 @@ struct Part<'a> {
     terms: &'a Terms,
     link: &'a mut Link,
     over: Option<(Joined, bool)>,
+    count: Option<Contributions>,
 }
 
 async fn take_part<T: Number, P: Party<T>, F: Future<Output = Result<f64, String>>>(
     part: Part<'_>,
     evaluate: impl FnMut(Query) -> F,
 ) -> Result<Joined, JoinError> {
-    let Part { joining, terms, link, over } = part;
+    let Part { joining, terms, link, over, count } = part;
     // What cannot be computed is refused before the token is used and anybody counts on this agent.
     let shared = P::new(terms)?;
     // Its own draws, from its own entropy; only a new agent uses it.
@@ -452,8 +526,10 @@ async fn take_part<T: Number, P: Party<T>, F: Future<Output = Result<f64, String
     evaluates(&mut agent, joining)?;
     let most = [joining.epsilon_max, terms.agreement.announced.epsilon_max];
     agent.limit(most.into_iter().flatten().reduce(f64::min));
+    count.map_or(Ok(()), |count| agent.counting(count))?;
     let slot = joining.invitation.slot;
     agent.telling(move |awaited| note(&format!("agent {slot}: {awaited}")));
     agent.run(link, evaluate).await?;
+    agent.settle()?;
     joined(&agent)
 }

@@ -46,6 +46,7 @@
 //!     asked: None,
 //!     delta_max: None,
 //!     evaluations: None,
+//!     data: None,
 //!     wait: std::time::Duration::from_secs(30),
 //! };
 //! let joined = join(&joining, |query| async move { Ok(-(query.point[0] - 0.3).powi(2)) }).await?;
@@ -64,6 +65,7 @@ pub mod bridge;
 pub mod chaos;
 pub mod cli;
 pub mod cost;
+pub mod data;
 pub mod door;
 pub mod enrolment;
 pub mod folder;
@@ -83,3 +85,4 @@ pub mod shares;
 pub mod status;
 pub mod stored;
 pub mod terms;
+mod tunnel;

@@ -13,7 +13,6 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use sordino_core::federated::exchange::{Have, Reply, Seal};
 use sordino_core::federated::shares::PublicKey;
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::door::{CHAIN, JOINED, LATER, ROUND, SEAL, WAIT};
@@ -21,6 +20,7 @@ use crate::folder::PRIOR;
 use crate::invitation::Token;
 use crate::rounds::Asked;
 use crate::terms::TERMS_BYTES_MAX;
+use crate::tunnel;
 use sordino_host::hex::{from_hex, hex};
 use sordino_host::prior::BYTES_MAX as FILE_BYTES_MAX;
 
@@ -114,10 +114,10 @@ impl Link {
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, LinkError> {
         let connecting = async {
-            let tcp = TcpStream::connect(&self.address).await?;
+            let tcp = tunnel::connect(&self.address).await?;
             tcp.set_nodelay(true)?;
-            // Pins say who the server is; the name in the handshake says nothing.
-            let name = ServerName::try_from("sordino").map_err(std::io::Error::other)?;
+            // Pins say who the server is; the name tells routers which federation is meant, so that several share a port.
+            let name = ServerName::try_from(format!("{}.sordino", self.run)).map_err(std::io::Error::other)?;
             TlsConnector::from(self.tls.clone()).connect(name, tcp).await
         };
         let io = tokio::time::timeout(PATIENCE, connecting).await.map_err(|_| LinkError::Silence)?;

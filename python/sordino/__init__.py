@@ -11,12 +11,14 @@ noise comes from a seed. A real release needs a real federation (`sordino serve`
 `Posterior`                               mean, deviation and draws given observations, for such methods
 `Optimizer`, `minimize`                   Bayesian optimisation of one function, without privacy: ask and tell
 `Prior`, `publish`                        a file of what others learned, to begin with; how many studies become one
+`join`, `Joined`                          a site of a real federation, by the program `sordino` and a function of yours
 `Space`, `real`, `integer`, …             what it searches; `categorical`, `ordinal`, and `Space.from_toml`
 `InputError`, `RunError`                  what was given does not fit; anything else
 ========================================  ==========================================================================
 """
 
 from ._native import InputError, RunError, __version__
+from ._join import Joined, join
 from ._methods import Sight
 from ._optimizer import Optimizer, minimize
 from ._posterior import Posterior
@@ -28,6 +30,7 @@ from ._space import Space, categorical, integer, ordinal, real
 
 __all__ = [
     "InputError",
+    "Joined",
     "Optimizer",
     "Posterior",
     "Prior",
@@ -42,6 +45,7 @@ __all__ = [
     "epsilon",
     "explain",
     "integer",
+    "join",
     "minimize",
     "ordinal",
     "publish",

@@ -78,12 +78,12 @@ fn hold(path: &Path) -> Result<File, LedgerError> {
 }
 
 /// The data set that a name means: names that differ only by a typing slip are the same.
-fn meant(data: &str) -> String {
+pub(super) fn meant(data: &str) -> String {
     data.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
 /// A file name for what a name means.
-fn digest(data: &str) -> String {
+pub(super) fn digest(data: &str) -> String {
     Sha256::digest(meant(data)).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -55,6 +55,7 @@ use sordino_core::privacy::{Charge, Event, Provenance, SourceKind};
 
 mod budget;
 mod budgeted;
+pub mod contributions;
 pub mod counter;
 mod deferred;
 mod error;

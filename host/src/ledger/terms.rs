@@ -8,7 +8,13 @@ use super::line::{Accounting, Head, LEDGER_VERSION};
 /// The longest name of a data set or unit, in bytes.
 const NAME_MAX: usize = 256;
 /// What a name may be, in words.
-const NAME_ADMISSIBLE: &str = "1 to 256 bytes without control characters, no white space at either end";
+pub(super) const NAME_ADMISSIBLE: &str = "1 to 256 bytes without control characters, no white space at either end";
+
+/// Whether a data set or a unit may have this name.
+pub(super) fn is_name(name: &str) -> bool {
+    let length = (1..=NAME_MAX).contains(&name.len());
+    length && !name.chars().any(char::is_control) && name.trim() == name
+}
 
 /// What a ledger is for: its first line.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,10 +39,6 @@ impl Terms {
     /// Refuses names and numbers that are not valid.
     pub(super) fn check(&self) -> Result<(), LedgerError> {
         let refuse = |key, admissible| Err(LedgerError::Terms { key, admissible });
-        let is_name = |name: &str| {
-            let length = (1..=NAME_MAX).contains(&name.len());
-            length && !name.chars().any(char::is_control) && name.trim() == name
-        };
         if !is_name(&self.data) {
             return refuse("data set", NAME_ADMISSIBLE);
         }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process_group};
 use sordino_host::files::{read_text, write_privately};
+use sordino_host::ledger::contributions::Contributions;
 use sordino_host::space::{Point, environment};
 use sordino_sim::cli::Format;
 use sordino_sim::cli::error::CliError;
@@ -19,6 +20,7 @@ use tokio::io::AsyncWriteExt;
 use super::common;
 use crate::agent::{Best, Query};
 use crate::asked::Asked;
+use crate::data::Data;
 use crate::folder::PRIOR;
 use crate::invitation::{Invitation, NoInvitation};
 use crate::join::{Certified, Joining, WAIT_MAX, fetched, join, trusted};
@@ -63,6 +65,15 @@ pub struct Join {
     /// How many evaluations this site makes in all, 1 to 200; in a campaign [default: 30, or as it began]
     #[arg(long, value_name = "EVALUATIONS", value_parser = clap::value_parser!(u32).range(1..=200))]
     evaluations: Option<u32>,
+    /// Name of the data that the values come from. What federations get of data of one name is added up in the user's state folder
+    /// and held against --max-epsilon, before anything is sent. Names that differ in case or white space are one [default: none:
+    /// all federations joined without a name count as if they got the same data, agents of one federation as if different]
+    #[arg(long, value_name = "NAME")]
+    dataset: Option<String>,
+    /// Folder of that count; not the agent's own, and no backup of it may be put back [default: $XDG_STATE_HOME/sordino, or
+    /// ~/.local/state/sordino]
+    #[arg(long, value_name = "DIR")]
+    counter: Option<PathBuf>,
     /// How often a command that fails is tried again for the same point, after 1 s, 2 s, 4 s, … of at most a minute
     #[arg(long, value_name = "TIMES", default_value_t = 3)]
     retries: u32,
@@ -103,7 +114,8 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
     let is_seen = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let asked = is_seen.then_some(ask as fn(&str) -> bool);
     let (evaluations, wait) = (arguments.evaluations, WAIT_MAX);
-    let joining = Joining { invitation, folder, certified, epsilon_max, asked, delta_max, evaluations, wait };
+    let data = Some(data(arguments)?);
+    let joining = Joining { invitation, folder, certified, epsilon_max, asked, delta_max, evaluations, data, wait };
     let joined = common::wait_or_stop(join(&joining, |query| measure(arguments, query)))?;
     let Some(joined) = joined else { return Ok(()) };
     let joined = joined.map_err(CliError::failure)?;
@@ -130,6 +142,17 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
         joined.given.len(),
         joined.chain
     ))
+}
+
+/// The data of these arguments, and where what it gave is counted.
+fn data(arguments: &Join) -> Result<Data, CliError> {
+    let of_user =
+        |error| CliError::failure(format!("{error}; --counter names a folder for the count of what data gave"));
+    let place = match &arguments.counter {
+        Some(folder) => folder.join("contributions"),
+        None => Contributions::of_user().map_err(of_user)?,
+    };
+    Ok(Data { name: arguments.dataset.clone(), place })
 }
 
 /// Arguments of `terms`.

@@ -22,7 +22,7 @@ use super::common;
 use super::fetch;
 use crate::admission;
 use crate::authority;
-use crate::enrolment;
+use crate::enrolment::{self, Offer};
 use crate::folder::Folder;
 use crate::help::address::{HelperAddress, NoHelperAddress};
 use crate::invitation::Invitation;
@@ -285,6 +285,12 @@ pub struct Invite {
     /// Write each into a file of its own in this folder, 0.txt, 1.txt, …, which only you may read
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Nobody new may come with it after this moment, by the server's clock: 2026-12-01T08:00:00Z, or seconds since 1970
+    #[arg(long, value_name = "TIME", value_parser = common::moment)]
+    until: Option<SystemTime>,
+    /// For sites that lost their folder: whoever comes first with it takes the slot from the key that it has, and begins anew
+    #[arg(long)]
+    again: bool,
 }
 
 /// Prints invitations, one on each line, or writes them into files. Each is a secret until it is used, unless certificates
@@ -299,6 +305,7 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
     let address = folder.address().map_err(CliError::failure)?;
     let pins = folder.keys.pins().map_err(CliError::failure)?;
     let helper = invited_helper(&folder)?;
+    let offer = Offer { next: Some(pins[1]), until: until(arguments, &folder)?, again: arguments.again };
     if let Some(out) = &arguments.out {
         create_folders_privately(out).map_err(CliError::failure)?;
     }
@@ -311,7 +318,7 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
                 Some(token)
             }
         };
-        enrolment::invite(folder.path(), slot, token.as_ref(), Some(pins[1])).map_err(CliError::failure)?;
+        enrolment::invite(folder.path(), slot, token.as_ref(), offer).map_err(CliError::failure)?;
         let (address, deployment, terms) = (address.clone(), agreement.deployment, folder.terms.digest());
         let pins = pins.into();
         let line = format!("{}\n", Invitation { address, deployment, slot, terms, pins, token, helper });
@@ -343,6 +350,25 @@ fn invited_helper(folder: &Folder) -> Result<Option<MaskKey>, CliError> {
     let unreached =
         || CliError::failure("the helper was not reached yet, and invitations name its key: sordino serve does");
     known.map(|known| Some(known.masks)).ok_or_else(unreached)
+}
+
+/// The last second at which somebody new may come, since 1970.
+fn until(arguments: &Invite, folder: &Folder) -> Result<Option<u64>, CliError> {
+    if folder.terms.authority.is_some() && (arguments.until.is_some() || arguments.again) {
+        return Err(CliError::input(
+            "--until and --again are for invitations with a token; here a certificate says who an agent is and how long",
+        ));
+    }
+    if arguments.again && shares::trust(&folder.terms.agreement.protocol) == Trust::TwoServers {
+        return Err(CliError::input(
+            "--again: where there are two servers a slot keeps the key of its masks, which a site that lost its folder lost as well",
+        ));
+    }
+    let Some(until) = arguments.until else { return Ok(None) };
+    if until <= SystemTime::now() {
+        return Err(CliError::input("--until: a moment in the future is expected"));
+    }
+    Ok(Some(until.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()))
 }
 
 /// Arguments of `rotate`.

@@ -185,8 +185,17 @@ async fn offered(
     let (pins, token) = (vec![identity.fingerprint().unwrap()], Some([7; 16]));
     let invitation = Invitation { address, deployment, slot: 0, terms: terms.digest(), pins, token, helper: None };
     let (delta_max, wait) = (None, Duration::from_secs(1));
-    let joining =
-        Joining { invitation, folder, certified: None, epsilon_max, asked, delta_max, evaluations: None, wait };
+    let joining = Joining {
+        invitation,
+        folder,
+        certified: None,
+        epsilon_max,
+        asked,
+        delta_max,
+        evaluations: None,
+        data: None,
+        wait,
+    };
     let mut measured = 0;
     let joined = join(&joining, |_| {
         measured += 1;

@@ -14,7 +14,7 @@ use sordino_net::link::Link;
 use sordino_net::rounds::Asked;
 use sordino_net::terms::Terms;
 
-use super::util::{Federation, PATIENCE, Process, bounded, holds, program, runtime, take_part, whole_frames};
+use super::util::{Federation, PATIENCE, Process, bounded, copy, holds, program, runtime, take_part, whole_frames};
 
 /// A number whose bytes stand in no other file.
 const MARK: f32 = f32::from_bits(0x4b1d_5ec7);
@@ -305,18 +305,4 @@ fn nothing_leaves_a_server_that_cannot_write() {
 /// Lines that were written to their end: the head of a ledger, then a charge each.
 fn whole_lines(path: &Path) -> usize {
     std::fs::read(path).unwrap().iter().filter(|byte| **byte == b'\n').count()
-}
-
-/// Frames that were kept, not those that are just being written.
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let place = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy(&path, &place);
-        } else {
-            std::fs::copy(&path, &place).unwrap();
-        }
-    }
 }

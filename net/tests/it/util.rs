@@ -131,6 +131,10 @@ impl Drop for Place {
 pub fn program(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sordino-net"));
     command.args(arguments).stdin(Stdio::null());
+    // Nothing of a test is counted among what this user's data gave.
+    if let Some(at) = arguments.iter().position(|argument| *argument == "--folder") {
+        command.env("XDG_STATE_HOME", format!("{}.state", arguments[at + 1]));
+    }
     command
 }
 
@@ -192,7 +196,6 @@ impl Federation {
     }
 
     /// Where it listens.
-    #[cfg(feature = "mqtt")]
     pub fn listens(&self) -> String {
         let at = self.arguments.iter().position(|argument| argument == "--listen").unwrap();
         self.arguments[at + 1].clone()
@@ -309,6 +312,7 @@ impl Federation {
             asked: None,
             delta_max: None,
             evaluations: None,
+            data: None,
             wait: Duration::from_secs(5),
         }
     }
@@ -360,4 +364,18 @@ pub fn holds(folder: &Path, bytes: &[u8]) -> bool {
 
 pub fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+/// Copies a folder with all that is in it.
+pub fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let place = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &place);
+        } else {
+            std::fs::copy(&path, &place).unwrap();
+        }
+    }
 }

@@ -1,0 +1,236 @@
+//! What federations get of data of one name is added up before anything is sent, and a kill at any moment never counts too
+//! little.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sordino_core::random::Stream;
+use sordino_host::ledger::contributions::Contributions;
+use sordino_net::data::Data;
+use sordino_net::invitation::Invitation;
+use sordino_net::join::{JoinError, Joined, Joining, join};
+
+use super::util::{Federation, PATIENCE, Place, Process, bounded, program, runtime, said};
+
+const SPACE: &str = "goal = \"minimize\"\n[parameters.depth]\nlow = 1\nhigh = 8\ninteger = true\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n";
+
+fn campaign(name: &str, agents: u32, more: &[&str]) -> Federation {
+    let usual =
+        [["--epsilon", "1"], ["--features", "12"], ["--deadline", "60s"], ["--linger", "2s"], ["--delay", "10ms"]];
+    let usual = usual.iter().filter(|[option, _]| !more.contains(option)).flatten().copied();
+    Federation::campaign(
+        name,
+        agents,
+        SPACE,
+        &usual.chain(["--close-early"]).chain(more.iter().copied()).collect::<Vec<_>>(),
+    )
+}
+
+/// The arguments of a site whose counts are here.
+fn site(federation: &Federation, invitation: &Invitation, counts: &Place, more: &[&str]) -> Vec<String> {
+    let folder = federation.joining(invitation).folder.display().to_string();
+    let counter = counts.0.display().to_string();
+    let fixed = ["join", &invitation.to_string(), "--folder", &folder, "--counter", &counter].map(String::from);
+    let command = ["--command", "echo $SORDINO_RATE", "--evaluations", "11"].map(String::from);
+    fixed.into_iter().chain(command).chain(more.iter().map(|word| word.to_string())).collect()
+}
+
+fn words(arguments: &[String]) -> Vec<&str> {
+    arguments.iter().map(String::as_str).collect()
+}
+
+/// What a refused join says. Its server knows nothing of it.
+fn refused(federation: &Federation, invitation: &Invitation, arguments: &[String]) -> String {
+    let output = said(&words(arguments));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    let enrolled = std::fs::read_to_string(federation.place.server().join("enrolled.jsonl")).unwrap_or_default();
+    assert!(!enrolled.contains(&format!("\"slot\":{}", invitation.slot)), "{enrolled}");
+    assert!(!federation.has_begun(invitation) && !told.contains(" agrees: "), "{told}");
+    told
+}
+
+/// Runs sites to their end and returns what each said.
+fn ended(sites: Vec<(Process, PathBuf)>) -> Vec<String> {
+    let told = |(process, log): (Process, PathBuf)| {
+        let (status, told) = (process.ended(), std::fs::read_to_string(&log).unwrap());
+        assert!(status.success(), "{told}");
+        told
+    };
+    sites.into_iter().map(told).collect()
+}
+
+fn begun(federation: &Federation, invitation: &Invitation, arguments: &[String]) -> (Process, PathBuf) {
+    let log = federation.place.0.join(format!("site-{}.log", invitation.slot));
+    let file = std::fs::File::create(&log).unwrap();
+    let mut command = program(&words(arguments));
+    command.stdout(file.try_clone().unwrap()).stderr(file);
+    (Process::start(command), log)
+}
+
+#[test]
+fn two_federations_of_one_name_are_added_up_before_anything_is_sent() {
+    bounded(|| {
+        let (first, second) = (campaign("dataset-first", 2, &[]), campaign("dataset-second", 2, &[]));
+        let counts = Place::new("dataset-counts");
+        let (server, other) = (first.serve(), second.serve());
+        let (ours, theirs) = (first.invite(), second.invite());
+        let limit = ["--max-epsilon", "1.1"];
+        let named = |name| [&limit[..], &["--dataset", name]].concat();
+        let arguments = [&ours[0], &ours[1]].map(|invitation| {
+            let name = if invitation.slot == 0 { "ward 7" } else { "ward 8" };
+            site(&first, invitation, &counts, &named(name))
+        });
+        let sites: Vec<_> =
+            ours.iter().zip(&arguments).map(|(invitation, site)| begun(&first, invitation, site)).collect();
+        for told in ended(sites) {
+            assert!(told.contains(" agrees: ") && !told.contains("other federation"), "{told}");
+            assert!(told.contains("2 rounds contributed to"), "{told}");
+        }
+        assert!(server.ended().success(), "{}", first.heard());
+        // Each alone is within 1.1, both are √2 in μ: refused, with what was spent, what it would be, and what admits it.
+        let told = refused(&second, &theirs[1], &site(&second, &theirs[1], &counts, &named("Ward  7")));
+        for part in [
+            "nothing was sent: data set \"Ward  7\" gave, or agreed to give, ε = 1.0",
+            "to 1 other federation, and with this one it is ε = 1.4",
+            "where at most ε = 1.1 is admitted",
+            "--max-epsilon 1.4",
+            "--dataset NAME",
+        ] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        // One data set is one agent of a federation.
+        let twice = site(&second, &theirs[0], &counts, &["--max-epsilon", "9", "--dataset", "ward 7"]);
+        let (process, log) = begun(&second, &theirs[0], &twice);
+        let start = std::time::Instant::now();
+        while !std::fs::read_to_string(&log).unwrap().contains(" agrees: ") {
+            assert!(start.elapsed() < PATIENCE);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let told = std::fs::read_to_string(&log).unwrap();
+        assert!(told.contains("data set \"ward 7\" gave, or agreed to give, ε = 1.0"), "{told}");
+        let told = refused(
+            &second,
+            &theirs[1],
+            &site(&second, &theirs[1], &counts, &["--max-epsilon", "9", "--dataset", "ward 7"]),
+        );
+        assert!(told.contains("takes part in this federation as agent 0 already"), "{told}");
+        // Other data are not added up; without a limit of its own the sum is held against 1.
+        let told = refused(&second, &theirs[1], &site(&second, &theirs[1], &counts, &["--dataset", "ward 8"]));
+        assert!(told.contains("where at most ε = 1 is admitted"), "{told}");
+        let last = site(&second, &theirs[1], &counts, &named("ward 9"));
+        let told = ended(vec![begun(&second, &theirs[1], &last), (process, log)]);
+        assert!(told.iter().all(|told| told.contains("2 rounds contributed to")), "{told:?}");
+        assert!(other.ended().success(), "{}", second.heard());
+        // An agent keeps the name that it was begun with.
+        let renamed = said(&words(&site(&second, &theirs[1], &counts, &named("ward 10"))));
+        let told = String::from_utf8_lossy(&renamed.stderr).into_owned();
+        assert!(told.contains("this agent was begun with the data set \"ward 9\""), "{told}");
+    });
+}
+
+#[test]
+fn federations_joined_without_a_name_are_added_up_too() {
+    bounded(|| {
+        let (first, second) = (campaign("unnamed-first", 2, &[]), campaign("unnamed-second", 2, &[]));
+        let counts = Place::new("unnamed-counts");
+        let (server, _other) = (first.serve(), second.serve());
+        let (ours, theirs) = (first.invite(), second.invite());
+        // Two sites on one machine, at the default limit: agents of one federation are different data.
+        let sites = ours.iter().map(|invitation| begun(&first, invitation, &site(&first, invitation, &counts, &[])));
+        ended(sites.collect());
+        assert!(server.ended().success(), "{}", first.heard());
+        let told = refused(&second, &theirs[1], &site(&second, &theirs[1], &counts, &[]));
+        assert!(told.contains("data without a name gave, or agreed to give, ε = 1.0"), "{told}");
+        let name = site(&second, &theirs[1], &counts, &["--dataset", "p\u{430}tients"]);
+        assert!(refused(&second, &theirs[1], &name).contains("looks like another character"));
+    });
+}
+
+/// What the other federations of unnamed data cost, to somebody who asks from a third one.
+fn counted(counts: &Path) -> f64 {
+    let third = Contributions::open(&counts.join("contributions"), None, "a third", 0).unwrap();
+    third.weigh(&[], 1e-5).unwrap().before
+}
+
+#[test]
+fn a_site_that_is_killed_at_any_moment_counts_what_it_sent_and_once() {
+    bounded(|| {
+        let federation = campaign("dataset-kills", 3, &["--delay", "150ms"]);
+        let counts = Place::new("dataset-kills-counts");
+        let server = federation.serve();
+        let invitations = federation.invite();
+        let arguments: Vec<_> =
+            invitations.iter().map(|invitation| site(&federation, invitation, &counts, &[])).collect();
+        let begin = |slot: usize| begun(&federation, &invitations[slot], &arguments[slot]);
+        let mut sites: Vec<_> = (0..3).map(begin).collect();
+        let (mut stream, mut kills) = (Stream::from_seed(11), 0);
+        for _ in 0..30 {
+            std::thread::sleep(Duration::from_millis(u64::from(10 + stream.below(70))));
+            let slot = stream.below(3) as usize;
+            if !sites[slot].0.is_over() {
+                sites[slot].0.kill();
+                sites[slot] = begin(slot);
+                kills += 1;
+            }
+        }
+        for told in ended(sites) {
+            assert!(told.contains("2 rounds contributed to"), "{told}");
+        }
+        assert!(server.ended().success(), "{}", federation.heard());
+        assert!(kills >= 10, "only {kills} kills");
+        let spent = counted(&counts.0);
+        assert!(spent > 0.99 && spent <= 1.0, "{spent}: all of the plan, and nothing twice");
+    });
+}
+
+async fn takes_part(joining: Joining) -> Result<Joined, JoinError> {
+    join(&joining, |query| std::future::ready(Ok(query.point[0]))).await
+}
+
+/// An older copy of an agent's folder, as a backup brings it back, gives again what it gave: the count has it once.
+#[test]
+fn an_older_copy_of_a_site_s_folder_is_refused_or_gives_what_it_gave() {
+    bounded(|| {
+        let federation = campaign("dataset-copies", 2, &["--linger", "20s"]);
+        let counts = Place::new("dataset-copies-counts");
+        let _server = federation.serve();
+        let (invitations, runtime) = (federation.invite(), runtime());
+        let joining = |slot: usize| {
+            let mut joining = federation.joining(&invitations[slot]);
+            joining.data = Some(Data { name: None, place: counts.0.join("contributions") });
+            joining.evaluations = Some(11);
+            joining
+        };
+        // A copy of the time before anything was given: the first site has begun, the second is not there.
+        let early = runtime.spawn(takes_part(joining(0)));
+        let start = std::time::Instant::now();
+        let folder = joining(0).folder;
+        while !folder.join("agent.bin").exists() {
+            assert!(start.elapsed() < PATIENCE);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        early.abort();
+        assert!(runtime.block_on(early).is_err());
+        let old = federation.place.0.join("old");
+        std::fs::create_dir(&old).unwrap();
+        for file in ["agent.bin", "agent.journal", "agent.key", "terms.bin", "data.json"] {
+            std::fs::copy(folder.join(file), old.join(file)).unwrap();
+        }
+        let both: Vec<_> = (0..2).map(|slot| runtime.spawn(takes_part(joining(slot)))).collect();
+        let both: Vec<_> = both.into_iter().map(|site| runtime.block_on(site).unwrap().unwrap()).collect();
+        let spent = counted(&counts.0);
+        assert!(spent > 0.99 && spent <= 1.0, "{spent}");
+        for file in ["agent.bin", "agent.journal"] {
+            std::fs::copy(old.join(file), folder.join(file)).unwrap();
+        }
+        let again = runtime.block_on(async { tokio::time::timeout(PATIENCE, takes_part(joining(0))).await });
+        let again = again.expect("it hangs");
+        assert_eq!(counted(&counts.0), spent, "{again:?}");
+        // What it sends to a release that is over comes too late.
+        if let Ok(joined) = again {
+            assert!(joined.given.iter().all(|round| both[0].given.contains(round)), "{joined:?}");
+            assert_eq!((joined.chain, both[0].given.as_slice()), (both[0].chain, &[0, 1][..]));
+        }
+    });
+}
