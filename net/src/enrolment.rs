@@ -518,8 +518,8 @@ mod tests {
         for known in [&enrolment, &Enrolment::open(&folder).unwrap()] {
             assert_eq!((known.slot(&key(1)), known.slot(&key(3)), known.count()), (None, Some(0), 2));
             assert_eq!(known.enrol_at(0, &[4; 16], key(3), None, 1), Ok(()));
-            assert_eq!(known.enrol_at(0, &[4; 16], key(5), 1), Err(Refusal::NotInvited), "the token is used");
-            assert_eq!(known.enrol_at(0, &[1; 16], key(1), 1), Err(Refusal::NotInvited), "the lost key");
+            assert_eq!(known.enrol_at(0, &[4; 16], key(5), None, 1), Err(Refusal::NotInvited), "the token is used");
+            assert_eq!(known.enrol_at(0, &[1; 16], key(1), None, 1), Err(Refusal::NotInvited), "the lost key");
         }
         std::fs::remove_dir_all(folder).unwrap();
     }
