@@ -43,7 +43,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve a federation with secret noise; started again, it goes on where it was
-    Serve(server::Serve),
+    Serve(Box<server::Serve>),
     /// Print an invitation for each agent
     Invite(server::Invite),
     /// Print what an invitation asks for, before anything is agreed to
