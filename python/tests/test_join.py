@@ -36,7 +36,7 @@ needs_program = pytest.mark.skipif(
 
 
 @pytest.fixture
-def campaign(tmp_path, monkeypatch):
+def campaign(request, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", os.fspath(tmp_path / "state"))
     (tmp_path / "space.toml").write_text(SPACE, encoding="utf-8")
     with socket.socket() as free:
@@ -44,6 +44,7 @@ def campaign(tmp_path, monkeypatch):
         address = "127.0.0.1:%d" % free.getsockname()[1]
     words = ["serve", "space.toml", "--agents", str(SITES), "--epsilon", "1", "--folder", "server", "--features", "12"]
     words += ["--deadline", "100s", "--close-early", "--linger", "3s", "--ask-again", "200ms", "--delay", "10ms"]
+    words += getattr(request, "param", [])
     with open(tmp_path / "server.log", "w", encoding="utf-8") as log:
         server = subprocess.Popen([PROGRAM, *words, "--listen", address], cwd=tmp_path, stderr=log)
         try:
@@ -100,6 +101,8 @@ def test_three_sites_go_through_a_campaign_and_have_one_file(campaign):
         joined(folder, 1, lambda point: 0.0, dataset="another")
 
 
+# It begins at once, whoever is there.
+@pytest.mark.parametrize("campaign", [["--min-agents", "0"]], indirect=True)
 @needs_program
 def test_what_the_function_raises_comes_back_and_the_same_call_goes_on(campaign, capfd):
     folder, _ = campaign
