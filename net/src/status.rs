@@ -233,7 +233,7 @@ mod tests {
             answered: 31,
             joined: (0..31).chain([40]).collect(),
             revoked: [45].into(),
-            epsilon_spent: 0.6934,
+            epsilon_spent: 0.7124,
             epsilon_max: Some(1.0),
             delta: 1e-5,
             charges: 1,
@@ -248,7 +248,7 @@ mod tests {
             "joined    32 of 50: 0 to 30, 40",
             "missing   31 to 39, 41 to 44, 46 to 49",
             "shut out  45",
-            "spent     ε = 0.694 of 1 at δ = 0.00001, in 1 releases",
+            "spent     ε = 0.713 of 1 at δ = 0.00001, in 1 releases",
         ] {
             assert!(said.contains(part), "{part}\n{said}");
         }
