@@ -254,7 +254,7 @@ fn a_leader_releases_what_one_server_would_and_the_noise_of_its_helper() {
     let found = lead(&world, &[], |leader| {
         leader.take(Opened::new(&sum, &bytes, 0, N, &mut out).unwrap())?;
         // A second answer, or an answer to one server alone, would be noise that nobody states.
-        let again = leader.take(Opened::new(&sum, &bytes, 0, 0, &mut vec![0; M + 1]).unwrap());
+        let again = leader.take(Opened::new(&sum, &bytes, 0, 0, &mut [0; M + 1]).unwrap());
         assert_eq!(again, Err(ServerError::Answers { broadcast: 0, found: 2, expected: 1 }));
         Ok(())
     })
