@@ -107,8 +107,8 @@ fn a_million_random_bodies_reach_the_round_and_none_is_taken() {
         };
         let mut taken = Vec::new();
         let (refused, last) = runtime().block_on(async {
-            let collect = rounds.collect(60_000, |who, _, _, _| {
-                taken.push(who);
+            let collect = rounds.collect(60_000, |upload| {
+                taken.push(upload.who);
                 Ok(())
             });
             let flood = tokio::spawn(flood);
