@@ -6,7 +6,9 @@
 //! file; [`replay`] repeats them and compares.
 
 mod awaited;
+mod beside;
 mod budget;
+mod hidden;
 pub mod masks;
 pub mod replay;
 mod stored;
@@ -28,7 +30,6 @@ use sordino_host::files::FileError;
 use sordino_host::prior::PriorFile;
 use sordino_host::space::Point;
 use sordino_sim::text::chain;
-use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::Instant;
 
 use crate::journal::{Journal, JournalError, Step};
@@ -458,15 +459,6 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             watched.append(self.standing().agent, header.round, &upload, &mut frame);
         }
         Ok(frame.into())
-    }
-}
-
-/// Waits for the disk, which may take as long as a round, without holding up other tasks if the runtime has more than one
-/// thread.
-fn beside<R>(work: impl FnOnce() -> R) -> R {
-    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
-        _ => work(),
     }
 }
 
