@@ -233,7 +233,7 @@ mod tests {
             answered: 31,
             joined: (0..31).chain([40]).collect(),
             revoked: [45].into(),
-            epsilon_spent: 0.6931,
+            epsilon_spent: 0.6935,
             epsilon_max: Some(1.0),
             delta: 1e-5,
             charges: 1,

@@ -47,7 +47,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve a federation with secret noise; started again, it goes on where it was
-    Serve(server::Serve),
+    Serve(Box<server::Serve>),
     /// Help a federation of two servers as the second of them; started again, it goes on where it was
     HelpServe(help::HelpServe),
     /// Print an invitation for each agent
