@@ -6,8 +6,10 @@
 //! file; [`replay`] repeats them and compares.
 
 mod awaited;
+pub(crate) mod beside;
 mod budget;
 mod counted;
+mod hidden;
 pub mod masks;
 pub mod replay;
 mod stored;
@@ -30,7 +32,6 @@ use sordino_host::ledger::contributions::{Contributions, ContributionsError};
 use sordino_host::prior::PriorFile;
 use sordino_host::space::Point;
 use sordino_sim::text::chain;
-use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::Instant;
 
 use crate::journal::{Journal, JournalError, Step};
@@ -465,15 +466,6 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             watched.append(self.standing().agent, header.round, &upload, &mut frame);
         }
         Ok(frame.into())
-    }
-}
-
-/// Waits for the disk, which may take as long as a round, without holding up other tasks if the runtime has more than one
-/// thread.
-pub(crate) fn beside<R>(work: impl FnOnce() -> R) -> R {
-    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
-        _ => work(),
     }
 }
 

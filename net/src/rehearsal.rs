@@ -8,38 +8,32 @@ mod agents;
 pub mod device;
 mod error;
 mod network;
+mod options;
+mod place;
 mod second;
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sordino_core::digest::{Digest, combine};
 use sordino_core::federated::exchange::{Announced, Pace};
 use sordino_core::federated::shares::Trust;
 use sordino_core::random::RunSeed;
-use sordino_host::entropy::{NoEntropy, deployment};
+use sordino_host::entropy::deployment;
 use sordino_sim::model::federated::context::{RunContext, ScenarioContext};
 use sordino_sim::model::federated::run::{Surroundings, run_method};
 use sordino_sim::model::federated::shard::Agents as _;
 use sordino_sim::scenario::{Method, Scenario};
 use sordino_sim::world::Objective;
-use tokio::net::TcpListener;
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::sync::mpsc;
 
 pub use self::error::RehearsalError;
 use self::network::{Network, Simulated};
+pub use self::options::Options;
+use self::place::{Agents, Place};
 use self::second::Second;
 use crate::agent::{SLOT_BYTES, slots};
-use crate::chaos;
-use crate::door::{self, Counts, Door, Limits};
-use crate::enrolment::Enrolment;
-use crate::identity::{Identity, Sealer};
-use crate::invitation::Invitation;
-use crate::keys;
 use crate::party::{Number, dispatch};
 use crate::rounds::{QUEUE, Rounds};
 use crate::shares;
@@ -47,36 +41,6 @@ use crate::terms::Terms;
 
 /// How long a device may ask again after its last answer.
 const LAST_WORDS: Duration = Duration::from_secs(3);
-
-/// How to rehearse; none of it changes a digest.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Cut every connection after a few kilobytes, and delay some.
-    pub chaos: bool,
-    /// A round that is not complete after this long ends the rehearsal.
-    pub deadline: Duration,
-    /// Let agents die at any moment they wait in, and go on from their files in this folder.
-    pub deaths: Option<PathBuf>,
-    /// Leave agent 0 to a device, and write what the device needs into this file ([`device`]).
-    pub device: Option<PathBuf>,
-    /// Carry every connection over this broker.
-    #[cfg(feature = "mqtt")]
-    pub broker: Option<crate::bridge::Broker>,
-}
-
-impl Default for Options {
-    /// All agents in this process, on a good network, ten minutes for a round.
-    fn default() -> Self {
-        Options {
-            chaos: false,
-            deadline: Duration::from_secs(600),
-            deaths: None,
-            device: None,
-            #[cfg(feature = "mqtt")]
-            broker: None,
-        }
-    }
-}
 
 /// What a rehearsal gave: of all runs together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -223,23 +187,6 @@ async fn rehearse_run<T: Number, P: Simulated<T>>(
     })
 }
 
-/// A bad network in front of an address, which ends with the others.
-async fn cut(
-    between: &mut JoinSet<Result<(), NoEntropy>>,
-    back: SocketAddr,
-    cuts: Arc<AtomicU64>,
-) -> Result<SocketAddr, RehearsalError> {
-    let front = TcpListener::bind(("127.0.0.1", 0)).await.map_err(RehearsalError::Listen)?;
-    let address = front.local_addr().map_err(RehearsalError::Listen)?;
-    between.spawn(async move {
-        chaos::cut(front, back, cuts).await;
-        Ok(())
-    });
-    Ok(address)
-}
-
-type Agents = JoinSet<Result<(), RehearsalError>>;
-
 async fn first_failure(agents: &mut Agents) -> RehearsalError {
     while let Some(ended) = agents.join_next().await {
         match ended {
@@ -256,88 +203,4 @@ async fn all_done(agents: &mut Agents) -> Result<(), RehearsalError> {
         ended.map_err(|_| RehearsalError::Lost)??;
     }
     Ok(())
-}
-
-/// Where a rehearsal takes place: a server's key, a list of keys, and what lies between.
-struct Place {
-    identity: Identity,
-    enrolment: Arc<Enrolment>,
-    /// What agents call: the listener, or the bad network in front of it.
-    address: String,
-    cuts: Arc<AtomicU64>,
-    deaths: Arc<AtomicU64>,
-    /// The bad network and the ends of a bridge. They end with their run: the next one has the same names on a broker.
-    between: JoinSet<Result<(), NoEntropy>>,
-}
-
-impl Place {
-    async fn open(terms: &Terms, options: &Options) -> Result<(Place, TcpListener), RehearsalError> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(RehearsalError::Listen)?;
-        let mut address = listener.local_addr().map_err(RehearsalError::Listen)?;
-        let (cuts, mut between) = (Arc::new(AtomicU64::new(0)), JoinSet::new());
-        if options.chaos {
-            address = cut(&mut between, address, cuts.clone()).await?;
-        }
-        #[cfg(feature = "mqtt")]
-        if let Some(broker) = &options.broker {
-            let front = TcpListener::bind(("127.0.0.1", 0)).await.map_err(RehearsalError::Listen)?;
-            let back = std::mem::replace(&mut address, front.local_addr().map_err(RehearsalError::Listen)?);
-            between.spawn(crate::bridge::far(back.to_string(), broker.clone()));
-            between.spawn(crate::bridge::near(front, broker.clone()));
-        }
-        let enrolment = Arc::new(Enrolment::in_memory().trusting(shares::trust(&terms.agreement.protocol)));
-        for slot in 0..terms.agreement.protocol.agents() {
-            enrolment.admit(slot, &token(slot));
-        }
-        let (address, deaths) = (address.to_string(), Arc::new(AtomicU64::new(0)));
-        let identity = Identity::generate()?;
-        let place = Place { identity, enrolment, address, cuts, deaths, between };
-        Ok((place, listener))
-    }
-
-    /// A bad network in front of an address.
-    async fn cut(&mut self, back: SocketAddr) -> Result<SocketAddr, RehearsalError> {
-        cut(&mut self.between, back, self.cuts.clone()).await
-    }
-
-    fn door(
-        &self,
-        terms: &Terms,
-        listener: TcpListener,
-        requests: mpsc::Sender<crate::rounds::Request>,
-    ) -> Result<impl Future<Output = ()> + Send + use<>, RehearsalError> {
-        let agreement = &terms.agreement;
-        let door = Door {
-            deployment: agreement.deployment,
-            file: watch::channel(bytes::Bytes::new()).1,
-            terms: terms.to_bytes()?.into(),
-            body_max: terms.upload_bytes_max() + SLOT_BYTES * slots(&agreement.protocol),
-            enrolment: self.enrolment.clone(),
-            authority: None,
-            tells_joined: false,
-            requests,
-            limits: Limits { per_key: 64, strangers: Limits::default().connections, ..Limits::default() },
-            counts: Arc::new(Counts::default()),
-        };
-        Ok(door::serve(listener, keys::always(&self.identity)?, door))
-    }
-
-    fn sealer(&self, terms: &Terms) -> Sealer {
-        // Nothing of a rehearsal is secret, and it has no folder.
-        Sealer::new(&terms.agreement.digest().0)
-    }
-
-    fn invitation(&self, terms: &Terms, slot: u32) -> Result<Invitation, RehearsalError> {
-        let (address, deployment) = (self.address.clone(), terms.agreement.deployment);
-        let (pins, token) = (vec![self.identity.fingerprint()?], Some(token(slot)));
-        // Only a device is invited, and only where there is one server.
-        Ok(Invitation { address, deployment, slot, terms: terms.digest(), pins, token, helper: None })
-    }
-}
-
-/// A token for a rehearsal; it protects nothing.
-fn token(slot: u32) -> [u8; 16] {
-    let mut token = [0; 16];
-    token[..4].copy_from_slice(&slot.to_le_bytes());
-    token
 }

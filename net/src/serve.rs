@@ -16,20 +16,22 @@
 //! generator that the system's entropy seeds for this pool alone.
 
 mod around;
+mod error;
 pub mod leader;
+mod serving;
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::Bytes;
-use sordino_core::federated::exchange::{Pace, Protocol};
-use sordino_core::federated::{Pool, ServerError, ServerState, Wiped};
+use sordino_core::federated::exchange::Protocol;
+use sordino_core::federated::{Pool, ServerState, Wiped};
 use sordino_core::privacy::Private;
 use sordino_core::wire;
-use sordino_host::entropy::{self, NoEntropy};
+use sordino_host::entropy;
 use sordino_host::files::create_privately;
-use sordino_host::ledger::{CounterPlace, Deferred, Ledger, LedgerError, Options, Planned};
-use sordino_host::server::{HostError, Hosted, ServerHost, SystemSources};
+use sordino_host::ledger::{Deferred, Ledger, Options, Planned};
+use sordino_host::server::{Hosted, ServerHost, SystemSources};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -37,146 +39,22 @@ use tokio::time::Instant;
 
 use crate::admin;
 use crate::admission::{self, Inadmissible};
-use crate::door::{self, Counts, Door, Limits, TooFewHandles};
-use crate::enrolment::{self, Enrolment, EnrolmentError};
+use crate::door::{self, Counts, Door, Limits};
+use crate::enrolment::{self, Enrolment};
 use crate::folder::{Folder, FolderError, Found, Open};
-use crate::help::address::HelperAddress;
 use crate::identity::IdentityError;
 use crate::keys;
-use crate::party::{Number, Party, PartyError, dispatch};
+use crate::party::{Number, Party, dispatch};
 use crate::progress::{self, Spent};
 use crate::rounds::{Rounds, Stop, Upload};
 use crate::shares::{self, Shared};
 use crate::status::Watched;
-use crate::terms::TermsError;
 use around::Around;
-use leader::{Leader, LeaderError};
+use leader::Leader;
+
+pub use error::ServeError;
+pub use serving::{Begin, Serving};
 use sordino_host::signature::Fingerprint;
-
-/// How long the server waits for the last replies to arrive, and for agents that ask again.
-const LAST_REPLIES: Duration = Duration::from_secs(3);
-
-/// How a server runs; what is promised to agents is in the terms.
-pub struct Serving {
-    /// Where it listens, `HOST:PORT`.
-    pub listen: String,
-    /// Where metrics are served, if anywhere; never open it to agents.
-    pub admin: Option<String>,
-    /// Name of the data set in the ledger.
-    pub data: String,
-    /// Where the second count of the ledger is kept.
-    pub counter: CounterPlace,
-    /// From the end of a round to the announcement of the next: longer than a release takes, so that the time of the
-    /// release does not show.
-    pub delay: Duration,
-    /// When agents are told to come back.
-    pub pace: Pace,
-    /// Who must be there before anything is released.
-    pub begin: Begin,
-    /// The helper, where the terms name two servers; needed once, then what the folder says is enough.
-    pub helper: Option<HelperAddress>,
-    /// How long the server stays after the last frame: at most this long if the terms let rounds close early, otherwise
-    /// exactly this long.
-    pub linger: Duration,
-}
-
-/// Before what nothing is announced, and nothing released. The numbers are public.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Begin {
-    /// Agents that must have joined before the first round is announced, and that must have answered a round before it is
-    /// released. If none, all that were not shut out must have joined, and every round is released at its deadline.
-    ///
-    /// **Privacy**: whether a round is held shows whether so many have answered, which no ε covers. Without a number the
-    /// deadline alone decides, and silence shows nothing.
-    pub agents: Option<u32>,
-    /// The first round is not announced before this moment, whoever is there.
-    pub at: Option<SystemTime>,
-}
-
-impl Begin {
-    /// Agents that must have joined, of so many of whom some were shut out.
-    fn joined(&self, agents: u32, revoked: u32) -> u32 {
-        self.agents.unwrap_or(agents.saturating_sub(revoked).max(1))
-    }
-
-    /// Answers without which a round is not released.
-    fn answers(&self) -> u32 {
-        self.agents.unwrap_or(0)
-    }
-}
-
-/// Why a server ended.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// Its folder cannot be used.
-    #[error(transparent)]
-    Folder(#[from] FolderError),
-    /// Its ledger cannot be used.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// Its machine, host or ledger refused.
-    #[error(transparent)]
-    Host(#[from] HostError),
-    /// The system gives no randomness.
-    #[error(transparent)]
-    Entropy(#[from] NoEntropy),
-    /// Its key cannot be used.
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
-    /// Its list of keys.
-    #[error(transparent)]
-    Enrolment(#[from] EnrolmentError),
-    /// The terms of the federation.
-    #[error(transparent)]
-    Terms(#[from] TermsError),
-    /// The file of the releases cannot be made.
-    #[error(transparent)]
-    Party(#[from] PartyError),
-    /// The process may open too few files.
-    #[error(transparent)]
-    Handles(#[from] TooFewHandles),
-    /// A request made it stop.
-    #[error(transparent)]
-    Stop(#[from] Stop),
-    /// It cannot listen.
-    #[error("cannot listen on {address}: {error}")]
-    Listen {
-        /// Where it should have listened.
-        address: String,
-        /// What the system says.
-        #[source]
-        error: std::io::Error,
-    },
-    /// Its terms can be rehearsed at most, never served.
-    #[error(transparent)]
-    Inadmissible(#[from] Inadmissible),
-    /// The thread that drew noise was lost: it panicked.
-    #[error("the thread that drew the noise of this round was lost; nothing was charged")]
-    Lost,
-    /// The helper, where there are two servers.
-    #[error(transparent)]
-    Leader(#[from] LeaderError),
-    /// Restarted inside one round too often for a counter of 16 bits.
-    #[error("this round was begun 65535 times")]
-    Attempts,
-    /// The ledger holds more charges than the folder has releases: the folder is older than the last release.
-    #[error(
-        "the ledger holds {charges} charges, the folder {releases} releases: the folder is older than the last \
-                 release, and nothing is released from it; restore the newest folder"
-    )]
-    OlderFolder {
-        /// Releases of the folder.
-        releases: u32,
-        /// Charges of the ledger.
-        charges: usize,
-    },
-}
-
-impl From<ServerError> for ServeError {
-    fn from(error: ServerError) -> Self {
-        ServeError::Host(error.into())
-    }
-}
 
 /// A server with secret sources whose charges wait until the folder has them.
 type PrivateHost<T, P> = ServerHost<T, SystemSources, Deferred, <P as Party<T>>::Hosted>;

@@ -67,7 +67,7 @@ pub const HOUSES: &[House] = &[
     House {
         sources: "net/src/",
         floors: &[
-            &["identity"],
+            &["identity", "shares"],
             &["keys", "authority", "stored"],
             &["invitation", "terms"],
             &["party", "cost"],
@@ -78,8 +78,9 @@ pub const HOUSES: &[House] = &[
             &["progress"],
             &["status", "asked"],
             &["admin"],
-            &["serve"],
             &["link", "journal"],
+            &["help"],
+            &["serve"],
             &["agent"],
             &["join"],
             &["chaos", "bridge"],

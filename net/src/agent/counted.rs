@@ -2,7 +2,8 @@
 
 use sordino_host::ledger::contributions::Contributions;
 
-use super::{AgentEnd, HostAgent, beside};
+use super::beside::beside;
+use super::{AgentEnd, HostAgent};
 use crate::cost::Cost;
 use crate::party::{Number, Party};
 

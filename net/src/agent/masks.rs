@@ -6,7 +6,7 @@ use sordino_core::federated::Encoding;
 use sordino_core::federated::exchange::Agreement;
 use sordino_core::federated::prior::JointVectors;
 use sordino_core::federated::shares::{
-    AgentKey, Attempts, Modulus, PublicKey, ReserveError, SecretKey, ShareError, Store, Trust,
+    AgentKey, Attempts, Modulus, PublicKey, ReserveError, SecretKey, ShareError, Store,
 };
 use sordino_core::math::Scalar;
 use sordino_core::privacy::encode::EncodeError;
@@ -16,9 +16,8 @@ use sordino_host::shares::open_key;
 use sordino_host::signature::KeyError;
 use zeroize::Zeroizing;
 
-use super::{AgentEnd, HostAgent, beside};
-use crate::party::{Number, Party};
-use crate::shares::{self, Shared};
+use super::beside::beside;
+use crate::shares::Shared;
 
 /// The file of an agent's masks: the next attempt of each.
 pub const MASKS: &str = "agent.masks";
@@ -153,7 +152,7 @@ impl Masks {
     /// The share of a contribution to the release of an epoch, behind its attempt, appended to a frame. The attempt is stored first.
     ///
     /// **Errors**: [`MaskError`]; nothing was appended then.
-    fn append<T: Scalar>(
+    pub(super) fn append<T: Scalar>(
         &mut self,
         (epoch, modulus): (u32, Modulus),
         encoding: &JointVectors,
@@ -168,33 +167,5 @@ impl Masks {
         let attempt = self.key.mask(attempt, modulus).split(&mut integers, &mut share)?;
         Shared { attempt, share: &share }.append(frame);
         Ok(())
-    }
-}
-
-impl<T: Number, P: Party<T>> HostAgent<T, P> {
-    /// What hides its contributions where there are two servers: without it nothing is given to them.
-    pub fn mask(&mut self, masks: Option<Masks>) {
-        self.masks = masks;
-    }
-
-    /// What goes behind an upload's frame, and the numbers in it: none where there are two servers.
-    ///
-    /// **Errors**: [`MaskError`], before anything leaves.
-    pub(super) fn hidden<'u>(&mut self, epoch: u32, upload: &'u [T]) -> Result<(&'u [T], Vec<u8>), AgentEnd> {
-        let agreement = self.shared.agreement();
-        match (shares::trust(&agreement.protocol), &self.masks) {
-            (Trust::OneServer, None) => return Ok((upload, Vec::new())),
-            (Trust::OneServer, Some(_)) => return Err(MaskError::OneServer.into()),
-            (Trust::TwoServers, None) => return Err(MaskError::NoHelper.into()),
-            (Trust::TwoServers, Some(_)) if upload.is_empty() => return Ok((&[], Vec::new())),
-            (Trust::TwoServers, Some(_)) => {}
-        }
-        let plan = shares::plan(agreement).map_err(ShareError::from).map_err(MaskError::from)?;
-        let modulus = plan.and_then(|plan| plan.modulus(epoch)).ok_or(MaskError::NoRelease)?;
-        let numbers = [&mut self.log[..], &mut self.workspace[..]];
-        let encoding = self.shared.encoding(&mut self.state, numbers)?.ok_or(MaskError::NoRelease)?;
-        let (mut behind, masks) = (Vec::new(), self.masks.as_mut().ok_or(MaskError::NoHelper)?);
-        masks.append((epoch, modulus), &encoding, upload, &mut behind)?;
-        Ok((&[], behind))
     }
 }

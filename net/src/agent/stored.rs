@@ -9,7 +9,8 @@ use sordino_core::federated::exchange::AgentExchange;
 use sordino_core::random::RunSeed;
 use sordino_host::files::{read_bounded, write_privately};
 
-use super::{AgentEnd, HostAgent, beside};
+use super::beside::beside;
+use super::{AgentEnd, HostAgent};
 use crate::journal::{Journal, Mark, Step};
 use crate::party::{Number, Party};
 use crate::stored;

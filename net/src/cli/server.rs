@@ -108,6 +108,7 @@ pub struct Serve {
 /// Serves the federation to its end.
 pub fn serve(arguments: &Serve) -> Result<(), CliError> {
     arguments.log.begin();
+    let helper = helper(arguments)?;
     let folder = begin(arguments)?;
     let run = format!("federation {:016x}", folder.terms.agreement.deployment);
     let dataset = folder.terms.publication().map_err(CliError::failure)?.map(|publication| publication.dataset);
@@ -124,7 +125,7 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
         counter,
         delay,
         pace: Pace { ask_again_ms: arguments.ask_again.as_millis() as u64, spread_ms },
-        helper: helper(arguments)?,
+        helper,
         begin: arguments.begin_when.unwrap_or(Begin { agents: arguments.min_agents, at: arguments.begin_at }),
         linger: arguments.linger,
     };

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::error::RehearsalError;
-use super::{Agents, Place, token};
+use super::place::{Agents, Place, token};
 use crate::agent::masks::{MaskError, Masks};
 use crate::agent::{HostAgent, Query};
 use crate::identity::Identity;

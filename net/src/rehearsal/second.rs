@@ -15,8 +15,8 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::Place;
 use super::error::RehearsalError;
+use super::place::Place;
 use crate::enrolment::Enrolment;
 use crate::help::desk::{Desk, Enrolling, Help, Refused};
 use crate::help::door::{self, Gate, HelpDoor};

@@ -1,6 +1,6 @@
 //! What a server works with beside its machine: how it begins, what it publishes, how it ends.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use sordino_core::digest::Digest;
@@ -8,12 +8,16 @@ use sordino_core::wire;
 use sordino_sim::text::chain;
 use tokio::sync::watch;
 
-use super::{LAST_REPLIES, ServeError, Serving};
+use super::error::ServeError;
+use super::serving::Serving;
 use crate::enrolment::{self, Enrolment};
 use crate::folder::{Folder, FolderError};
 use crate::party::{Number, Party};
 use crate::progress::{self, Spent};
 use crate::rounds::Rounds;
+
+/// How long the server waits for the last replies to arrive, and for agents that ask again.
+const LAST_REPLIES: Duration = Duration::from_secs(3);
 
 /// What a server works with, beside its machine.
 pub(super) struct Around<'a> {

@@ -16,7 +16,7 @@ use sordino_host::files::{FileError, read_bounded, write_privately};
 use sordino_host::shares::{Asked, Collection, HelperPlan};
 use sordino_host::signature::Fingerprint;
 
-use super::Serving;
+use super::serving::Serving;
 use crate::enrolment::Enrolment;
 use crate::folder::Folder;
 use crate::help::desk::Enrolling;

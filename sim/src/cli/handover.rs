@@ -21,7 +21,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "sordino-net",
         commands: &[
-            "serve", "invite", "terms", "join", "fetch", "status", "rotate", "revoke", "replay", "promise", "verify",
+            "serve", "help-serve", "invite", "terms", "join", "fetch", "status", "rotate", "revoke", "replay", "promise", "verify",
             "rehearse",
         ],
     },
@@ -30,7 +30,7 @@ pub const PROGRAMS: &[Program] = &[
 
 /// What `--help` says at its end.
 pub const HELP: &str = "Real federations, by the program sordino-net (cargo build --release -p sordino-net): \
-                        serve, invite, terms, join, fetch, status, rotate, revoke, replay, promise, verify, rehearse\n\n\
+                        serve, help-serve, invite, terms, join, fetch, status, rotate, revoke, replay, promise, verify, rehearse\n\n\
                         One federation on many machines, by the program sordino-cluster (cargo build --release -p \
                         sordino-cluster): cluster, worker";
 

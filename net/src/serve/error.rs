@@ -1,0 +1,89 @@
+//! Why a server ended.
+
+use sordino_core::federated::ServerError;
+use sordino_host::entropy::NoEntropy;
+use sordino_host::ledger::LedgerError;
+use sordino_host::server::HostError;
+
+use super::leader::LeaderError;
+use crate::admission::Inadmissible;
+use crate::door::TooFewHandles;
+use crate::enrolment::EnrolmentError;
+use crate::folder::FolderError;
+use crate::identity::IdentityError;
+use crate::party::PartyError;
+use crate::rounds::Stop;
+use crate::terms::TermsError;
+
+/// Why a server ended.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Its folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// Its ledger cannot be used.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// Its machine, host or ledger refused.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// The system gives no randomness.
+    #[error(transparent)]
+    Entropy(#[from] NoEntropy),
+    /// Its key cannot be used.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// Its list of keys.
+    #[error(transparent)]
+    Enrolment(#[from] EnrolmentError),
+    /// The terms of the federation.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    /// The file of the releases cannot be made.
+    #[error(transparent)]
+    Party(#[from] PartyError),
+    /// The process may open too few files.
+    #[error(transparent)]
+    Handles(#[from] TooFewHandles),
+    /// A request made it stop.
+    #[error(transparent)]
+    Stop(#[from] Stop),
+    /// It cannot listen.
+    #[error("cannot listen on {address}: {error}")]
+    Listen {
+        /// Where it should have listened.
+        address: String,
+        /// What the system says.
+        #[source]
+        error: std::io::Error,
+    },
+    /// Its terms can be rehearsed at most, never served.
+    #[error(transparent)]
+    Inadmissible(#[from] Inadmissible),
+    /// The thread that drew noise was lost: it panicked.
+    #[error("the thread that drew the noise of this round was lost; nothing was charged")]
+    Lost,
+    /// The helper, where there are two servers.
+    #[error(transparent)]
+    Leader(#[from] LeaderError),
+    /// Restarted inside one round too often for a counter of 16 bits.
+    #[error("this round was begun 65535 times")]
+    Attempts,
+    /// The ledger holds more charges than the folder has releases: the folder is older than the last release.
+    #[error(
+        "the ledger holds {charges} charges, the folder {releases} releases: the folder is older than the last \
+                 release, and nothing is released from it; restore the newest folder"
+    )]
+    OlderFolder {
+        /// Releases of the folder.
+        releases: u32,
+        /// Charges of the ledger.
+        charges: usize,
+    },
+}
+
+impl From<ServerError> for ServeError {
+    fn from(error: ServerError) -> Self {
+        ServeError::Host(error.into())
+    }
+}
