@@ -67,11 +67,11 @@ pub const HOUSES: &[House] = &[
     House {
         sources: "net/src/",
         floors: &[
-            &["identity"],
+            &["identity", "tunnel"],
             &["keys", "authority", "stored"],
             &["invitation", "terms"],
             &["party", "cost"],
-            &["admission", "enrolment"],
+            &["admission", "enrolment", "data"],
             &["rounds"],
             &["folder"],
             &["door"],
