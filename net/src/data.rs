@@ -111,7 +111,7 @@ pub(crate) fn plan(cost: &Cost, releases: u32) -> Vec<(Event, u32)> {
 pub struct Before {
     /// How the data set is called.
     pub called: String,
-    /// The numbers.
+    /// The numbers of it.
     pub weighed: Weighed,
 }
 

@@ -67,11 +67,11 @@ pub const HOUSES: &[House] = &[
     House {
         sources: "net/src/",
         floors: &[
-            &["identity", "shares"],
+            &["identity", "shares", "tunnel"],
             &["keys", "authority", "stored"],
             &["invitation", "terms"],
             &["party", "cost"],
-            &["admission", "enrolment"],
+            &["admission", "enrolment", "data"],
             &["rounds"],
             &["folder"],
             &["door"],

@@ -54,7 +54,7 @@ pub enum ContributionsError {
     /// A name that no data set can have.
     #[error("the data set's name {name:?}: admissible: {NAME_ADMISSIBLE}")]
     Name {
-        /// The name.
+        /// The name that was given.
         name: String,
     },
     /// A file could not be read or written, or another process holds it.

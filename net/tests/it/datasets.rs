@@ -234,3 +234,56 @@ fn an_older_copy_of_a_site_s_folder_is_refused_or_gives_what_it_gave() {
         }
     });
 }
+
+/// The lines of `invite` with these options.
+fn invited(federation: &Federation, more: &[&str]) -> String {
+    let folder = federation.place.server().display().to_string();
+    let output = said(&[&["invite", &folder], more].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_site_that_lost_its_folder_comes_again_and_an_invitation_ends() {
+    bounded(|| {
+        let federation = campaign("dataset-again", 2, &[]);
+        let counts = Place::new("dataset-again-counts");
+        let server = federation.serve();
+        let invitations = federation.invite();
+        let (lost, log) = begun(&federation, &invitations[0], &site(&federation, &invitations[0], &counts, &[]));
+        let (folder, start) = (federation.joining(&invitations[0]).folder, std::time::Instant::now());
+        while !folder.join("agent.bin").exists() {
+            assert!(start.elapsed() < PATIENCE, "{}", std::fs::read_to_string(&log).unwrap());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        drop(lost);
+        std::fs::remove_dir_all(&folder).unwrap();
+        // Another key: its own line is no use any more, and a new one of the usual kind neither.
+        let usual: Invitation = invited(&federation, &["--agents", "0"]).trim().parse().unwrap();
+        for line in [&invitations[0], &usual] {
+            let output = said(&words(&site(&federation, line, &counts, &[])));
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.code() == Some(1) && told.contains("403: not invited"), "{told}");
+        }
+        let again: Invitation = invited(&federation, &["--agents", "0", "--again"]).trim().parse().unwrap();
+        // The other's line ends before it is used.
+        let soon = std::time::SystemTime::now() + Duration::from_secs(2);
+        let soon = soon.duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap().as_secs().to_string();
+        let ended_line: Invitation = invited(&federation, &["--agents", "1", "--until", &soon]).trim().parse().unwrap();
+        std::thread::sleep(Duration::from_millis(3100));
+        let output = said(&words(&site(&federation, &ended_line, &counts, &[])));
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(1) && told.contains("403: the invitation has ended"), "{told}");
+        let server_folder = federation.place.server().display().to_string();
+        let past = said(&["invite", &server_folder, "--agents", "1", "--until", "1700000000"]);
+        assert!(String::from_utf8_lossy(&past.stderr).contains("a moment in the future is expected"));
+        let both =
+            [&again, &invitations[1]].map(|line| begun(&federation, line, &site(&federation, line, &counts, &[])));
+        for told in ended(both.into()) {
+            assert!(told.contains("2 rounds contributed to"), "{told}");
+        }
+        assert!(server.ended().success(), "{}", federation.heard());
+        let spent = counted(&counts.0);
+        assert!(spent > 0.99 && spent <= 1.0, "{spent}: what was agreed to twice is given once");
+    });
+}
