@@ -9,7 +9,7 @@ use std::error::Error;
 use std::thread;
 
 use sordino_sim::benchmark::Measured;
-use sordino_sim::study::newcomers::{EVALUATIONS, Origin, Plan, Task, repetitions};
+use sordino_sim::study::newcomers::{Conditions, EVALUATIONS, Origin, Parties, repetitions};
 
 const USAGE: &str = "newcomers TABLE CONTRIBUTORS EPSILON REPETITIONS [common] [studies|votes|noise|flat|permuted …]";
 
@@ -18,11 +18,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let ([table, contributors, epsilon, count], rest) = words.split_first_chunk().ok_or(USAGE)?;
     let file = format!("{table}-settings.csv");
     let measured = Measured::ALL.into_iter().find(|measured| measured.file() == file).ok_or(USAGE)?;
-    let mut plan = Plan { contributors: contributors.parse()?, epsilon: epsilon.parse()?, own_units: true };
+    let mut conditions = Conditions { contributors: contributors.parse()?, epsilon: epsilon.parse()?, own_units: true };
     let mut origins = Vec::new();
     for word in rest {
         match word.as_str() {
-            "common" => plan.own_units = false,
+            "common" => conditions.own_units = false,
             "studies" => origins.push(Origin::Studies),
             "votes" => origins.push(Origin::Votes),
             "noise" => origins.push(Origin::Noise),
@@ -34,9 +34,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     if origins.is_empty() {
         origins = Origin::ALL.to_vec();
     }
-    let task = Task::measured(measured)?;
+    let parties = Parties::measured(measured)?;
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let all = repetitions(&task, &plan, &origins, count.parse()?, threads, &|| eprint!("."))?;
+    let all = repetitions(&parties, &conditions, &origins, count.parse()?, threads, &|| eprint!("."))?;
     eprintln!();
     for (number, repetition) in all.iter().enumerate() {
         for guided in &repetition.guided {

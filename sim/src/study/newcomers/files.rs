@@ -9,7 +9,7 @@ use sordino_host::prior::publish::{Prepared, Publication, Study};
 use sordino_host::server::SimulatedSources;
 use sordino_host::space::Goal;
 
-use super::{NewcomersError, POINTS, Plan, Task, shuffled, votes};
+use super::{Conditions, NewcomersError, POINTS, Parties, shuffled, votes};
 
 /// Features of a file, at most.
 const FEATURES: u32 = 100;
@@ -55,18 +55,24 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What the contributors of a repetition know: random points, in units of their own unless the plan says otherwise.
-pub(super) fn studies(task: &Task, parties: &[usize], plan: &Plan, permuted: bool, number: u32) -> Vec<Study> {
+/// What the contributors of a repetition know: random points, in units of their own unless the conditions say otherwise.
+pub(super) fn studies(
+    table: &Parties,
+    parties: &[usize],
+    conditions: &Conditions,
+    permuted: bool,
+    number: u32,
+) -> Vec<Study> {
     let mut stream = RunSeed::new(1, number).stream(Party::World, Purpose::InitialPoints, 1);
     let mut studies = Vec::new();
     for party in parties {
         let unit = ((1.5 * normal::draw::<f64>(&mut stream)).exp(), 30.0 * normal::draw::<f64>(&mut stream));
-        let (scale, offset) = if plan.own_units { unit } else { (1.0, 0.0) };
-        let seen = shuffled(&mut stream, task.settings.len());
+        let (scale, offset) = if conditions.own_units { unit } else { (1.0, 0.0) };
+        let seen = shuffled(&mut stream, table.settings.len());
         let seen = &seen[..POINTS.min(seen.len())];
         let order = if permuted { shuffled(&mut stream, seen.len()) } else { (0..seen.len()).collect() };
         let value = |(place, at): (usize, &usize)| {
-            (task.settings[*at].clone(), offset + scale * task.values[*party][seen[order[place]]])
+            (table.settings[*at].clone(), offset + scale * table.values[*party][seen[order[place]]])
         };
         studies.push(Study { name: party.to_string(), values: seen.iter().enumerate().map(value).collect() });
     }
@@ -75,18 +81,18 @@ pub(super) fn studies(task: &Task, parties: &[usize], plan: &Plan, permuted: boo
 
 /// The file of this origin that contributors make in repetition `number`.
 pub(super) fn file(
-    task: &Task,
+    table: &Parties,
     contributors: &[usize],
-    plan: &Plan,
+    conditions: &Conditions,
     origin: Origin,
     number: u32,
 ) -> Result<PriorFile, NewcomersError> {
     let delta = (1.0 / contributors.len() as f64).powf(1.1).min(1e-3);
     let publication = Publication {
-        space: task.space.clone(),
+        space: table.space.clone(),
         goal: Goal::Maximize,
         value: None,
-        epsilon: plan.epsilon,
+        epsilon: conditions.epsilon,
         delta,
         releases: 2,
         features: FEATURES,
@@ -96,7 +102,7 @@ pub(super) fn file(
         published: None,
     };
     let prepared = Prepared::new(&publication, contributors.len())?;
-    let studies = studies(task, contributors, plan, origin == Origin::Permuted, number);
+    let studies = studies(table, contributors, conditions, origin == Origin::Permuted, number);
     let says = !matches!(origin, Origin::Noise | Origin::Flat | Origin::Votes);
     let enrolled: Vec<Option<&Study>> = studies.iter().map(|study| says.then_some(study)).collect();
     let terms = Terms {

@@ -8,7 +8,7 @@
 //! A repetition draws newcomers and contributors from the table's parties, publishes a file of the contributors' studies,
 //! and lets every newcomer search twice on the same candidates: alone, and with the file. What is compared is the regret
 //! summed over the first evaluations, newcomer by newcomer the same in both, so a repetition is one pair. Nothing is chosen
-//! but what [`Plan`] names; the axes are ordered levels, which is what the columns of a table are.
+//! but what [`Conditions`] name; the axes are ordered levels, which is what the columns of a table are.
 //!
 //! **Twins** ([`Origin`]) are files of the same shape: of permuted studies, of noise alone, of nothing, of votes. The noise
 //! is simulated, so no file of these protects anybody.
@@ -85,18 +85,18 @@ impl From<SearchError> for NewcomersError {
 }
 
 /// Settings in the space's numbers, and for each party its value at each; more is better.
-pub struct Task {
+pub struct Parties {
     space: Space,
     settings: Vec<Vec<f64>>,
     values: Vec<Vec<f64>>,
 }
 
-impl Task {
+impl Parties {
     /// A table that is compiled in.
     ///
     /// **Errors**: none for the tables there are.
     pub fn measured(table: Measured) -> Result<Self, NewcomersError> {
-        Task::new(table.settings(), &table.values())
+        Parties::new(table.settings(), &table.values())
     }
 
     /// A table: a header and a line of numbers for each setting; then the values of each party at all settings.
@@ -129,11 +129,11 @@ impl Task {
         let space = Space::new(names.iter().zip(&levels).map(parameter).collect())?;
         let place = |(x, levels): (&f64, &Vec<f64>)| levels.partition_point(|level| level < x) as f64;
         let settings: Vec<Vec<f64>> = rows.iter().map(|row| row.iter().zip(&levels).map(place).collect()).collect();
-        Ok(Task { space, values: values.chunks_exact(settings.len()).map(<[f64]>::to_vec).collect(), settings })
+        Ok(Parties { space, values: values.chunks_exact(settings.len()).map(<[f64]>::to_vec).collect(), settings })
     }
 
     /// Number of parties.
-    pub fn parties(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.values.len()
     }
 
@@ -161,7 +161,7 @@ impl Task {
 
 /// Who contributes, and with which budget.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
+pub struct Conditions {
     /// Number of contributors.
     pub contributors: usize,
     /// ε of the file, at δ = min(.001, N^−1.1).
@@ -217,21 +217,27 @@ fn shuffled(stream: &mut Stream, count: usize) -> Vec<usize> {
 /// **Errors**: [`NewcomersError`].
 ///
 /// **Cost**: [`NEWCOMERS`] searches of [`EVALUATIONS`] questions for each file and once more; seconds.
-pub fn repetition(task: &Task, plan: &Plan, origins: &[Origin], number: u32) -> Result<Repetition, NewcomersError> {
+pub fn repetition(
+    table: &Parties,
+    conditions: &Conditions,
+    origins: &[Origin],
+    number: u32,
+) -> Result<Repetition, NewcomersError> {
     let mut stream = RunSeed::new(0, number).stream(Party::World, Purpose::InitialPoints, 0);
-    let order = shuffled(&mut stream, task.parties());
-    if order.len() < NEWCOMERS + plan.contributors.max(2) {
-        let admissible = format!("at least {}", NEWCOMERS + plan.contributors.max(2));
+    let order = shuffled(&mut stream, table.count());
+    if order.len() < NEWCOMERS + conditions.contributors.max(2) {
+        let admissible = format!("at least {}", NEWCOMERS + conditions.contributors.max(2));
         return Err(NewcomersError::Table { what: format!("{} parties", order.len()), admissible });
     }
     let (newcomers, others) = order.split_at(NEWCOMERS);
-    let contributors = &others[..plan.contributors];
-    let candidates: Vec<Point> = task.settings.iter().map(|setting| task.space.point(setting)).collect();
-    let head = |seed: usize| Head::new(task.space.clone(), Goal::Maximize, seed as u64).among(Some(candidates.clone()));
+    let contributors = &others[..conditions.contributors];
+    let candidates: Vec<Point> = table.settings.iter().map(|setting| table.space.point(setting)).collect();
+    let head =
+        |seed: usize| Head::new(table.space.clone(), Goal::Maximize, seed as u64).among(Some(candidates.clone()));
     let mean = |search: &dyn Fn(Head) -> Result<Search, SearchError>| {
         let mut sums = [0.0; EVALUATIONS];
         for (seed, party) in newcomers.iter().enumerate() {
-            let regrets = task.regrets(*party, search(head(seed))?)?;
+            let regrets = table.regrets(*party, search(head(seed))?)?;
             sums.iter_mut().zip(regrets).for_each(|(sum, regret)| *sum += regret / NEWCOMERS as f64);
         }
         Ok::<_, NewcomersError>(sums)
@@ -239,7 +245,7 @@ pub fn repetition(task: &Task, plan: &Plan, origins: &[Origin], number: u32) -> 
     let alone = mean(&Search::new)?;
     let mut guided = Vec::new();
     for origin in origins {
-        let file = files::file(task, contributors, plan, *origin, number)?;
+        let file = files::file(table, contributors, conditions, *origin, number)?;
         let regrets = mean(&|head| Search::guided(head, &file))?;
         guided.push(Guided { origin: *origin, self_test: file.label.self_test, regrets });
     }
@@ -250,8 +256,8 @@ pub fn repetition(task: &Task, plan: &Plan, origins: &[Origin], number: u32) -> 
 ///
 /// **Errors**: that of the first repetition that has none.
 pub fn repetitions(
-    task: &Task,
-    plan: &Plan,
+    table: &Parties,
+    conditions: &Conditions,
     origins: &[Origin],
     count: u32,
     threads: usize,
@@ -265,7 +271,7 @@ pub fn repetitions(
             if number >= count {
                 return done;
             }
-            done.push((number, repetition(task, plan, origins, number)));
+            done.push((number, repetition(table, conditions, origins, number)));
             told();
         }
     };

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Two axes of seven levels; every party has its maximum near the same place, at (4, 2), in one unit.
-fn task() -> Task {
+fn table() -> Parties {
     let axis = |at: usize| (at / 7, at % 7);
     let settings: String = (0..49).map(|at| format!("\n{},{}", axis(at).0, 10 * axis(at).1)).collect();
     let mut stream = RunSeed::new(3, 0).stream(Party::World, Purpose::InitialPoints, 0);
@@ -16,15 +16,15 @@ fn task() -> Task {
         };
         values.extend((0..49).map(value));
     }
-    Task::new(&format!("a,b{settings}"), &values).unwrap()
+    Parties::new(&format!("a,b{settings}"), &values).unwrap()
 }
 
-const PLAN: Plan = Plan { contributors: 60, epsilon: 2.0, own_units: true };
+const CONDITIONS: Conditions = Conditions { contributors: 60, epsilon: 2.0, own_units: true };
 
 #[test]
 fn a_file_helps_newcomers_where_functions_are_common_and_its_twins_do_not() {
     let origins = [Origin::Studies, Origin::Votes, Origin::Noise, Origin::Flat];
-    let all = repetitions(&task(), &PLAN, &origins, 2, 2, &|| {}).unwrap();
+    let all = repetitions(&table(), &CONDITIONS, &origins, 2, 2, &|| {}).unwrap();
     for repetition in &all {
         let alone = repetition.summed_alone();
         let ratio = |origin| repetition.summed(origin) / alone;
@@ -35,23 +35,25 @@ fn a_file_helps_newcomers_where_functions_are_common_and_its_twins_do_not() {
         assert!(repetition.summed(Origin::Permuted).is_nan());
     }
     // Threads change no number.
-    assert_eq!(all, repetitions(&task(), &PLAN, &origins, 2, 1, &|| {}).unwrap());
+    assert_eq!(all, repetitions(&table(), &CONDITIONS, &origins, 2, 1, &|| {}).unwrap());
 }
 
 /// Every contributor in a unit of its own costs nothing: values are standardised where they are.
 #[test]
 fn own_units_cost_at_most_three_percent() {
-    let task = task();
+    let table = table();
     let summed = |own_units| {
-        let plan = Plan { own_units, ..PLAN };
-        let all = repetitions(&task, &plan, &[Origin::Studies], 3, 2, &|| {}).unwrap();
+        let conditions = Conditions { own_units, ..CONDITIONS };
+        let all = repetitions(&table, &conditions, &[Origin::Studies], 3, 2, &|| {}).unwrap();
         all.iter().map(|repetition| repetition.summed(Origin::Studies)).sum::<f64>()
     };
     let (own, common) = (summed(true), summed(false));
     assert!(own <= 1.03 * common, "{own} in own units, {common} in one");
     // Not the same studies twice.
     let parties: Vec<usize> = (0..5).collect();
-    let values = |own_units| files::studies(&task, &parties, &Plan { own_units, ..PLAN }, false, 0)[0].values.clone();
+    let values = |own_units| {
+        files::studies(&table, &parties, &Conditions { own_units, ..CONDITIONS }, false, 0)[0].values.clone()
+    };
     assert_ne!(values(true), values(false));
 }
 
@@ -62,9 +64,9 @@ fn a_table_that_is_none_is_refused_by_what_is_wrong() {
         ("a,b\n1", vec![1.0], "a setting of 1 numbers"),
         ("a\n1\n2", vec![1.0; 3], "3 values of 2 settings"),
     ] {
-        let refused = Task::new(settings, &values).err().map(|error| error.to_string()).unwrap_or_default();
+        let refused = Parties::new(settings, &values).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(refused.starts_with(what), "{refused}");
     }
-    let few = repetition(&task(), &Plan { contributors: 80, ..PLAN }, &[], 0).unwrap_err();
+    let few = repetition(&table(), &Conditions { contributors: 80, ..CONDITIONS }, &[], 0).unwrap_err();
     assert_eq!(few.to_string(), "90 parties; admissible: at least 104");
 }

@@ -13,7 +13,7 @@ use super::{Band, Experiment, Options, Outcome, ReproduceError};
 use crate::benchmark::Measured;
 use crate::metrics::{Estimate, Paired};
 use crate::progress::teller::Teller;
-use crate::study::newcomers::{EVALUATIONS, NEWCOMERS, Origin, Plan, Repetition, Task, repetitions};
+use crate::study::newcomers::{Conditions, EVALUATIONS, NEWCOMERS, Origin, Parties, Repetition, repetitions};
 use crate::text::significant;
 
 /// The catalogue's entries.
@@ -91,16 +91,17 @@ fn measured(
     runs: u32,
     all_expected: &[Expected],
 ) -> Result<Outcome, ReproduceError> {
-    let task = Task::measured(table).map_err(ReproduceError::new)?;
+    let parties = Parties::measured(table).map_err(ReproduceError::new)?;
     let threads = options.threads.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let total = u64::from(runs) * all_expected.len() as u64;
     let teller = Teller::new("reproduce", table.file(), "repetitions", total);
     let mut outcome = Outcome::default();
     let mut csv = "epsilon,repetition,origin,self_test,summed_regret\n".to_owned();
     for expected in all_expected {
-        let plan = Plan { contributors: CONTRIBUTORS, epsilon: expected.epsilon, own_units: true };
+        let conditions = Conditions { contributors: CONTRIBUTORS, epsilon: expected.epsilon, own_units: true };
         let told = || teller.found(1);
-        let all = repetitions(&task, &plan, &Origin::ALL, runs, threads, &told).map_err(ReproduceError::new)?;
+        let all =
+            repetitions(&parties, &conditions, &Origin::ALL, runs, threads, &told).map_err(ReproduceError::new)?;
         judge(expected, &all, &mut outcome);
         all.iter()
             .enumerate()
@@ -159,4 +160,45 @@ fn rows(epsilon: f64, number: usize, repetition: &Repetition) -> String {
         out.push_str(&format!("{epsilon},{number},{},{},{summed}\n", guided.origin, guided.self_test));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::newcomers::Guided;
+
+    /// Ten repetitions in which newcomers with a file have this share of the regret of those alone, and a little more each time.
+    fn all(share: f64) -> Vec<Repetition> {
+        let alone = [1.0; EVALUATIONS];
+        let guided = |origin, share: f64, number: usize| {
+            let regrets = [share + 0.01 * number as f64; EVALUATIONS];
+            Guided { origin, self_test: number as f64, regrets }
+        };
+        let shares = [(Origin::Studies, share), (Origin::Votes, 0.9), (Origin::Noise, 1.0), (Origin::Permuted, 1.0)];
+        (0..10)
+            .map(|number| Repetition { alone, guided: shares.map(|(o, share)| guided(o, share, number)).to_vec() })
+            .collect()
+    }
+
+    #[test]
+    fn a_file_is_judged_against_alone_and_votes_pair_by_pair() {
+        let judged = |share: f64| {
+            let expected = Expected { epsilon: 1.0, file: (0.2, 0.4), ahead_of: BOTH, worthless: (1.1, 1.1) };
+            let mut outcome = Outcome::default();
+            judge(&expected, &all(share), &mut outcome);
+            outcome
+        };
+        let good = judged(0.3);
+        assert_eq!(good.bands.len(), 5);
+        assert!(good.bands.iter().all(|band| band.holds), "{:?}", good.bands);
+        assert!((good.bands[0].measured - 0.345).abs() < 1e-9, "{:?}", good.bands[0]);
+        assert!(
+            good.remarks[0].ends_with("ahead in 10 of 10 repetitions; B is at least 1 in 9."),
+            "{}",
+            good.remarks[0]
+        );
+        // Negative control: a file that is no better than votes.
+        let bad: Vec<bool> = judged(0.9).bands.iter().map(|band| band.holds).collect();
+        assert_eq!(bad, [false, true, false, true, true]);
+    }
 }
