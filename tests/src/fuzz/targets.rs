@@ -250,7 +250,7 @@ fn table(bytes: &[u8]) -> Result<(), Refusal> {
     let (first, second) = (execute(&**STOCKS.get_or_init(stocks)), execute(&**FLATS.get_or_init(flats)));
     // A table for the one is none for the other; both must say so well.
     match (first, second) {
-        (Ok(outcome), _) | (_, Ok(outcome)) if outcome.table.is_empty() => Err(Refusal::Broken("no table".into())),
+        (Ok(outcome), _) | (_, Ok(outcome)) if outcome.table().is_empty() => Err(Refusal::Broken("no table".into())),
         (Ok(_), _) | (_, Ok(_)) => Ok(()),
         (Err(Refusal::Line(one)), Err(Refusal::Line(other))) if one.contains('\n') || other.contains('\n') => {
             Err(Refusal::Line(format!("{one}\n{other}")))
