@@ -17,7 +17,7 @@ use sordino_core::federated::exchange::{Agreement, Have, Millis, Reply, Want, ca
 use sordino_core::snapshot::Stored;
 use sordino_core::wire::Header;
 
-use crate::hardware::{Registers, now, reset, rest};
+use crate::hardware::{Board, FLASH_BYTES, Registers, now, reset, rest};
 use crate::http::{Answer, Broken, request};
 use crate::lan9118::Lan9118;
 use crate::party::{Fatal, Found, Parts, Party};
@@ -27,10 +27,8 @@ use crate::tls::{Entropy, Keys, READ_BYTES, WRITE_BYTES};
 use crate::{der, tls};
 
 /// Slots of the party's flash, and of the count of boots behind it.
-const SLOTS: usize = 48;
+const SLOTS: usize = FLASH_BYTES / SLOT - BOOT_SLOTS;
 const BOOT_SLOTS: usize = 2;
-/// All flash that is written.
-pub const FLASH_BYTES: usize = (SLOTS + BOOT_SLOTS) * SLOT;
 /// Bytes that are written in one step.
 const GRAIN: usize = 16;
 /// How long a question may wait at the server, in milliseconds.
@@ -62,16 +60,6 @@ impl Memory {
             buffer: [0; 1536],
         }
     }
-}
-
-/// What the hardware lends.
-pub struct Board<'b> {
-    /// What was written before the first boot.
-    pub provision: &'b [u8],
-    /// What the device writes.
-    pub flash: &'b mut [u8],
-    /// Of tests: the device resets itself after fewer steps than this; 0 is never.
-    pub cuts: u32,
 }
 
 /// How a federation ended for the device.
@@ -124,7 +112,7 @@ struct Line<'l, 's> {
 /// Takes part to the end.
 ///
 /// **Errors**: [`Fatal`]. A connection that fails is none.
-pub fn run(board: Board<'_>, memory: &mut Memory) -> Result<End, Fatal> {
+pub fn run(board: Board, memory: &mut Memory) -> Result<End, Fatal> {
     let Memory { numbers, received, sent, read, write, buffer } = memory;
     let (flash, count) = board.flash.split_at_mut(SLOTS * SLOT);
     let boots = count_boot(count)?;

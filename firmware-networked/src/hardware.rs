@@ -1,14 +1,13 @@
-//! The only file with `unsafe`: entry, clock, flash, registers, reset, stack paint.
+//! The only file with `unsafe`: clock, flash, registers, reset, stack paint.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use cortex_m::peripheral::syst::SystClkSource;
 use cortex_m::peripheral::{Peripherals, SCB};
-use cortex_m_rt::{ExceptionFrame, entry, exception};
-use cortex_m_semihosting::{debug, hprintln};
+use cortex_m_rt::{ExceptionFrame, exception};
+use cortex_m_semihosting::debug;
+use firmware_example::reset::SLOT;
 use sordino_core::federated::exchange::Millis;
-
-use crate::boot::{self, Board, Memory};
 
 /// Ticks of a millisecond at 25 MHz.
 const TICKS: u32 = 25_000;
@@ -19,45 +18,49 @@ const PROVISION: usize = 0x0038_0000;
 const PROVISION_BYTES: usize = 0x1_0000;
 /// Pages that the program writes.
 const FLASH: usize = 0x0030_0000;
+/// All flash that is written.
+pub const FLASH_BYTES: usize = 50 * SLOT;
 /// A word of the emulator: the device resets itself again and again, after fewer steps than this; 0 is never.
 const CUTS: usize = 0x003f_0000;
 
 static MILLIS: AtomicU32 = AtomicU32::new(0);
 
-#[entry]
-fn main() -> ! {
-    // The entry macro turns this into a unique `&'static mut`: the numbers are never on the stack.
-    static mut MEMORY: Memory = Memory::new();
-    paint();
-    let passed = run(MEMORY);
-    loop {
-        debug::exit(if passed { debug::EXIT_SUCCESS } else { debug::EXIT_FAILURE });
-    }
+/// What the machine lends to the program.
+pub struct Board {
+    /// What was written before the first boot.
+    pub provision: &'static [u8],
+    /// What the device writes: [`FLASH_BYTES`].
+    pub flash: &'static mut [u8],
+    /// Of tests: the device resets itself after fewer steps than this; 0 is never.
+    pub cuts: u32,
 }
 
-fn run(memory: &mut Memory) -> bool {
-    let Some(mut core) = Peripherals::take() else { return false };
+/// Starts the clock and lends the board; nothing at a second call.
+pub fn board() -> Option<Board> {
+    let mut core = Peripherals::take()?;
     core.SYST.set_clock_source(SystClkSource::Core);
     core.SYST.set_reload(TICKS - 1);
     core.SYST.clear_current();
     core.SYST.enable_counter();
     core.SYST.enable_interrupt();
     // SAFETY: the three ranges are memory of this machine behind the image, which `memory.x` ends before them; they do not
-    // overlap, and this function, which runs once in a boot, is the only one that makes references to them.
+    // overlap, and this place, which `Peripherals::take` lets be reached once in a boot, is the only one that makes
+    // references to them.
     let (provision, flash, cuts) = unsafe {
         (
             core::slice::from_raw_parts(PROVISION as *const u8, PROVISION_BYTES),
-            core::slice::from_raw_parts_mut(FLASH as *mut u8, boot::FLASH_BYTES),
+            core::slice::from_raw_parts_mut(FLASH as *mut u8, FLASH_BYTES),
             (CUTS as *const u32).read_volatile(),
         )
     };
-    let ended = boot::run(Board { provision, flash, cuts }, memory);
-    match &ended {
-        Ok(end) => hprintln!("{}", end),
-        Err(error) => hprintln!("ended early: {}", error),
+    Some(Board { provision, flash, cuts })
+}
+
+/// Ends the emulator.
+pub fn exit(passed: bool) -> ! {
+    loop {
+        debug::exit(if passed { debug::EXIT_SUCCESS } else { debug::EXIT_FAILURE });
     }
-    hprintln!("{} bytes of RAM: {} static, {} stack; {} ms", statics() + deepest(), statics(), deepest(), now().0);
-    ended.is_ok()
 }
 
 #[exception]
@@ -126,13 +129,13 @@ fn bounds() -> (usize, usize) {
 }
 
 /// Bytes of statics.
-fn statics() -> usize {
+pub fn statics() -> usize {
     bounds().0 - RAM
 }
 
 /// Paints what lies between the statics and the stack.
 #[inline(never)]
-fn paint() {
+pub fn paint() {
     let top = cortex_m::register::msp::read() as usize - OWN;
     for at in (bounds().0..top).step_by(4) {
         // SAFETY: RAM above all statics and below everything that is live on the stack; interrupts are not enabled yet.
@@ -141,7 +144,7 @@ fn paint() {
 }
 
 /// Bytes of stack that were ever used: down to the lowest word that changed.
-fn deepest() -> usize {
+pub fn deepest() -> usize {
     let (low, high) = bounds();
     // SAFETY: RAM, read.
     let changed = (low..high).step_by(4).find(|at| unsafe { (*at as *const u32).read_volatile() } != PAINT);

@@ -3,7 +3,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`hardware`] | entry, clock, flash, registers, stack paint: everything unsafe |
+//! | [`hardware`] | clock, flash, registers, stack paint: everything unsafe |
 //! | [`lan9118`] | the Ethernet controller |
 //! | [`tcp`] | one connection as a stream of bytes |
 //! | [`der`] | as much of certificates as a pinned key needs |
@@ -27,3 +27,29 @@ mod tls;
 
 // Named although unused: the linker needs its symbols.
 use panic_semihosting as _;
+
+use cortex_m_rt::entry;
+use cortex_m_semihosting::hprintln;
+
+use boot::Memory;
+
+#[entry]
+fn main() -> ! {
+    // The entry macro turns this into a unique `&'static mut`: the numbers are never on the stack.
+    static mut MEMORY: Memory = Memory::new();
+    hardware::paint();
+    hardware::exit(run(MEMORY))
+}
+
+/// Boots, and says at the end what it took.
+fn run(memory: &mut Memory) -> bool {
+    let Some(board) = hardware::board() else { return false };
+    let ended = boot::run(board, memory);
+    match &ended {
+        Ok(end) => hprintln!("{}", end),
+        Err(error) => hprintln!("ended early: {}", error),
+    }
+    let (statics, stack) = (hardware::statics(), hardware::deepest());
+    hprintln!("{} bytes of RAM: {} static, {} stack; {} ms", statics + stack, statics, stack, hardware::now().0);
+    ended.is_ok()
+}

@@ -73,7 +73,7 @@ pub fn own(settings: &[String]) -> Result<Own, Box<dyn Error>> {
 fn main() -> Result<(), Box<dyn Error>> {
     let (path, own) = (std::env::args().nth(1).unwrap_or("rumours".into()), own(&[])?);
     if let Place::Open(folder, journal) = execute::begin_or_resume(Path::new(&path), &own, None)? {
-        println!("{}", execute::execute(&own, folder, journal, Options::default(), &())?.table);
+        println!("{}", execute::execute(&own, folder, journal, Options::default(), &())?.table());
     }
     println!("sordino report {path}");
     Ok(())

@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     match execute::begin_or_resume(&path, &own, None)? {
         Place::Open(folder, journal) => {
             let record = execute::execute(&own, folder, journal, Options::default(), &())?;
-            println!("{}\nsordino report {}", record.table, path.display());
+            println!("{}\nsordino report {}", record.table(), path.display());
         }
         Place::Complete => println!("{}: complete already", path.display()),
     }

@@ -299,18 +299,24 @@ impl<'n> Twins<'n> {
     }
 }
 
-/// What an execution leaves behind.
+/// The name of the file with the text on the terminal.
+pub const TABLE: &str = "table.txt";
+
+/// What an execution leaves behind: the content of a run folder.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// The text on the terminal.
-    pub table: String,
-    /// The same results for programs.
+    /// What becomes `summary.json`, the last file that is written.
     pub summary: Summary,
-    /// Further files of the run folder: (name, text).
+    /// All other files: (name, text).
     pub files: Vec<(&'static str, String)>,
 }
 
 impl Record {
+    /// The text on the terminal.
+    pub fn table(&self) -> &str {
+        self.file(TABLE)
+    }
+
     /// The text of one of its files; empty if there is none of this name.
     pub fn file(&self, name: &str) -> &str {
         self.files.iter().find(|file| file.0 == name).map_or("", |file| &file.1)

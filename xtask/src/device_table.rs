@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use crate::elf;
-use crate::firmware::Output;
-use crate::process::{self, cargo};
+use crate::process::{self, Output, cargo};
 use crate::tools::{M0, M4F, M33};
 
 /// What the firmware prints between its marks.

@@ -8,8 +8,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::firmware::Output;
-use crate::process::{self, Report, cargo};
+use crate::process::{self, Output, Report, cargo};
 use crate::tools;
 
 /// A table between two marks in an output, and the file that it must equal.

@@ -3,7 +3,7 @@
 //! The firmware measures and asserts by itself and ends with an exit code; here its output is shown, and with
 //! `--write` its rows of measurements become `docs/device-table.md`.
 
-use crate::process::{self, Report, cargo, run_keeping};
+use crate::process::{self, Output, Report, cargo, run_keeping};
 use crate::{device_table, tools};
 
 /// Targets in the order of the table: (triple, what it is called).
@@ -11,14 +11,6 @@ const DEVICES: [(&str, &str); 3] =
     [(tools::M4F, "M4F, mps2-an386"), (tools::M0, "M0 code, mps2-an385"), (tools::M33, "M33, mps2-an505")];
 /// Those that are reset at every step, and measured at `opt-level = "s"` as well.
 const BOTH: [(&str, &str); 2] = [DEVICES[0], DEVICES[1]];
-
-/// What one target printed.
-pub struct Output {
-    /// The target triple.
-    pub target: &'static str,
-    /// Everything on standard output.
-    pub text: String,
-}
 
 /// Runs the firmware on all targets and returns what it printed.
 pub fn run(report: &mut Report, write: bool) -> Vec<Output> {
@@ -64,13 +56,6 @@ fn firmware(target: &'static str, level: &str) -> (Output, Result<(), String>) {
     }
     let (text, result) = run_keeping(&mut command);
     (Output { target, text }, result)
-}
-
-impl Output {
-    /// What the firmware said at its end.
-    fn last_line(&self) -> String {
-        self.text.lines().rev().find(|line| !line.is_empty()).unwrap_or_default().to_owned()
-    }
 }
 
 /// Two kinds of agent, reporter and optimizer, reset at every step on both targets; what they end with is what they end with here.

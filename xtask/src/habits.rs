@@ -2,7 +2,6 @@
 //! whole, and a list of everything public.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::process::Command;
 
 use crate::process::{self, Report, cargo, root, target_folder};
@@ -203,11 +202,6 @@ fn public_names(html: &str) -> BTreeSet<String> {
             Some(format!("{path} ({kind})"))
         })
         .collect()
-}
-
-/// Where tools of this repository are kept.
-pub fn tools_folder() -> PathBuf {
-    target_folder().join("tools")
 }
 
 #[cfg(test)]

@@ -60,11 +60,31 @@ pub fn target_folder() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }
 
+/// Where tools of this repository are kept.
+pub fn tools_folder() -> PathBuf {
+    target_folder().join("tools")
+}
+
 /// `cargo` with these arguments, at the root.
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
     command
+}
+
+/// What the firmware printed on one target.
+pub struct Output {
+    /// The target triple.
+    pub target: &'static str,
+    /// Everything on standard output.
+    pub text: String,
+}
+
+impl Output {
+    /// What the firmware said at its end.
+    pub fn last_line(&self) -> String {
+        self.text.lines().rev().find(|line| !line.is_empty()).unwrap_or_default().to_owned()
+    }
 }
 
 /// Runs a command without standard input, shows its output as it comes and returns what it wrote to standard output.

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::habits::tools_folder;
-use crate::process;
+use crate::process::{self, tools_folder};
 
 /// The targets beside the host.
 pub const M4F: &str = "thumbv7em-none-eabihf";

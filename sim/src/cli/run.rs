@@ -237,9 +237,13 @@ pub fn show(head: &Head, record: &Record, format: Format) -> Result<(), CliError
         Format::Text => {
             print(&format!(
                 "{}: {}\nseed {}, runs {}\n\n{}",
-                head.name, head.description, head.seed, head.runs, record.table
+                head.name,
+                head.description,
+                head.seed,
+                head.runs,
+                record.table()
             ))?;
-            warn(few(head.runs as usize), &record.table);
+            warn(few(head.runs as usize), record.table());
         }
     }
     Ok(())

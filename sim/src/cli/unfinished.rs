@@ -11,6 +11,7 @@ use crate::journal::{Journal, SUMMARY};
 use crate::model::{self, Model, ModelError, Options};
 use crate::progress::log;
 use crate::report::folder::FolderError;
+use crate::report::view::PAGE;
 use crate::scenario::method::CUSTOM;
 use crate::scenario::{ObjectiveConfig, OwnMethod, Scenario};
 use crate::study::sweep::{Index, Status, SweepFolder};
@@ -83,7 +84,7 @@ fn drawn(folder: &Path, model: &dyn Model) -> Result<Option<String>, CliError> {
     // Stopped from the beginning: what is not in the journal is not done either.
     let stop = Arc::new(AtomicBool::new(true));
     match finished.run(&Options { journal: Some(journal), stop, ..Options::default() }, &()) {
-        Ok(record) => Ok(Some(record.file("report.html").to_owned())),
+        Ok(record) => Ok(Some(record.file(PAGE).to_owned())),
         Err(ModelError::Interrupted) => Ok(None),
         // Without their data most of them cannot be drawn.
         Err(ModelError::Input(_)) if model.reads().is_some() => Ok(None),

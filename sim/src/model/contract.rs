@@ -16,6 +16,10 @@ use crate::pool::PoolError;
 use crate::progress::Progress;
 use crate::record::{Explanation, Record};
 use crate::report::chart::Picture;
+use crate::report::folder::{SCENARIO, scenario_file};
+use crate::report::read::RunFiles;
+use crate::report::results::Results;
+use crate::report::view::View;
 use crate::scenario::Head;
 
 /// Which driver executes the parties of a federation. The transcript is the same with either.
@@ -155,10 +159,30 @@ pub trait Model: std::fmt::Debug + Send + Sync {
         Jobs { count: u64::from(self.head().runs) * self.work().len() as u64, unit: "jobs" }
     }
 
-    /// Executes all runs of all methods. The result is the same for all [`Options`].
+    /// Executes all runs of all methods. What it leaves is for programs: the summary, `rounds.csv`, `README.md` and the
+    /// files of its own. It is the same for all [`Options`].
     ///
     /// **Errors**: [`ModelError`]; the first that occurred ends the execution.
-    fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError>;
+    fn compute(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError>;
+
+    /// What people see of that, made of the files alone.
+    ///
+    /// **Errors**: files that were changed.
+    fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError>;
+
+    /// Pictures other than those of every trust model, made of the files alone.
+    ///
+    /// **Errors**: files that were changed.
+    fn pictures(&self, _files: RunFiles<'_>) -> Result<Vec<Picture>, ModelError> {
+        Ok(Vec::new())
+    }
+
+    /// Executes all runs of all methods, and adds to what programs read what people see: a complete run folder.
+    ///
+    /// **Errors**: as [`Model::compute`].
+    fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
+        complete(self, self.compute(options, progress)?)
+    }
 
     /// What its releases promise, in plain words.
     ///
@@ -169,19 +193,24 @@ pub trait Model: std::fmt::Debug + Send + Sync {
     ///
     /// **Errors**: the journal's.
     fn finished(&self, journal: &Journal) -> Result<Option<Box<dyn Model>>, ModelError>;
+}
 
-    /// The page of a complete run folder, rebuilt from what the folder holds, and checked; `None` if the folder does
-    /// not hold enough.
-    ///
-    /// **Errors**: a folder that was changed.
-    fn page_again(&self, _folder: &std::path::Path) -> Result<Option<String>, ModelError> {
-        Ok(None)
-    }
+/// Adds to the files for programs the scenario, and the table, picture and page that are made of all of them.
+///
+/// **Errors**: as [`Model::view`].
+pub fn complete<M: Model + ?Sized>(model: &M, mut record: Record) -> Result<Record, ModelError> {
+    record.files.push((SCENARIO, scenario_file(&model.resolved())));
+    let shown = shown(model, RunFiles::Made(&record))?;
+    record.files.extend(shown);
+    Ok(record)
+}
 
-    /// Pictures of a complete run folder other than those of every trust model, rebuilt from what the folder holds.
-    ///
-    /// **Errors**: a folder that was changed.
-    fn pictures_again(&self, _folder: &std::path::Path) -> Result<Vec<Picture>, ModelError> {
-        Ok(Vec::new())
-    }
+/// Table, picture and page of a complete run: (name, text). A run and `sordino report` make them by this function, of
+/// files that programs read.
+///
+/// **Errors**: files that are missing or do not belong together.
+pub fn shown<M: Model + ?Sized>(model: &M, files: RunFiles<'_>) -> Result<Vec<(&'static str, String)>, ModelError> {
+    let view = model.view(files)?;
+    let results = Results::read(files).map_err(ModelError::input)?;
+    Ok(view.files(&model.head(), model.resolved(), model.explain()?, &results))
 }

@@ -21,7 +21,7 @@ pub mod output;
 pub mod outsourced;
 pub mod part;
 
-pub use contract::{DriverKind, Jobs, Model, ModelError, Options, TrustModel};
+pub use contract::{DriverKind, Jobs, Model, ModelError, Options, TrustModel, complete, shown};
 pub use part::{Part, Share};
 
 use crate::scenario::{self, ScenarioError};

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::read::{ReadError, text};
+use super::read::{ReadError, RunFiles};
+use crate::metrics::Estimate;
 
 /// The mean curve of one method, with standard errors.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,11 +32,11 @@ pub struct Curves {
 }
 
 impl Curves {
-    /// Reads the file of a run folder.
+    /// Reads the file of a run.
     ///
     /// **Errors**: a missing file, another header, a field that is not a number, with its line.
-    pub fn read(folder: &Path) -> Result<Curves, ReadError> {
-        let (path, text) = text(folder, "rounds.csv")?;
+    pub fn read(files: RunFiles<'_>) -> Result<Curves, ReadError> {
+        let (path, text) = files.text("rounds.csv")?;
         Self::parse(&path, &text)
     }
 
@@ -134,20 +135,23 @@ impl Curves {
 
     /// Mean curves in the order of the file.
     pub fn means(&self) -> Vec<MethodCurve> {
-        let mean = |(name, rounds, values): &Rows| MethodCurve {
-            method: name.clone(),
-            points: rounds
-                .iter()
-                .enumerate()
-                .map(|(i, round)| {
-                    let column: Vec<f64> = values.iter().filter_map(|run| run.get(i).copied()).collect();
-                    let estimate = crate::metrics::Estimate::of(&column);
-                    (*round, estimate.mean, estimate.standard_error.unwrap_or(0.0))
-                })
-                .collect(),
-        };
+        let point = |(round, at): (f64, Estimate)| (round, at.mean, at.standard_error.unwrap_or(0.0));
+        let mean =
+            |method: &Rows| MethodCurve { method: method.0.clone(), points: estimates(method).map(point).collect() };
         self.methods.iter().map(mean).collect()
     }
+
+    /// Rounds of a method with the mean over runs after each of them; empty if the method is not there.
+    pub fn mean(&self, method: &str) -> Vec<(f64, Estimate)> {
+        self.methods.iter().filter(|(name, ..)| name == method).flat_map(estimates).collect()
+    }
+}
+
+fn estimates((_, rounds, values): &Rows) -> impl Iterator<Item = (f64, Estimate)> {
+    rounds.iter().enumerate().map(move |(i, round)| {
+        let column: Vec<f64> = values.iter().filter_map(|run| run.get(i).copied()).collect();
+        (*round, Estimate::of(&column))
+    })
 }
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ pub fn scale(values: impl Iterator<Item = f64>, top: f64) -> (Scale, f64, &'stat
 }
 
 /// The line below the title.
-fn subtitle(scenario: &Scenario, summary: &Statistics) -> String {
+pub fn subtitle(scenario: &Scenario, summary: &Statistics) -> String {
     let band = if scenario.runs > 1 {
         format!("Mean of {} paired runs, band ± one standard error", scenario.runs)
     } else {
@@ -112,12 +112,6 @@ fn subtitle(scenario: &Scenario, summary: &Statistics) -> String {
         ),
         None => band,
     }
-}
-
-/// The whole figure.
-pub fn regret(scenario: &Scenario, summary: &Statistics, regret_name: &str) -> String {
-    let panels = panels(summary, regret_name);
-    compose(&scenario.name, &[&scenario.description, &subtitle(scenario, summary)], &panels, None)
 }
 
 /// Panels side by side under a title and two lines, over the given horizontal axis or each over its own.

@@ -12,6 +12,22 @@ use crate::files::{FolderLock, LockError, write_atomically, write_durably};
 use crate::journal::SUMMARY;
 use crate::record::Record;
 
+/// The file with the scenario.
+pub const SCENARIO: &str = "scenario.toml";
+/// Its first line, up to the version that wrote it.
+const WRITTEN_BY: &str = "# Every key written out; sordino ";
+
+/// The text of [`SCENARIO`]: every key, below a line that says who wrote it.
+pub fn scenario_file(resolved: &str) -> String {
+    format!("{WRITTEN_BY}{}.\n{resolved}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The version in the first line of a text made by [`scenario_file`]; `unknown` if that line is not there.
+pub fn writer(text: &str) -> &str {
+    let line = text.lines().next().unwrap_or("");
+    line.strip_prefix(WRITTEN_BY).and_then(|line| line.strip_suffix('.')).unwrap_or("unknown")
+}
+
 /// A run folder that could not be made or filled.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
@@ -112,13 +128,10 @@ impl RunFolder {
         write_atomically(&path, pretty(summary).as_bytes()).map_err(|error| FolderError::Io { path, error })
     }
 
-    /// Writes the files of an execution and seals the folder; `resolved` is its scenario with every key written out.
+    /// Writes the files of an execution and seals the folder.
     ///
     /// **Errors**: the system's; the folder is then not sealed.
-    pub fn fill(&self, resolved: &str, record: &Record) -> Result<(), FolderError> {
-        let version = env!("CARGO_PKG_VERSION");
-        self.write("scenario.toml", &format!("# Every key written out; sordino {version}.\n{resolved}"))?;
-        self.write("table.txt", &record.table)?;
+    pub fn fill(&self, record: &Record) -> Result<(), FolderError> {
         record.files.iter().try_for_each(|(name, text)| self.write(name, text))?;
         self.seal(&record.summary)
     }

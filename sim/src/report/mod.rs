@@ -17,14 +17,14 @@
 //! | [`html`] | a page and its sections |
 //! | [`read`] | a run folder, read back and checked |
 //! | [`curves`] | `rounds.csv` of any trust model |
-//! | [`results`] | a complete run folder of any trust model: its summary, its curves, their pictures |
+//! | [`results`] | what all trust models have in common in a run folder: its summary, its curves, their pictures |
 //! | `utility` | utility against privacy, from the same folder |
 //! | [`differences`] | paired differences between every two entries |
 //! | [`tables`] | summary and paired differences for a terminal, Markdown, LaTeX, programs |
 //! | [`parts`] | parts of pages that work for any trust model |
-//! | [`pictured`] | what an execution leaves if it shows one table and one picture |
+//! | [`view`] | table, picture and page of a run, made of its files |
 //! | [`page`], [`readme`] | table, page and README of a run folder, whatever its trust model |
-//! | [`federation`] | what an execution of a federation leaves: its files, and what its page adds |
+//! | [`federation`] | what an execution of a federation leaves: its files, and its view |
 //! | [`folder`] | the run folder: filled by what an execution left, the summary last |
 
 pub mod advance;
@@ -45,7 +45,6 @@ pub mod observations;
 pub mod page;
 pub mod palette;
 pub mod parts;
-pub mod pictured;
 pub mod read;
 pub mod readme;
 pub mod results;
@@ -55,6 +54,7 @@ pub mod svg;
 pub mod table;
 pub mod tables;
 mod utility;
+pub mod view;
 
 /// The rounds for which regret is stated: 2, 10 and the last.
 pub fn told_rounds(rounds: u32) -> Vec<u32> {

@@ -1,6 +1,8 @@
 //! A run folder, read back and checked.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -9,8 +11,9 @@ use sordino_core::federated::transcript;
 use sordino_core::privacy::accountant::AccountantError;
 
 use crate::files::read_to_string_bounded;
+use crate::journal::SUMMARY;
 use crate::metrics::{Statistics, summarize};
-use crate::record::{MethodRun, Summary};
+use crate::record::{MethodRun, Record, Summary};
 use crate::scenario::{MethodName, Scenario};
 use crate::world::fault::FaultCounts;
 
@@ -76,8 +79,6 @@ impl ReadError {
 pub struct RunRecord {
     /// The scenario with every key.
     pub scenario: Scenario,
-    /// Version that wrote the folder.
-    pub version: String,
     /// What every method did in every run.
     pub results: Vec<MethodRun>,
     /// Statistics of the results, computed again.
@@ -89,7 +90,6 @@ pub struct RunRecord {
 #[derive(Deserialize)]
 struct Head {
     format: u32,
-    version: String,
     digest: String,
 }
 
@@ -116,15 +116,53 @@ struct Row {
     selected: Option<u32>,
 }
 
-/// Reads the folder of a scenario and checks that its parts belong together: every run and method of the scenario is
-/// there once, with every round, and the digests combine to the one in the head.
-pub fn run_folder(folder: &Path, scenario: &Scenario) -> Result<RunRecord, ReadError> {
-    let (path, transcript) = text(folder, "transcript.jsonl")?;
+/// The files of a run: in the memory of the program that has just made them, or in a folder. Whoever reads them cannot
+/// tell which, so that a page made by a run and one made again later are the same.
+#[derive(Clone, Copy, Debug)]
+pub enum RunFiles<'a> {
+    /// What an execution leaves, not yet written.
+    Made(&'a Record),
+    /// A complete run folder.
+    Folder(&'a Path),
+}
+
+impl<'a> RunFiles<'a> {
+    /// Path and text of a file.
+    ///
+    /// **Errors**: [`ReadError::Unreadable`]: it is not there, or too long.
+    pub fn text(self, name: &str) -> Result<(PathBuf, Cow<'a, str>), ReadError> {
+        match self {
+            RunFiles::Made(record) => match record.files.iter().find(|file| file.0 == name) {
+                Some((_, text)) => Ok((PathBuf::from(name), Cow::Borrowed(text))),
+                None => Err(ReadError::Unreadable { path: PathBuf::from(name), error: ErrorKind::NotFound.into() }),
+            },
+            RunFiles::Folder(folder) => text(folder, name).map(|(path, text)| (path, Cow::Owned(text))),
+        }
+    }
+
+    /// What is, or becomes, `summary.json`.
+    ///
+    /// **Errors**: [`ReadError::Unreadable`]; [`ReadError::Inconsistent`] if it is not a summary.
+    pub fn summary(self) -> Result<Summary, ReadError> {
+        match self {
+            RunFiles::Made(record) => Ok(record.summary.clone()),
+            RunFiles::Folder(folder) => {
+                let (path, written) = text(folder, SUMMARY)?;
+                Summary::parse(&written).map_err(|message| ReadError::Inconsistent { path, message })
+            }
+        }
+    }
+}
+
+/// Reads the files of a scenario and checks that they belong together: every run and method of the scenario is there
+/// once, with every round, and the digests combine to the one in the head.
+pub fn run_record(files: RunFiles<'_>, scenario: &Scenario) -> Result<RunRecord, ReadError> {
+    let (path, transcript) = files.text("transcript.jsonl")?;
     let (head, mut results) = transcript_lines(&path, &transcript)?;
-    let (path, rounds) = text(folder, "rounds.csv")?;
+    let (path, rounds) = files.text("rounds.csv")?;
     fill_rounds(&path, &rounds, &mut results)?;
     if !scenario.faults.is_none() {
-        let (path, faults) = text(folder, "faults.csv")?;
+        let (path, faults) = files.text("faults.csv")?;
         fill_faults(&path, &faults, &mut results)?;
     }
     let inconsistent = |message: String| ReadError::Inconsistent { path: path.clone(), message };
@@ -146,9 +184,8 @@ pub fn run_folder(folder: &Path, scenario: &Scenario) -> Result<RunRecord, ReadE
     if summary.digest.to_string() != head.digest {
         return Err(inconsistent(format!("the digests combine to {}, the head says {}", summary.digest, head.digest)));
     }
-    let (path, written) = text(folder, "summary.json")?;
-    let written = Summary::parse(&written).map_err(|message| ReadError::Inconsistent { path, message })?;
-    Ok(RunRecord { scenario: scenario.clone(), version: head.version, results, summary, cautions: written.cautions })
+    let cautions = files.summary()?.cautions;
+    Ok(RunRecord { scenario: scenario.clone(), results, summary, cautions })
 }
 
 /// Path and text of a file in a folder, if it is not too long.

@@ -38,8 +38,8 @@ const FILES: &[(&str, &str)] = &[
     ("regret.svg", "the picture, with bands of one standard error"),
     (
         "report.html",
-        "all of it on one page that needs no network, with who is protected from whom; `sordino report DIR` writes it \
-         again where the folder holds enough",
+        "all of it on one page that needs no network, with who is protected from whom; `sordino report DIR` makes it, \
+         `table.txt` and `regret.svg` again, byte for byte",
     ),
 ];
 
@@ -51,7 +51,7 @@ pub fn readme(trust: &str, files: &[&str], columns: &[(&str, &str)], remark: &st
          on the machine, the time, the driver or the number of threads.\n**Simulation: not private.** Noise and coins come \
          from the seed. Real releases take them from secret entropy.\n\n| file | what it is |\n|---|---|\n"
     );
-    let all = ["scenario.toml", "table.txt", "summary.json"];
+    let all = ["scenario.toml", "table.txt", "summary.json", "rounds.csv", "regret.svg", "report.html"];
     for (name, what) in FILES.iter().filter(|(name, _)| all.contains(name) || files.contains(name)) {
         let _ = writeln!(out, "| `{name}` | {what} |");
     }

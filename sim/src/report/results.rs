@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use super::chart::{Curve, Picture, Point, Ruler};
 use super::curves::Curves;
 use super::figure;
+use super::folder::{SCENARIO, writer};
 use super::palette::Looks;
 use super::parts::{points, scaled};
-use super::read::{ReadError, text};
+use super::read::{ReadError, RunFiles};
+use crate::journal::SUMMARY;
 use crate::metrics::Estimate;
 use crate::record::{MethodSummary, Summary, Twins, distinct};
 use crate::scenario::Scenario;
@@ -19,8 +21,8 @@ pub const FEDERATED: &str = "federated";
 /// A run folder's numbers.
 #[derive(Clone, Debug)]
 pub struct Results {
-    /// Path of the folder.
-    pub path: PathBuf,
+    /// Version of the program that wrote it.
+    pub version: String,
     /// Its `scenario.toml`.
     pub scenario: toml::Table,
     /// Its `summary.json`.
@@ -30,24 +32,38 @@ pub struct Results {
 }
 
 impl Results {
-    /// Reads the folder.
+    /// Reads a run folder.
+    ///
+    /// **Errors**: as [`Results::read`].
+    pub fn open(folder: &Path) -> Result<Results, ReadError> {
+        Self::read(RunFiles::Folder(folder))
+    }
+
+    /// Reads the files of a run.
     ///
     /// **Errors**: a file that is missing or damaged, with its line; methods that stand in only one of the files.
-    pub fn open(folder: &Path) -> Result<Results, ReadError> {
-        let (path, scenario) = text(folder, "scenario.toml")?;
+    pub fn read(files: RunFiles<'_>) -> Result<Results, ReadError> {
+        let (path, written) = files.text(SCENARIO)?;
         let wrong = |path: &Path, message: String| ReadError::Inconsistent { path: path.to_owned(), message };
-        let scenario = scenario.parse().map_err(|error: toml::de::Error| wrong(&path, error.message().to_owned()))?;
-        let (path, summary) = text(folder, "summary.json")?;
-        let summary = Summary::parse(&summary).map_err(|message| wrong(&path, message))?;
-        let curves = Curves::read(folder)?;
+        let scenario = written.parse().map_err(|error: toml::de::Error| wrong(&path, error.message().to_owned()))?;
+        let (summary, curves) = (files.summary()?, Curves::read(files)?);
         if let Some(method) =
             summary.methods.iter().find(|method| curves.of(&method.name).len() != summary.runs as usize)
         {
             let there = curves.of(&method.name).len();
             let message = format!("{} has {there} of its {} runs in rounds.csv", method.name, summary.runs);
-            return Err(wrong(&path, message));
+            return Err(wrong(Path::new(SUMMARY), message));
         }
-        Ok(Results { path: folder.to_owned(), scenario, summary, curves })
+        Ok(Results { version: writer(&written).to_owned(), scenario, summary, curves })
+    }
+
+    /// A method of the summary.
+    ///
+    /// **Errors**: [`ReadError::Inconsistent`]: the scenario names it, and the summary does not.
+    pub fn method(&self, name: &str) -> Result<&MethodSummary, ReadError> {
+        let message = || format!("{name} is in {SCENARIO} and not here");
+        let missing = || ReadError::Inconsistent { path: PathBuf::from(SUMMARY), message: message() };
+        self.summary.method(name).ok_or_else(missing)
     }
 
     /// Which of its methods did the same.

@@ -17,7 +17,7 @@ use crate::report::figure;
 use crate::report::grid::Grid;
 use crate::report::palette::other;
 use crate::report::parts::{points, scaled, share_axis};
-use crate::report::read::{self, ReadError};
+use crate::report::read::{self, ReadError, RunFiles};
 use crate::report::results::{Results, epsilon};
 use crate::report::svg::{Curve, Point};
 use crate::scenario::{Scenario, ScenarioError};
@@ -110,7 +110,7 @@ impl Side {
         if results.summary.trust == "federated" {
             let (file, text) = read::text(path, "scenario.toml")?;
             let scenario = Scenario::parse(&file.display().to_string(), &text, &[])?;
-            let mut runs = read::run_folder(path, &scenario)?.results;
+            let mut runs = read::run_record(RunFiles::Folder(path), &scenario)?.results;
             runs.sort_by_key(|run| run.run);
             for run in runs {
                 let (name, digest) = (run.method.to_string(), run.digest.to_string());

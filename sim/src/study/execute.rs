@@ -71,7 +71,7 @@ pub fn execute(
             return Err(ExecuteError::Model(error));
         }
     };
-    folder.fill(&model.resolved(), &record)?;
+    folder.fill(&record)?;
     // Nothing is written after it; what is left of the state is dropped by the next run that comes here.
     journal.discard()?;
     Ok(record)

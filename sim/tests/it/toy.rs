@@ -16,8 +16,11 @@ use sordino_sim::model::{MODELS, Model, ModelError, Options, TrustModel, jobs};
 use sordino_sim::progress::Progress;
 use sordino_sim::record::{Explanation, MethodSummary, Record, Summary};
 use sordino_sim::report::page::Shown;
-use sordino_sim::report::pictured::Pictured;
+use sordino_sim::report::read::RunFiles;
+use sordino_sim::report::readme::readme;
+use sordino_sim::report::results::Results;
 use sordino_sim::report::rows::{csv, number};
+use sordino_sim::report::view::{Panels, View};
 use sordino_sim::scenario::keys::{Key, Preset, Table};
 use sordino_sim::scenario::rule::{Rule, whole};
 use sordino_sim::scenario::{self, Head, Problem, ScenarioError, Section, SectionTables, json_schema, starter};
@@ -65,6 +68,10 @@ fn read(mut root: Section) -> Result<Toy, Problem> {
     Ok(Toy { head, sides: game.required("sides", &SIDES, Some(100))? })
 }
 
+/// Columns of `rounds.csv`.
+const COLUMNS: &[(&str, &str)] =
+    &[("run", "0-based"), ("method", "the guess"), ("round", "0: there is one"), ("off", "how far off it was")];
+
 impl Model for Toy {
     fn head(&self) -> Head {
         self.head.clone()
@@ -82,7 +89,7 @@ impl Model for Toy {
         vec!["guess-0".into(), "guess-1".into()]
     }
 
-    fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
+    fn compute(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
         let jobs: Vec<(u32, u32)> = (0..self.head.runs).flat_map(|run| [(run, 0), (run, 1)]).collect();
         let name = |(run, guess): &(u32, u32)| (*run, format!("guess-{guess}"));
         let results: Vec<u32> = jobs::execute(&jobs, options, progress, name, |(run, guess)| {
@@ -105,26 +112,30 @@ impl Model for Toy {
             MethodSummary { name, guarantee: "none".into(), measures, ..MethodSummary::default() }
         });
         let summary = Summary::new(&self.head, &combine(digests.iter()), methods.collect());
+        let row = |((run, guess), off): (&(u32, u32), &u32)| {
+            [run.to_string(), format!("guess-{guess}"), "0".to_owned(), off.to_string()]
+        };
+        let rows = csv(COLUMNS.iter().map(|(name, _)| *name), jobs.iter().zip(&results).map(row));
+        let files = vec![("rounds.csv", rows), ("README.md", readme(TRUST.name, &[], COLUMNS, ""))];
+        Ok(Record { summary, files })
+    }
+
+    fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError> {
+        let results = Results::read(files).map_err(ModelError::input)?;
         let cells = |method: &MethodSummary| vec![method.name.clone(), number(Some(method.measures[0].mean))];
-        let rows = jobs.iter().zip(&results).map(|((run, guess), off)| [run, guess, off].map(u32::to_string));
-        Ok(Pictured {
-            head: &self.head,
-            resolved: self.resolved(),
-            explanation: self.explain()?,
+        let shown = Shown {
+            columns: vec!["method".into(), "off".into()],
+            rows: results.summary.methods.iter().map(cells).collect(),
+            ..Shown::default()
+        };
+        Ok(View {
             facts: vec![("sides", self.sides.to_string())],
-            shown: Shown {
-                columns: vec!["method".into(), "off".into()],
-                rows: summary.methods.iter().map(cells).collect(),
-                ..Shown::default()
-            },
-            line: "How far off.".into(),
-            charts: Vec::new(),
-            ruler: None,
-            rounds: csv(["run", "method", "off"], rows),
-            columns: &[("run", "0-based"), ("method", "the guess"), ("off", "how far off it was")],
-            summary,
-        }
-        .record())
+            shown,
+            below: String::new(),
+            panels: Panels::new("How far off.".into(), Vec::new()),
+            compared: "off".into(),
+            sections: String::new(),
+        })
     }
 
     fn explain(&self) -> Result<Explanation, ModelError> {

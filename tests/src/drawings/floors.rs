@@ -6,7 +6,7 @@ use std::path::Path;
 use sordino_sim::report::advance::{fitted, width};
 use sordino_sim::report::svg::line;
 
-use super::{picture, rectangle};
+use super::canvas::{picture, rectangle};
 use crate::houses::{HOUSES, House};
 
 const WIDTH: f64 = 760.0;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use sordino_sim::report::advance::wrapped;
 use sordino_sim::report::svg::line;
 
-use super::{picture, rectangle};
+use super::canvas::{picture, rectangle};
 
 const WIDTH: f64 = 190.0;
 const EDGE: f64 = 12.0;

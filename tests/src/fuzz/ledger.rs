@@ -4,7 +4,7 @@ use sordino_core::digest::{Digest, Frame};
 use sordino_core::privacy::{Event, NeighboringRelation};
 use sordino_host::ledger::{Accounting, Ledger, Terms};
 
-use super::targets::{Refusal, line, place, write};
+use super::refusal::{Refusal, line, place, write};
 
 fn terms() -> Terms {
     Terms {

@@ -5,6 +5,7 @@
 //! | [`mutate`] | seeded edits that know a little of the format |
 //! | `ledger` | edits under a chain that is mended, too |
 //! | `prior` | edits under a digest that is mended, too |
+//! | `refusal` | how a target says that it reads nothing |
 //! | [`targets`] | what is read, what it is read from, what must hold |
 //!
 //! A target begins from seeds that the program makes itself and from the files of `tests/corpus/TARGET/`: what once went
@@ -15,6 +16,7 @@
 mod ledger;
 pub mod mutate;
 mod prior;
+mod refusal;
 pub mod targets;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 use sordino_core::random::Stream;
 
+pub use refusal::Refusal;
 pub use targets::{TARGETS, Target};
 
 /// What the edits of a target led to.
@@ -59,7 +62,7 @@ pub fn check(target: &Target, input: &[u8]) -> Result<bool, Finding> {
     let finding = |what: String| Finding { what, input: input.to_vec() };
     match catch_unwind(AssertUnwindSafe(|| (target.check)(input))) {
         Ok(Ok(())) => Ok(true),
-        Ok(Err(targets::Refusal::Line(message))) => {
+        Ok(Err(Refusal::Line(message))) => {
             // One line that is not endless.
             if message.lines().count() == 1 && message.chars().count() < 2000 && !message.trim().is_empty() {
                 Ok(false)
@@ -67,7 +70,7 @@ pub fn check(target: &Target, input: &[u8]) -> Result<bool, Finding> {
                 Err(finding(format!("the refusal is not one short line: {message}")))
             }
         }
-        Ok(Err(targets::Refusal::Broken(what))) => Err(finding(what)),
+        Ok(Err(Refusal::Broken(what))) => Err(finding(what)),
         Err(_) => Err(finding("it panicked".into())),
     }
 }

@@ -7,7 +7,7 @@ use sordino_host::prior::guide::Guide;
 use sordino_host::prior::label::{self, Label};
 use sordino_host::space::{Goal, SpaceFile};
 
-use super::targets::{Refusal, line};
+use super::refusal::{Refusal, line};
 
 /// Landmarks of the file: its numbers are most of its bytes.
 const LANDMARKS: usize = 32;

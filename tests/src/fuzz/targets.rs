@@ -1,6 +1,6 @@
 //! What is read from outside.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -18,20 +18,7 @@ use sordino_sim::world::fault::FaultPlan;
 use sordino_sim::world::landmine;
 
 use super::mutate::Form;
-
-/// Why an input gave no result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// It was refused, in these words.
-    Line(String),
-    /// It was read, and what must hold of the result does not.
-    Broken(String),
-}
-
-/// The words of an error.
-pub(super) fn line(error: impl std::fmt::Display) -> Refusal {
-    Refusal::Line(error.to_string())
-}
+use super::refusal::{Refusal, line, place, write};
 
 /// Something that is read.
 #[derive(Clone, Copy)]
@@ -152,20 +139,6 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// A file of this process alone.
-pub(super) fn place(name: &str) -> PathBuf {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    let folder = FOLDER.get_or_init(|| std::env::temp_dir().join(format!("sordino-fuzz-{}", std::process::id())));
-    // Targets run side by side in the tests.
-    let thread = format!("{:?}", std::thread::current().id());
-    let own = folder.join(thread.replace(['(', ')'], "-"));
-    std::fs::create_dir_all(&own).expect("a temporary folder");
-    own.join(name)
-}
-
-pub(super) fn write(path: &Path, bytes: &[u8]) {
-    std::fs::write(path, bytes).expect("a temporary file");
-}
-
 /// Removes what the targets wrote.
 pub fn tidy_up() {
     if let Some(folder) = place("x").parent().and_then(Path::parent) {
@@ -250,7 +223,7 @@ fn table(bytes: &[u8]) -> Result<(), Refusal> {
     let (first, second) = (execute(&**STOCKS.get_or_init(stocks)), execute(&**FLATS.get_or_init(flats)));
     // A table for the one is none for the other; both must say so well.
     match (first, second) {
-        (Ok(outcome), _) | (_, Ok(outcome)) if outcome.table.is_empty() => Err(Refusal::Broken("no table".into())),
+        (Ok(outcome), _) | (_, Ok(outcome)) if outcome.table().is_empty() => Err(Refusal::Broken("no table".into())),
         (Ok(_), _) | (_, Ok(_)) => Ok(()),
         (Err(Refusal::Line(one)), Err(Refusal::Line(other))) if one.contains('\n') || other.contains('\n') => {
             Err(Refusal::Line(format!("{one}\n{other}")))

@@ -41,7 +41,7 @@ targets! {
 /// Negative controls: a reader that panics, one that is not complete, one that says too much are all found.
 #[test]
 fn what_is_wrong_is_found() {
-    use sordino_tests::fuzz::targets::Refusal;
+    use sordino_tests::fuzz::Refusal;
     type Check = fn(&[u8]) -> Result<(), Refusal>;
     let wrong: [(Check, &str); 3] = [
         (|bytes| if bytes.len() > 9 { panic!("found") } else { Ok(()) }, "it panicked"),

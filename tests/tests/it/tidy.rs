@@ -8,6 +8,7 @@ mod dependencies;
 mod errors;
 mod examples;
 mod houses;
+mod legible;
 mod shape;
 mod source;
 

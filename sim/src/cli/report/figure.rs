@@ -10,13 +10,14 @@ use sordino_host::text::nearest;
 use super::super::error::CliError;
 use super::super::handover::beside;
 use super::super::print;
-use super::format::{Format, SCENARIO};
+use super::format::Format;
 use crate::files::write_atomically;
 use crate::model;
 use crate::progress::log;
 use crate::report::chart::Picture;
 use crate::report::differences::few;
-use crate::report::read;
+use crate::report::folder::SCENARIO;
+use crate::report::read::{self, RunFiles};
 use crate::report::results::Results;
 use crate::report::sheet::{COLUMN, Sheet, TOO_HIGH, WIDTHS};
 use crate::study::sweep::{SweepFolder, pictures};
@@ -178,7 +179,7 @@ fn all(folder: &Path) -> Result<(Vec<Picture>, Option<String>), CliError> {
     let (scenario, text) = read::text(folder, SCENARIO).map_err(CliError::input)?;
     let model = model::parse(&scenario.display().to_string(), &text, &[])?;
     let results = Results::open(folder).map_err(CliError::input)?;
-    let pictures = results.pictures().into_iter().chain(model.pictures_again(folder)?).collect();
+    let pictures = results.pictures().into_iter().chain(model.pictures(RunFiles::Folder(folder))?).collect();
     Ok((pictures, few(results.summary.runs as usize)))
 }
 

@@ -2,9 +2,6 @@
 
 use clap::ValueEnum;
 
-/// The scenario within a folder.
-pub const SCENARIO: &str = "scenario.toml";
-
 /// Formats of figures and tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {

@@ -9,9 +9,11 @@ use super::{print, unfinished};
 use crate::files::write_atomically;
 use crate::model;
 use crate::progress::log;
-use crate::report::read;
+use crate::report::folder::SCENARIO;
+use crate::report::read::{self, RunFiles};
 use crate::report::sheet::COLUMN;
 use crate::report::tables::Kind;
+use crate::report::view::PAGE;
 use crate::study::parts::mark::whole;
 use crate::study::sweep::SweepFolder;
 
@@ -19,10 +21,7 @@ pub mod figure;
 mod format;
 mod table;
 
-use format::{Format, SCENARIO};
-
-/// The page within a folder.
-const PAGE: &str = "report.html";
+use format::Format;
 
 /// `sordino report`.
 #[derive(Debug, Args)]
@@ -82,34 +81,25 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 }
 
 fn page(folder: &std::path::Path) -> Result<(), CliError> {
-    let page = if SweepFolder::is_one(folder) {
+    let path = folder.join(PAGE);
+    let made = if SweepFolder::is_one(folder) {
         let sweep = SweepFolder::open(folder)?;
         let index = sweep.index()?;
         if !sweep.is_complete(&index) {
             log::note(&unfinished::sweep(&sweep, &index));
         }
-        crate::study::sweep::page::page(&sweep, &index)
+        vec![(PAGE, crate::study::sweep::page::page(&sweep, &index))]
     } else if let Some(page) = unfinished::page(folder)? {
-        page
+        vec![(PAGE, page)]
     } else {
         let (scenario, text) = read::text(folder, SCENARIO).map_err(CliError::input)?;
         let model = model::parse(&scenario.display().to_string(), &text, &[])?;
-        match model.page_again(folder)? {
-            Some(page) => page,
-            // The page was made from what the runs held in memory; the folder has it since.
-            None if folder.join(PAGE).exists() => return print(&format!("{}\n", folder.join(PAGE).display())),
-            None => {
-                return Err(CliError::input(format!(
-                    "{}: is not there; pages of trust model {} are written by the run: sordino run {} --out NEW",
-                    folder.join(PAGE).display(),
-                    model.head().trust,
-                    scenario.display()
-                )));
-            }
-        }
+        model::shown(&*model, RunFiles::Folder(folder))?
     };
-    let path = folder.join(PAGE);
-    write_atomically(&path, page.as_bytes())
-        .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", path.display())))?;
+    for (name, text) in made {
+        let path = folder.join(name);
+        write_atomically(&path, text.as_bytes())
+            .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", path.display())))?;
+    }
     print(&format!("{}\n", path.display()))
 }

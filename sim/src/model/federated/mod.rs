@@ -17,7 +17,6 @@
 //! | [`blocks`], [`tally`], [`books`] | the transcript in blocks of agents; regrets as counts; what is written down about a round |
 
 use std::num::NonZeroU32;
-use std::path::Path;
 
 use sordino_core::math::Scalar;
 
@@ -29,6 +28,8 @@ use crate::metrics::summarize;
 use crate::progress::Progress;
 use crate::record::{Explanation, MethodRun, Record, stored_name};
 use crate::report::chart::Picture;
+use crate::report::read::RunFiles;
+use crate::report::view::View;
 use crate::report::{federation, observations, read};
 use crate::scenario::{Head, Method, MethodName, ObjectiveConfig, OwnMethod, ScalarKind, Scenario};
 use crate::world::spread::{self, Spread};
@@ -105,7 +106,7 @@ impl Model for Scenario {
         Jobs { count: self.steps(), unit: "rounds" }
     }
 
-    fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
+    fn compute(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
         recorded(self, run(self, options, progress)?, options)
     }
 
@@ -137,18 +138,18 @@ impl Model for Scenario {
         run.filter_map(|own| Some((own.method.name().to_owned(), value(own)?))).collect()
     }
 
-    fn page_again(&self, folder: &Path) -> Result<Option<String>, ModelError> {
-        let record = read::run_folder(folder, self).map_err(DriverError::Folder)?;
-        Ok(Some(federation::page::page(&record, self.explain()?)))
+    fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError> {
+        let record = read::run_record(files, self).map_err(DriverError::Folder)?;
+        Ok(federation::page::view(&record))
     }
 
-    fn pictures_again(&self, folder: &Path) -> Result<Vec<Picture>, ModelError> {
-        let record = read::run_folder(folder, self).map_err(DriverError::Folder)?;
+    fn pictures(&self, files: RunFiles<'_>) -> Result<Vec<Picture>, ModelError> {
+        let record = read::run_record(files, self).map_err(DriverError::Folder)?;
         Ok(federation::pictures::pictures(&record))
     }
 }
 
-/// The record that a scenario's results leave.
+/// What a scenario's results leave for programs.
 fn recorded(scenario: &Scenario, results: Vec<MethodRun>, options: &Options) -> Result<Record, ModelError> {
     let summary = summarize(scenario, &results).map_err(DriverError::Accountant)?;
     let mut kept = Vec::new();
@@ -166,8 +167,7 @@ fn recorded(scenario: &Scenario, results: Vec<MethodRun>, options: &Options) -> 
         }
     }
     let cautions = [scenario.cautions(), doubts(scenario, options)?].concat();
-    federation::record(scenario, results, summary, scenario.explain()?, kept, cautions, options.chain)
-        .map_err(ModelError::failure)
+    federation::record(scenario, &results, &summary, kept, &cautions, options.chain).map_err(ModelError::failure)
 }
 
 /// Where the values that were seen contradict the scenario's constants. A table's values were counted when it was read,

@@ -8,6 +8,8 @@ use super::{DriverError, finished, loaded, recorded, run_over};
 use crate::journal::Journal;
 use crate::progress::Progress;
 use crate::record::{Explanation, MethodRun, Record};
+use crate::report::read::RunFiles;
+use crate::report::view::View;
 use crate::scenario::{Head, ObjectiveConfig, Scenario};
 use crate::world::command::Commands;
 use crate::world::oracle::Oracle;
@@ -140,9 +142,13 @@ impl Model for Own {
         Model::jobs(&self.scenario)
     }
 
-    fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
+    fn compute(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
         let results = self.results(options, progress).map_err(ModelError::from)?;
         recorded(&self.scenario, results, options)
+    }
+
+    fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError> {
+        self.scenario.view(files)
     }
 
     fn explain(&self) -> Result<Explanation, ModelError> {

@@ -1,50 +1,27 @@
 //! Table, CSV, JSON, and the picture of the paper's figure 2: cumulative regret with standard errors.
 
-use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
 
-use super::explain::explain;
 use super::run::{LocalRun, curve_rounds};
 use crate::metrics::Estimate;
-use crate::record::{self, Loss, Record, Summary};
+use crate::record::{Loss, Measure, MethodSummary, Record, Summary};
+use crate::report::curves::Curves;
 use crate::report::differences::few;
 use crate::report::page::Shown;
-use crate::report::pictured::Pictured;
+use crate::report::read::ReadError;
+use crate::report::readme::readme;
+use crate::report::results::Results;
 use crate::report::rows::{csv, number};
 use crate::report::svg::{Chart, Curve, Point, Scale};
+use crate::report::view::{Panels, View};
 use crate::scenario::local::{LocalMethod, LocalScenario};
 use crate::text::significant;
 
-/// One method over all runs.
-struct MethodSummary {
-    method: LocalMethod,
-    digest: Digest,
-    regret: Estimate,
-    /// Mean over runs of the regret's ratio to random's on the same function; only if `random` takes part.
-    ratio: Option<Estimate>,
-    curve: Vec<Estimate>,
-    epsilon_spent: f64,
-}
-
-fn summarize(scenario: &LocalScenario, runs: &[LocalRun]) -> Vec<MethodSummary> {
-    let of = |method: LocalMethod| -> Vec<&LocalRun> { runs.iter().filter(|run| run.method == method).collect() };
-    let random = of(LocalMethod::Random);
-    let methods = scenario.learning.methods.iter().map(|method| {
-        let own = of(*method);
-        let ratios: Vec<f64> = own.iter().zip(&random).map(|(own, random)| own.regret() / random.regret()).collect();
-        let points = own.iter().map(|run| run.curve.len()).min().unwrap_or(0);
-        let at = |i: usize| Estimate::of(&own.iter().map(|run| run.curve[i]).collect::<Vec<_>>());
-        MethodSummary {
-            method: *method,
-            digest: combine(own.iter().map(|run| &run.digest)),
-            regret: Estimate::of(&own.iter().map(|run| run.regret()).collect::<Vec<_>>()),
-            ratio: (!ratios.is_empty()).then(|| Estimate::of(&ratios)),
-            curve: (0..points).map(at).collect(),
-            epsilon_spent: own.iter().map(|run| run.epsilon_spent).fold(0.0, f64::max),
-        }
-    });
-    methods.collect()
-}
+/// The measures and the loss of a method in `summary.json`: cumulative regret, its ratio to that of random on the same
+/// function, and the most that any one user spent.
+const REGRET: &str = "cumulative_regret";
+const RATIO: &str = "ratio_to_random";
+const SPENT: &str = "epsilon_per_user";
 
 /// Columns of `rounds.csv`.
 const COLUMNS: &[(&str, &str)] = &[
@@ -58,30 +35,56 @@ const COLUMNS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What is shown and written.
+/// What is written for programs.
 pub fn record(scenario: &LocalScenario, runs: &[LocalRun]) -> Record {
-    let methods = summarize(scenario, runs);
+    let files =
+        vec![("rounds.csv", rounds(scenario, runs)), ("README.md", readme(&scenario.head.trust, &[], COLUMNS, ""))];
+    Record { summary: summary(scenario, runs), files }
+}
+
+fn summary(scenario: &LocalScenario, runs: &[LocalRun]) -> Summary {
+    let of = |method: LocalMethod| -> Vec<&LocalRun> { runs.iter().filter(|run| run.method == method).collect() };
+    let random = of(LocalMethod::Random);
+    let private = scenario.users.epsilon.is_some();
+    let methods = scenario.learning.methods.iter().map(|method| {
+        let own = of(*method);
+        let regrets: Vec<f64> = own.iter().map(|run| run.regret()).collect();
+        // Function by function; only if `random` takes part.
+        let ratios: Vec<f64> = own.iter().zip(&random).map(|(own, random)| own.regret() / random.regret()).collect();
+        let ratio = (!ratios.is_empty()).then(|| Estimate::of(&ratios).measure(RATIO));
+        let spent = own.iter().map(|run| run.epsilon_spent).fold(0.0, f64::max);
+        MethodSummary {
+            name: method.name().to_owned(),
+            digest: Some(combine(own.iter().map(|run| &run.digest)).to_string()),
+            guarantee: if private { "dp" } else { "no protection" }.to_owned(),
+            neighboring_relation: private.then(|| "replace_one".to_owned()),
+            measures: std::iter::once(Estimate::of(&regrets).measure(REGRET)).chain(ratio).collect(),
+            losses: private.then(|| Loss::new(SPENT, spent)).into_iter().collect(),
+            ..MethodSummary::default()
+        }
+    });
     let digest = combine(runs.iter().map(|run| &run.digest));
-    let shown = shown(scenario, &methods);
-    let (line, chart) = figure(scenario, &methods);
-    let pictured = Pictured {
-        head: &scenario.head,
-        resolved: scenario.resolved(),
-        explanation: explain(scenario),
+    Summary::new(&scenario.head, &digest, methods.collect())
+}
+
+/// What is shown of it.
+///
+/// **Errors**: a method that the summary lacks.
+pub fn view(scenario: &LocalScenario, results: &Results) -> Result<View, ReadError> {
+    let of = |method: &LocalMethod| Ok((*method, results.method(method.name())?));
+    let methods = scenario.learning.methods.iter().map(of).collect::<Result<Vec<_>, ReadError>>()?;
+    Ok(View {
         facts: vec![
             ("rounds", scenario.learning.rounds.to_string()),
             ("ε per report", scenario.users.epsilon.map_or("none".to_owned(), |epsilon| significant(epsilon, 3))),
             ("reports per user", scenario.users.reports_per_user.to_string()),
         ],
-        shown,
-        line,
-        charts: vec![chart],
-        ruler: None,
-        rounds: rounds(scenario, runs),
-        columns: COLUMNS,
-        summary: summary(scenario, &methods, &digest),
-    };
-    pictured.record()
+        shown: shown(scenario, &methods),
+        below: String::new(),
+        panels: panels(scenario, &methods, &results.curves),
+        compared: "final regret".to_owned(),
+        sections: String::new(),
+    })
 }
 
 /// What the reports promise, in words.
@@ -101,24 +104,31 @@ fn guarantee(scenario: &LocalScenario) -> String {
     }
 }
 
-fn shown(scenario: &LocalScenario, methods: &[MethodSummary]) -> Shown {
+/// A method and what the summary says of it.
+type Found<'a> = (LocalMethod, &'a MethodSummary);
+
+fn shown(scenario: &LocalScenario, methods: &[Found<'_>]) -> Shown {
     let columns = ["method", "cumulative regret", "std. error", "ratio to random", "std. error", "ε spent per user"];
-    let error = |estimate: Estimate, digits: usize| {
-        estimate.standard_error.map_or("–".to_owned(), |error| significant(error, digits))
+    let mean = |measure: Option<&Measure>, shown: &dyn Fn(f64) -> String| {
+        measure.map_or("–".to_owned(), |measure| shown(measure.mean))
     };
-    let row = |method: &MethodSummary| {
-        let ratio = method.ratio;
-        let spent = match (scenario.users.epsilon, method.method) {
-            (_, LocalMethod::Random) => "nobody is asked".to_owned(),
-            (None, _) => "not private".to_owned(),
-            (Some(_), _) => significant(method.epsilon_spent, 4),
+    let error = |measure: Option<&Measure>| {
+        measure.and_then(|measure| measure.standard_error).map_or("–".to_owned(), |error| significant(error, 2))
+    };
+    let row = |(method, summary): &Found<'_>| {
+        let (regret, ratio) = (summary.measure(REGRET), summary.measure(RATIO));
+        let spent = summary.loss(SPENT).and_then(|loss| loss.value);
+        let spent = match (method, spent) {
+            (LocalMethod::Random, _) => "nobody is asked".to_owned(),
+            (_, None) => "not private".to_owned(),
+            (_, Some(spent)) => significant(spent, 4),
         };
         vec![
-            method.method.name().to_owned(),
-            significant(method.regret.mean, 4),
-            error(method.regret, 2),
-            ratio.map_or("–".to_owned(), |ratio| format!("{:.3}", ratio.mean)),
-            ratio.map_or("–".to_owned(), |ratio| error(ratio, 2)),
+            summary.name.clone(),
+            mean(regret, &|regret| significant(regret, 4)),
+            error(regret),
+            mean(ratio, &|ratio| format!("{ratio:.3}")),
+            error(ratio),
             spent,
         ]
     };
@@ -143,22 +153,6 @@ fn shown(scenario: &LocalScenario, methods: &[MethodSummary]) -> Shown {
     }
 }
 
-fn summary(scenario: &LocalScenario, methods: &[MethodSummary], digest: &Digest) -> Summary {
-    let private = scenario.users.epsilon.is_some();
-    let methods = methods.iter().map(|method| record::MethodSummary {
-        name: method.method.name().to_owned(),
-        digest: Some(method.digest.to_string()),
-        guarantee: if private { "dp" } else { "no protection" }.to_owned(),
-        neighboring_relation: private.then(|| "replace_one".to_owned()),
-        measures: std::iter::once(method.regret.measure("cumulative_regret"))
-            .chain(method.ratio.map(|ratio| ratio.measure("ratio_to_random")))
-            .collect(),
-        losses: private.then(|| Loss::new("epsilon_per_user", method.epsilon_spent)).into_iter().collect(),
-        ..record::MethodSummary::default()
-    });
-    Summary::new(&scenario.head, digest, methods.collect())
-}
-
 /// One line for each run, method and kept round.
 fn rounds(scenario: &LocalScenario, runs: &[LocalRun]) -> String {
     let kept = curve_rounds(scenario.learning.rounds);
@@ -173,26 +167,24 @@ fn rounds(scenario: &LocalScenario, runs: &[LocalRun]) -> String {
     csv(COLUMNS.iter().map(|(name, _)| *name), rows)
 }
 
-/// The line below the title, and the picture.
-fn figure(scenario: &LocalScenario, methods: &[MethodSummary]) -> (String, Chart) {
-    let kept = curve_rounds(scenario.learning.rounds);
+/// The picture, with the line below its title.
+fn panels(scenario: &LocalScenario, methods: &[Found<'_>], found: &Curves) -> Panels {
     let class = |method: LocalMethod| match method {
         LocalMethod::Random => "ash",
         LocalMethod::TgpUcb => "ink",
         LocalMethod::AtaGpUcb => "blue",
         LocalMethod::MomaGpUcb => "red",
     };
-    let curves: Vec<Curve> = methods
-        .iter()
-        .map(|method| Curve {
-            class: class(method.method),
-            label: method.method.name().to_owned(),
-            note: method.ratio.map_or(String::new(), |ratio| format!("{:.2} of random", ratio.mean)),
-            points: std::iter::once(Point::bare(0.0, 0.0))
-                .chain(kept.iter().zip(&method.curve).map(|(t, at)| Point::mean_of_positive(f64::from(*t), *at)))
-                .collect(),
-        })
-        .collect();
+    let curve = |(method, summary): &Found<'_>| {
+        let points = found.mean(&summary.name).into_iter().map(|(round, at)| Point::mean_of_positive(round, at));
+        Curve {
+            class: class(*method),
+            label: summary.name.clone(),
+            note: summary.measure(RATIO).map_or(String::new(), |ratio| format!("{:.2} of random", ratio.mean)),
+            points: std::iter::once(Point::bare(0.0, 0.0)).chain(points).collect(),
+        }
+    };
+    let curves: Vec<Curve> = methods.iter().map(curve).collect();
     let highest = curves.iter().flat_map(|curve| &curve.points).map(|point| point.high);
     let chart = Chart {
         title: "Cumulative regret".into(),
@@ -213,5 +205,5 @@ fn figure(scenario: &LocalScenario, methods: &[MethodSummary]) -> (String, Chart
             None => "No privacy.".to_owned(),
         }
     );
-    (line, chart)
+    Panels::new(line, vec![chart])
 }

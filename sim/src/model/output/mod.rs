@@ -20,6 +20,9 @@ use super::jobs;
 use crate::journal::Journal;
 use crate::progress::Progress;
 use crate::record::{Explanation, Record};
+use crate::report::read::RunFiles;
+use crate::report::results::Results;
+use crate::report::view::View;
 use crate::scenario::Head;
 use crate::scenario::output::OutputScenario;
 
@@ -48,9 +51,14 @@ impl Model for OutputScenario {
         vec![run::JOB.to_owned()]
     }
 
-    fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
+    fn compute(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
         let runs = run::run(self, options, progress)?;
         Ok(report::record(self, &runs))
+    }
+
+    fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError> {
+        let results = Results::read(files).map_err(ModelError::input)?;
+        report::view(self, &results).map_err(ModelError::input)
     }
 
     fn explain(&self) -> Result<Explanation, ModelError> {

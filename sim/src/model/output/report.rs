@@ -1,21 +1,26 @@
 //! Table, CSV, JSON, and the picture: utility over ε.
 
-use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
 use sordino_core::math::Scalar;
 
-use super::explain::explain;
 use super::run::{OutputRun, Published};
 use crate::metrics::Estimate;
 use crate::record::{Loss, MethodSummary, Record, Summary};
 use crate::report::differences::few;
 use crate::report::page::Shown;
 use crate::report::parts::scaled;
-use crate::report::pictured::Pictured;
+use crate::report::read::ReadError;
+use crate::report::readme::readme;
+use crate::report::results::Results;
 use crate::report::rows::{csv, number};
 use crate::report::svg::{Chart, Curve, Point, Ruler, plain};
+use crate::report::view::{Panels, View};
 use crate::scenario::output::{OutputMethod, OutputObjective, OutputScenario};
 use crate::text::significant;
+
+/// The measures of a method in `summary.json`.
+const REGRET: &str = "regret";
+const ERROR: &str = "score_error";
 
 /// Columns of `rounds.csv`.
 const COLUMNS: &[(&str, &str)] = &[
@@ -39,26 +44,34 @@ struct Row {
     error: Option<Estimate>,
 }
 
-fn summarize(runs: &[OutputRun]) -> Vec<Row> {
-    let places = runs.iter().map(|run| run.published.len()).min().unwrap_or(0);
-    let row = |place: usize| {
-        let own: Vec<&Published> = runs.iter().map(|run| &run.published[place]).collect();
-        let errors: Vec<f64> = own.iter().filter_map(|published| published.error).collect();
-        Row {
-            method: own[0].method,
-            epsilon: own[0].epsilon,
-            regret: Estimate::of(&own.iter().map(|published| published.regret).collect::<Vec<_>>()),
-            error: (errors.len() == own.len()).then(|| Estimate::of(&errors)),
+/// The rows of a table, in the order in which a run publishes.
+fn rows(scenario: &OutputScenario, results: &Results) -> Result<Vec<Row>, ReadError> {
+    let row = |(method, epsilon): (OutputMethod, Option<f64>)| {
+        let summary = results.method(&name_at(method, epsilon))?;
+        let of = |name: &str| summary.measure(name).map(Estimate::from);
+        Ok(Row { method, epsilon, regret: of(REGRET).unwrap_or_default(), error: of(ERROR) })
+    };
+    let at = |method: &OutputMethod| -> Vec<(OutputMethod, Option<f64>)> {
+        match method.is_private() {
+            true => scenario.release.epsilons.iter().map(|epsilon| (*method, Some(*epsilon))).collect(),
+            false => vec![(*method, None)],
         }
     };
-    (0..places).map(row).collect()
+    scenario.release.methods.iter().flat_map(at).map(row).collect()
 }
 
-/// What is shown and written.
+/// What is written for programs.
 pub fn record(scenario: &OutputScenario, runs: &[OutputRun]) -> Record {
-    let rows = summarize(runs);
-    let digest = combine(runs.iter().map(|run| &run.digest));
-    let shown = shown(scenario, &rows);
+    let files =
+        vec![("rounds.csv", rounds(scenario, runs)), ("README.md", readme(&scenario.head.trust, &[], COLUMNS, ""))];
+    Record { summary: summary(scenario, runs), files }
+}
+
+/// What is shown of it.
+///
+/// **Errors**: a method that the summary lacks.
+pub fn view(scenario: &OutputScenario, results: &Results) -> Result<View, ReadError> {
+    let rows = rows(scenario, results)?;
     let has = |method| scenario.release.methods.contains(&method);
     let band = match scenario.head.runs {
         1 => "One run".to_owned(),
@@ -69,25 +82,20 @@ pub fn record(scenario: &OutputScenario, runs: &[OutputRun]) -> Record {
     } else {
         ""
     };
-    let pictured = Pictured {
-        head: &scenario.head,
-        resolved: scenario.resolved(),
-        explanation: explain(scenario),
+    let panels = Panels::new(format!("{band}{prior}."), charts(scenario, &rows));
+    Ok(View {
         facts: vec![
             ("candidates", scenario.objective.candidates().to_string()),
             ("records", scenario.objective.records().to_string()),
             ("share of ε on the score", significant(scenario.release.value_share, 2)),
             ("releases per run and ε", scenario.release.draws.to_string()),
         ],
-        shown,
-        line: format!("{band}{prior}."),
-        charts: charts(scenario, &rows),
-        ruler: Some(ruler(&scenario.release.epsilons)),
-        rounds: rounds(scenario, runs),
-        columns: COLUMNS,
-        summary: summary(scenario, &rows, &digest),
-    };
-    pictured.record()
+        shown: shown(scenario, &rows),
+        below: String::new(),
+        panels: Panels { ruler: Some(ruler(&scenario.release.epsilons)), ..panels },
+        compared: "final regret".to_owned(),
+        sections: String::new(),
+    })
 }
 
 fn protection(scenario: &OutputScenario, row: &Row) -> String {
@@ -159,29 +167,34 @@ fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
     }
 }
 
-fn summary(scenario: &OutputScenario, rows: &[Row], digest: &Digest) -> Summary {
-    let methods = rows.iter().map(|row| {
-        let delta = |epsilon| match row.method {
+fn summary(scenario: &OutputScenario, runs: &[OutputRun]) -> Summary {
+    let places = runs.iter().map(|run| run.published.len()).min().unwrap_or(0);
+    let methods = (0..places).map(|place| {
+        let own: Vec<&Published> = runs.iter().map(|run| &run.published[place]).collect();
+        let (method, epsilon) = (own[0].method, own[0].epsilon);
+        let regrets: Vec<f64> = own.iter().map(|published| published.regret).collect();
+        let errors: Vec<f64> = own.iter().filter_map(|published| published.error).collect();
+        let error = (errors.len() == own.len()).then(|| Estimate::of(&errors).measure(ERROR));
+        let delta = |epsilon| match method {
             OutputMethod::PriorConditional => Some(2.0 * scenario.prior.delta),
             _ => scenario.worst_case_delta(epsilon).ok(),
         };
         let losses = |epsilon| [Some(Loss::new("epsilon", epsilon)), delta(epsilon).map(|at| Loss::new("delta", at))];
         MethodSummary {
-            name: name_at(row.method, row.epsilon),
+            name: name_at(method, epsilon),
             digest: None,
-            guarantee: row.method.guarantee().to_owned(),
-            neighboring_relation: row.epsilon.map(|_| "replace_one".to_owned()),
-            measures: std::iter::once(row.regret.measure("regret"))
-                .chain(row.error.map(|error| error.measure("score_error")))
-                .collect(),
-            losses: row.epsilon.into_iter().flat_map(losses).flatten().collect(),
+            guarantee: method.guarantee().to_owned(),
+            neighboring_relation: epsilon.map(|_| "replace_one".to_owned()),
+            measures: std::iter::once(Estimate::of(&regrets).measure(REGRET)).chain(error).collect(),
+            losses: epsilon.into_iter().flat_map(losses).flatten().collect(),
             ..MethodSummary::default()
         }
     });
     let (candidates, records) = (scenario.objective.candidates(), scenario.objective.records());
     let facts = [("candidates", candidates.into()), ("records", records.into())];
     let facts = facts.map(|(name, number)| (name.to_owned(), number)).into_iter().collect();
-    Summary { facts, ..Summary::new(&scenario.head, digest, methods.collect()) }
+    let digest = combine(runs.iter().map(|run| &run.digest));
+    Summary { facts, ..Summary::new(&scenario.head, &digest, methods.collect()) }
 }
 
 /// The name of a method at an ε: a method at several ε counts once for each.

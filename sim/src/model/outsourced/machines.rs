@@ -126,20 +126,11 @@ impl Problem {
                 Ok(Played { raised, ..played })
             }
             Method::Private { epsilon, delta, noise_variance } => {
-                let mechanism = self.mechanism(epsilon, delta)?;
+                let mechanism = mechanism(self.dim, epsilon, delta)?;
                 let rows = self.release(Protection::Gaussian(mechanism), self.dim, self.table.len(), run)?;
                 self.model(&rows, self.dim, noise_variance, values, rounds, run, released(&rows))
             }
         }
-    }
-
-    /// The private release: every row as it is, plus noise.
-    ///
-    /// **Errors**: [`ModelError`]: no noise reaches this (ε, δ).
-    pub fn mechanism(&self, epsilon: f64, delta: f64) -> Result<GaussianProjection<'static>, ModelError> {
-        // Rounding may lift a row of the largest norm a little above it.
-        let norm = LARGEST_NORM * (1.0 + 1e-9);
-        GaussianProjection::identity(self.dim, epsilon, delta, norm, GRID_EXPONENT).map_err(ModelError::input)
     }
 
     /// The curator's part.
@@ -223,6 +214,15 @@ fn released(rows: &[f64]) -> Digest {
     let mut frame = Digest::default().frame();
     frame.scalars(rows);
     frame.end()
+}
+
+/// The private release: every row of this many inputs as it is, plus noise.
+///
+/// **Errors**: [`ModelError`]: no noise reaches this (ε, δ).
+pub fn mechanism(dim: usize, epsilon: f64, delta: f64) -> Result<GaussianProjection<'static>, ModelError> {
+    // Rounding may lift a row of the largest norm a little above it.
+    let norm = LARGEST_NORM * (1.0 + 1e-9);
+    GaussianProjection::identity(dim, epsilon, delta, norm, GRID_EXPONENT).map_err(ModelError::input)
 }
 
 #[cfg(test)]

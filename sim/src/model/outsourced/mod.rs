@@ -24,6 +24,9 @@ use super::jobs;
 use crate::journal::Journal;
 use crate::progress::Progress;
 use crate::record::{Explanation, Record};
+use crate::report::read::RunFiles;
+use crate::report::results::Results;
+use crate::report::view::View;
 use crate::scenario::Head;
 use crate::scenario::outsourced::OutsourcedScenario;
 
@@ -52,10 +55,14 @@ impl Model for OutsourcedScenario {
         run::Compared::of(self).iter().map(run::Compared::name).collect()
     }
 
-    fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
+    fn compute(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
         let source = table::Source::load(self, options.data.as_deref())?;
         let runs = run::run(self, &source, options, progress)?;
-        report::record(self, &source, &runs)
+        Ok(report::record(self, &source, &runs))
+    }
+
+    fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError> {
+        report::view(self, &Results::read(files).map_err(ModelError::input)?)
     }
 
     fn explain(&self) -> Result<Explanation, ModelError> {

@@ -1,25 +1,40 @@
 //! Table, CSV, JSON, and the picture: simple regret over rounds with standard errors.
 
-use sordino_core::digest::Digest;
+use std::path::PathBuf;
+
+use serde_json::Value;
 use sordino_core::digest::combine;
 use sordino_core::outsourced::Spectrum;
 
-use super::explain::explain;
+use super::machines::mechanism;
 use super::run::{Compared, OutsourcedRun};
 use super::table::Source;
+use crate::journal::SUMMARY;
 use crate::metrics::Estimate;
 use crate::model::contract::ModelError;
-use crate::record::{self, Loss, Record, Summary};
+use crate::record::{Loss, MethodSummary, Record, Summary};
 use crate::report::differences::few;
 use crate::report::page::Shown;
 use crate::report::palette::RAMP;
 use crate::report::parts::scaled;
-use crate::report::pictured::Pictured;
+use crate::report::read::ReadError;
+use crate::report::readme::readme;
+use crate::report::results::Results;
 use crate::report::rows::{csv, number};
-use crate::report::svg::{Chart, Curve, Point};
+use crate::report::svg::{Curve, Point};
 use crate::report::told_rounds;
+use crate::report::view::{Panels, View};
 use crate::scenario::outsourced::{Goal, Kind, OutsourcedObjective, OutsourcedScenario};
 use crate::text::significant;
+
+/// The measure of a method in `summary.json`, and whether the paper's transformation raised the singular values.
+const REGRET: &str = "simple_regret";
+const RAISED: &str = "raised";
+/// Facts of the table there: its rows, how many of them were moved into the declared ranges, and the smallest singular
+/// value, where the paper's projection takes part.
+const ROWS: &str = "rows";
+const MOVED: &str = "rows_moved";
+const SMALLEST: &str = "smallest_singular_value";
 
 /// Columns of `rounds.csv`.
 const COLUMNS: &[(&str, &str)] = &[
@@ -31,19 +46,51 @@ const COLUMNS: &[(&str, &str)] = &[
     ("guarantee", "`dp`, `no protection`, `nothing released`, or `not differentially private`: the paper's projection"),
 ];
 
-/// One method over all runs.
-struct MethodSummary {
-    compared: Compared,
-    digest: Digest,
-    curve: Vec<Estimate>,
-    raised: Option<bool>,
+/// What is written for programs.
+pub fn record(scenario: &OutsourcedScenario, source: &Source, runs: &[OutsourcedRun]) -> Record {
+    let files =
+        vec![("rounds.csv", rounds(scenario, runs)), ("README.md", readme(&scenario.head.trust, &[], COLUMNS, ""))];
+    Record { summary: summary(scenario, source, runs), files }
 }
 
-impl MethodSummary {
-    fn last(&self) -> Estimate {
-        self.curve.last().copied().unwrap_or_default()
+fn summary(scenario: &OutsourcedScenario, source: &Source, runs: &[OutsourcedRun]) -> Summary {
+    let methods = Compared::of(scenario).into_iter().map(|compared| {
+        let own: Vec<&OutsourcedRun> = runs.iter().filter(|run| run.compared == compared).collect();
+        let last: Vec<f64> = own.iter().filter_map(|run| run.regret.last().copied()).collect();
+        let raised = own.first().and_then(|run| run.raised);
+        let private = compared.kind == Kind::GaussianProjection;
+        let losses = [Loss::new("epsilon", scenario.curator.epsilon), Loss::new("delta", scenario.curator.delta)];
+        MethodSummary {
+            name: compared.name(),
+            digest: Some(combine(own.iter().map(|run| &run.digest)).to_string()),
+            guarantee: compared.kind.guarantee().to_owned(),
+            neighboring_relation: private.then(|| "one row shifted by at most 1 in prepared units".to_owned()),
+            measures: vec![Estimate::of(&last).measure(REGRET)],
+            losses: if private { losses.to_vec() } else { Vec::new() },
+            facts: raised.map(|raised| (RAISED.to_owned(), raised.into())).into_iter().collect(),
+            ..MethodSummary::default()
+        }
+    });
+    let mut facts = serde_json::Map::new();
+    facts.insert(ROWS.to_owned(), source.problem.rows().into());
+    facts.insert(MOVED.to_owned(), source.moved.into());
+    if scenario.modeler.methods.contains(&Kind::PaperProjection)
+        && let Ok(spectrum) = Spectrum::of(&source.problem.table, source.problem.dim)
+    {
+        facts.insert(SMALLEST.to_owned(), spectrum.smallest().into());
     }
+    let digest = combine(runs.iter().map(|run| &run.digest));
+    Summary { facts, ..Summary::new(&scenario.head, &digest, methods.collect()) }
+}
 
+/// A method and what the files say of it.
+struct Found<'a> {
+    compared: Compared,
+    summary: &'a MethodSummary,
+    curve: Vec<(f64, Estimate)>,
+}
+
+impl Found<'_> {
     fn guarantee(&self, scenario: &OutsourcedScenario) -> String {
         match self.compared.kind {
             Kind::GaussianProjection => {
@@ -54,46 +101,50 @@ impl MethodSummary {
     }
 }
 
-/// What is shown and written.
-pub fn record(scenario: &OutsourcedScenario, source: &Source, runs: &[OutsourcedRun]) -> Result<Record, ModelError> {
-    let methods: Vec<MethodSummary> = Compared::of(scenario)
-        .into_iter()
-        .map(|compared| {
-            let own: Vec<&OutsourcedRun> = runs.iter().filter(|run| run.compared == compared).collect();
-            let points = own.iter().map(|run| run.regret.len()).min().unwrap_or(0);
-            let at = |i: usize| Estimate::of(&own.iter().map(|run| run.regret[i]).collect::<Vec<_>>());
-            MethodSummary {
-                compared,
-                digest: combine(own.iter().map(|run| &run.digest)),
-                curve: (0..points).map(at).collect(),
-                raised: own.first().and_then(|run| run.raised),
-            }
-        })
-        .collect();
-    let digest = combine(runs.iter().map(|run| &run.digest));
-    let noise_std = source.problem.mechanism(scenario.curator.epsilon, scenario.curator.delta)?.noise_std();
-    let shown = shown(scenario, source, &methods, noise_std);
-    let (line, chart) = chart(scenario, &methods);
-    let pictured = Pictured {
-        head: &scenario.head,
-        resolved: scenario.resolved(),
-        explanation: explain(scenario),
+/// What the table amounts to.
+struct TableFacts {
+    rows: u64,
+    moved: u64,
+    smallest: Option<f64>,
+}
+
+impl TableFacts {
+    fn of(summary: &Summary) -> Result<Self, ReadError> {
+        let count = |name: &str| {
+            let message = || format!("facts: has no `{name}`; a run by this version writes it");
+            let missing = || ReadError::Inconsistent { path: PathBuf::from(SUMMARY), message: message() };
+            summary.facts.get(name).and_then(Value::as_u64).ok_or_else(missing)
+        };
+        let smallest = summary.facts.get(SMALLEST).and_then(Value::as_f64);
+        Ok(TableFacts { rows: count(ROWS)?, moved: count(MOVED)?, smallest })
+    }
+}
+
+/// What is shown of it.
+///
+/// **Errors**: a method or a fact that the summary lacks.
+pub fn view(scenario: &OutsourcedScenario, results: &Results) -> Result<View, ModelError> {
+    let of = |compared: Compared| {
+        let summary = results.method(&compared.name())?;
+        Ok(Found { compared, summary, curve: results.curves.mean(&summary.name) })
+    };
+    let methods = Compared::of(scenario).into_iter().map(of).collect::<Result<Vec<_>, ReadError>>();
+    let methods = methods.map_err(ModelError::input)?;
+    let table = TableFacts::of(&results.summary).map_err(ModelError::input)?;
+    Ok(View {
         facts: vec![
-            ("rows", source.problem.rows().to_string()),
-            ("inputs", source.problem.dim.to_string()),
+            ("rows", table.rows.to_string()),
+            ("inputs", scenario.objective.dim().to_string()),
             ("rounds", scenario.modeler.rounds.to_string()),
             ("ε", significant(scenario.curator.epsilon, 3)),
             ("δ", format!("{:e}", scenario.curator.delta)),
         ],
-        shown,
-        line,
-        charts: vec![chart],
-        ruler: None,
-        rounds: rounds(scenario, runs),
-        columns: COLUMNS,
-        summary: summary(scenario, source, &methods, &digest),
-    };
-    Ok(pictured.record())
+        shown: shown(scenario, &table, &methods)?,
+        below: String::new(),
+        panels: panels(scenario, &methods),
+        compared: "final regret".to_owned(),
+        sections: String::new(),
+    })
 }
 
 /// What a regret is measured in.
@@ -106,25 +157,26 @@ fn unit(scenario: &OutsourcedScenario) -> String {
     }
 }
 
-fn shown(scenario: &OutsourcedScenario, source: &Source, methods: &[MethodSummary], noise_std: f64) -> Shown {
+fn shown(scenario: &OutsourcedScenario, table: &TableFacts, methods: &[Found<'_>]) -> Result<Shown, ModelError> {
     let told = told_rounds(scenario.modeler.rounds);
     let mut columns = vec!["method".to_owned()];
     columns.extend(told.iter().map(|round| format!("round {round}")));
     columns.extend(["std. error", "protection of the inputs"].map(str::to_owned));
-    let row = |method: &MethodSummary| {
-        let mut row = vec![method.compared.name()];
-        row.extend(
-            told.iter()
-                .map(|round| method.curve.get(*round as usize).map_or("–".to_owned(), |at| significant(at.mean, 3))),
-        );
-        row.push(method.last().standard_error.map_or("–".to_owned(), |error| significant(error, 2)));
-        let branch = match method.raised {
-            Some(true) => " (singular values raised)",
-            _ => "",
+    let row =
+        |method: &Found<'_>| {
+            let mut row = vec![method.compared.name()];
+            row.extend(told.iter().map(|round| {
+                method.curve.get(*round as usize).map_or("–".to_owned(), |at| significant(at.1.mean, 3))
+            }));
+            let error = method.summary.measure(REGRET).and_then(|measure| measure.standard_error);
+            row.push(error.map_or("–".to_owned(), |error| significant(error, 2)));
+            let branch = match method.summary.facts.get(RAISED) {
+                Some(Value::Bool(true)) => " (singular values raised)",
+                _ => "",
+            };
+            row.push(method.guarantee(scenario) + branch);
+            row
         };
-        row.push(method.guarantee(scenario) + branch);
-        row
-    };
     let has = |kind| scenario.modeler.methods.contains(&kind);
     let sense = match &scenario.objective {
         OutsourcedObjective::Csv(columns) if columns.goal == Goal::Minimize => {
@@ -135,57 +187,36 @@ fn shown(scenario: &OutsourcedScenario, source: &Source, methods: &[MethodSummar
     let mut notes = vec![format!(
         "simple regret in {}: {sense}, noise-free, {} rows; mean of {} runs, the standard error of the last column of rounds.",
         unit(scenario),
-        source.problem.rows(),
+        table.rows,
         scenario.head.runs
     )];
     if has(Kind::PaperProjection) {
-        let smallest = match Spectrum::of(&source.problem.table, source.problem.dim) {
-            Ok(spectrum) => format!(" (σ_min of this table: {})", significant(spectrum.smallest(), 4)),
-            Err(_) => String::new(),
-        };
+        let told = |smallest| format!(" (σ_min of this table: {})", significant(smallest, 4));
+        let smallest = table.smallest.map_or(String::new(), told);
         notes.push(format!(
             "paper-projection is not differentially private, whatever its ε: if r is at least the number of inputs, \
              one known row more than inputs gives every other row away; \"raised\" means that σ_min was below the paper's threshold{smallest}."
         ));
     }
     if has(Kind::GaussianProjection) {
+        let mechanism = mechanism(scenario.objective.dim(), scenario.curator.epsilon, scenario.curator.delta)?;
         notes.push(format!(
             "gaussian-projection: noise of standard deviation {} on every prepared coordinate; protects a shift of one row \
              by at most 1 where half the diagonal of the public box is {}; not y, not which rows are asked for.",
-            significant(noise_std, 3),
+            significant(mechanism.noise_std(), 3),
             significant(scenario.curator.largest_norm, 3)
         ));
     }
-    if source.moved > 0 {
+    if table.moved > 0 {
         notes.push(format!(
             "{} of {} rows lie outside the declared ranges and were moved to their edge (not releasable).",
-            source.moved,
-            source.problem.rows()
+            table.moved, table.rows
         ));
     }
     notes.extend(few(scenario.head.runs as usize));
     let words = vec![columns.len() - 1];
     let (rows, noise) = (methods.iter().map(row).collect(), has(Kind::GaussianProjection));
-    Shown { columns, rows, looks: Vec::new(), words, notes, cautions: Vec::new(), noise }
-}
-
-fn summary(scenario: &OutsourcedScenario, source: &Source, methods: &[MethodSummary], digest: &Digest) -> Summary {
-    let methods = methods.iter().map(|method| {
-        let private = method.compared.kind == Kind::GaussianProjection;
-        let losses = [Loss::new("epsilon", scenario.curator.epsilon), Loss::new("delta", scenario.curator.delta)];
-        record::MethodSummary {
-            name: method.compared.name(),
-            digest: Some(method.digest.to_string()),
-            guarantee: method.compared.kind.guarantee().to_owned(),
-            neighboring_relation: private.then(|| "one row shifted by at most 1 in prepared units".to_owned()),
-            measures: vec![method.last().measure("simple_regret")],
-            losses: if private { losses.to_vec() } else { Vec::new() },
-            facts: method.raised.map(|raised| ("raised".to_owned(), raised.into())).into_iter().collect(),
-            ..record::MethodSummary::default()
-        }
-    });
-    let facts = std::iter::once(("rows".to_owned(), source.problem.rows().into())).collect();
-    Summary { facts, ..Summary::new(&scenario.head, digest, methods.collect()) }
+    Ok(Shown { columns, rows, looks: Vec::new(), words, notes, cautions: Vec::new(), noise })
 }
 
 /// One line for each run, method and round.
@@ -200,8 +231,8 @@ fn rounds(scenario: &OutsourcedScenario, runs: &[OutsourcedRun]) -> String {
     csv(COLUMNS.iter().map(|(name, _)| *name), rows)
 }
 
-/// The line below the title, and the picture.
-fn chart(scenario: &OutsourcedScenario, methods: &[MethodSummary]) -> (String, Chart) {
+/// The picture, with the line below its title.
+fn panels(scenario: &OutsourcedScenario, methods: &[Found<'_>]) -> Panels {
     // The values of r are a ramp.
     let class = |compared: &Compared| match compared.kind {
         Kind::Random => "ash",
@@ -225,8 +256,7 @@ fn chart(scenario: &OutsourcedScenario, methods: &[MethodSummary]) -> (String, C
         .iter()
         .map(|method| {
             let (label, note) = label(&method.compared);
-            let points = method.curve.iter().enumerate();
-            let points = points.map(|(round, at)| Point::mean_of_positive(round as f64, *at));
+            let points = method.curve.iter().map(|(round, at)| Point::mean_of_positive(*round, *at));
             Curve { class: class(&method.compared), label, note, points: points.collect() }
         })
         .collect();
@@ -243,5 +273,5 @@ fn chart(scenario: &OutsourcedScenario, methods: &[MethodSummary]) -> (String, C
     } else {
         ""
     };
-    (format!("{band}{paper}."), chart)
+    Panels::new(format!("{band}{paper}."), vec![chart])
 }

@@ -1,16 +1,16 @@
-//! What an execution of a federation leaves: table, summary, page, and its files for programs.
+//! What an execution of a federation leaves: summary and files for programs, and what is shown of them.
 
 pub mod page;
 pub mod pictures;
 
 use serde::Serialize;
 
-use super::read::{FORMAT, RunRecord};
+use super::json;
+use super::read::FORMAT;
 use super::readme::readme;
 use super::rows::{csv, short};
-use super::{figure, json};
 use crate::metrics::{Statistics, loss_after};
-use crate::record::{Explanation, MethodRun, Record, noise};
+use crate::record::{MethodRun, Record, noise};
 use crate::scenario::Scenario;
 use crate::world::fault::FaultCounts;
 
@@ -44,36 +44,30 @@ const REMARK: &str = "The columns marked *not releasable* exist in simulation on
                       guarantee.\n\n```python\nimport pandas as pd\ncurves = \
                       pd.read_csv(\"rounds.csv\").groupby([\"method\", \"round\"])[\"regret\"].agg([\"mean\", \"sem\"])\n```";
 
-/// Everything except what the folder itself adds. `kept` are files that were written during the run: the ledger of all
-/// methods and the answers of a user's program; `cautions` are what a reader is warned of. With `chain`, the digests of all rounds are included.
+/// Summary and files for programs. `kept` are files that were written during the run: the ledger of all methods and the
+/// answers of a user's program; `cautions` are what a reader is warned of. With `chain`, the digests of all rounds are
+/// included.
 ///
 /// **Errors**: a transcript that cannot be written as JSON.
 pub fn record(
     scenario: &Scenario,
-    results: Vec<MethodRun>,
-    summary: Statistics,
-    explanation: Explanation,
+    results: &[MethodRun],
+    statistics: &Statistics,
     kept: Vec<(&'static str, String)>,
-    cautions: Vec<String>,
+    cautions: &[String],
     chain: bool,
 ) -> serde_json::Result<Record> {
     let mut files = vec![
-        ("rounds.csv", rounds(scenario, &results, &summary)),
-        ("transcript.jsonl", transcript(scenario, &results, &summary, chain)?),
-        ("regret.svg", figure::regret(scenario, &summary, scenario.objective.regret_name())),
+        ("rounds.csv", rounds(scenario, results, statistics)),
+        ("transcript.jsonl", transcript(scenario, results, statistics, chain)?),
     ];
     if results.iter().any(|result| !result.faults.is_empty()) {
-        files.push(("faults.csv", faults(&results)));
+        files.push(("faults.csv", faults(results)));
     }
     files.extend(kept);
-    let table = page::shown(scenario, &summary, &cautions).text(&summary.digest.to_string());
-    let written = json::summary(scenario, &summary, &cautions);
-    let version = env!("CARGO_PKG_VERSION").to_owned();
-    let record = RunRecord { scenario: scenario.clone(), version, results, summary, cautions };
-    files.push(("report.html", page::page(&record, explanation)));
     let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
     files.push(("README.md", readme(&scenario.head().trust, &names, COLUMNS, REMARK)));
-    Ok(Record { summary: written, table, files })
+    Ok(Record { summary: json::summary(scenario, statistics, cautions), files })
 }
 
 /// One line for each run, method and round. A field is empty where there is no value, and for the ε of a run that

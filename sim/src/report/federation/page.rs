@@ -1,17 +1,18 @@
 //! The page and the table of a federation.
 
 use crate::metrics::{MethodStatistics, SMALL_DELTA, Statistics};
-use crate::record::{Explanation, Twins};
+use crate::record::Twins;
 use crate::report::html::section;
-use crate::report::page::{Page, Shown, side_by_side};
+use crate::report::page::Shown;
 use crate::report::read::RunRecord;
-use crate::report::{charts, differences, events, figure, json, palette, parts, told_rounds};
+use crate::report::view::{Panels, View};
+use crate::report::{charts, differences, events, figure, palette, told_rounds};
 use crate::scenario::{Guarantee, Scenario, conclusion};
 use crate::text::significant;
 
-/// The whole page.
-pub fn page(record: &RunRecord, explanation: Explanation) -> String {
-    let RunRecord { scenario, version, summary, cautions, .. } = record;
+/// What is shown of it.
+pub fn view(record: &RunRecord) -> View {
+    let RunRecord { scenario, summary, cautions, .. } = record;
     let regret_name = scenario.objective.regret_name();
     let federation = &scenario.federation;
     let facts = vec![
@@ -23,33 +24,32 @@ pub fn page(record: &RunRecord, explanation: Explanation) -> String {
         ("noise multiplier", significant(scenario.privacy.noise_multiplier.value(), 3)),
     ];
     let mut sections = String::new();
-    let out = &mut sections;
+    losses(&mut sections, scenario, summary);
+    spread(&mut sections, summary, regret_name);
+    clipping(&mut sections, summary);
+    faults(&mut sections, record);
     let text =
         if scenario.runs > 1 { "Mean over runs; the bands are one standard error." } else { "One run: no bands." };
-    section(out, "Regret", text, &side_by_side(&figure::panels(summary, regret_name), None, 176.0));
-    let worth: Vec<_> =
-        summary.methods.iter().map(|found| (found.method.name().to_owned(), found.sums.clone())).collect();
-    parts::differences(out, &worth, &format!("summed {regret_name}"));
-    losses(out, scenario, summary);
-    spread(out, summary, regret_name);
-    clipping(out, summary);
-    faults(out, record);
-    Page {
-        head: &scenario.head(),
-        version,
-        resolved: scenario.resolved(),
-        explanation,
+    let panels = Panels {
+        heading: "Regret",
+        text: text.to_owned(),
+        line: figure::subtitle(scenario, summary),
+        charts: figure::panels(summary, regret_name),
+        ruler: None,
+        labels: 176.0,
+    };
+    View {
         facts,
-        shown: &shown(scenario, summary, cautions),
+        shown: shown(scenario, summary, cautions),
         below: charts::utility(summary, regret_name),
+        panels,
+        compared: format!("summed {regret_name}"),
         sections,
-        summary: &json::summary(scenario, summary, cautions),
     }
-    .html()
 }
 
 /// The methods' table with its legend.
-pub fn shown(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> Shown {
+fn shown(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> Shown {
     let told = told_rounds(scenario.federation.rounds);
     let regret_name = scenario.objective.regret_name();
     let mut columns = vec!["method".to_owned(), format!("summed\n{regret_name}"), "std.\nerror".to_owned()];

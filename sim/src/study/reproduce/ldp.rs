@@ -66,8 +66,9 @@ impl Measured {
         let teller = Teller::new("reproduce", label, jobs.unit, jobs.count);
         let runs = run(&scenario, &how, &teller).map_err(|error: ModelError| ReproduceError::new(error))?;
         let outcome = model::local::report::record(&scenario, &runs);
+        let outcome = model::complete(&scenario, outcome).map_err(ReproduceError::new)?;
         let stem = label.replace([' ', ',', '=', '/'], "-");
-        let head = format!("{label}\n{}\n{}", scenario.head.description, outcome.table);
+        let head = format!("{label}\n{}\n{}", scenario.head.description, outcome.table());
         Ok(Measured {
             label: label.to_owned(),
             runs,

@@ -14,6 +14,7 @@ use super::paired;
 use crate::files::{FolderLock, LOCK, LockError, read_to_string_bounded, write_atomically};
 use crate::journal::PART;
 use crate::model::Model;
+use crate::report::view::PAGE;
 
 const README: &str = include_str!("folder.md");
 const PLAN: &str = "sweep.toml";
@@ -240,7 +241,7 @@ impl SweepFolder {
         write("summary.csv", &index.summary_csv())?;
         write("paired.csv", &paired::exact(index, &index.paired))?;
         write("README.md", README)?;
-        write("report.html", page)
+        write(PAGE, page)
     }
 
     /// Drops the state: the index holds everything.

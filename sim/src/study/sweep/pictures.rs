@@ -9,6 +9,7 @@ use crate::report::chart::Picture;
 use crate::report::curves::{Curves, MethodCurve};
 use crate::report::palette::{Looks, RAMP};
 use crate::report::parts::{points, scaled, share_axis, words};
+use crate::report::read::RunFiles;
 use crate::report::results::{epsilon, logarithmic, over};
 use crate::report::svg::{Chart, Curve, Point, Ruler};
 use crate::text::significant;
@@ -205,7 +206,7 @@ fn joined(folder: &SweepFolder, index: &Index, value: &str, main: usize, fixed: 
     let entries = index.entries.iter().filter(|entry| {
         entry.status == Status::Done && entry.values[main] == value && others(index, &entry.values, main) == fixed
     });
-    let mut read = entries.filter_map(|entry| Curves::read(&folder.run(&entry.folder)).ok());
+    let mut read = entries.filter_map(|entry| Curves::read(RunFiles::Folder(&folder.run(&entry.folder))).ok());
     let mut first = read.next()?;
     read.for_each(|more| first.join(more));
     Some(first)

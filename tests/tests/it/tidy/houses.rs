@@ -241,12 +241,23 @@ fn begins(code: &str, module: &str) -> bool {
     code.match_indices(&format!("{module}::")).any(|(at, _)| !code[..at].ends_with(word))
 }
 
-/// The circles of a house.
-fn check_circles(house: &House, files: &[(String, String)]) -> Vec<String> {
-    let of_house = files.iter().filter_map(|(path, text)| Some((path.strip_prefix(house.sources)?, text.as_str())));
-    let plan = Plan::draw(of_house.filter(|(inner, _)| !["lib.rs", "main.rs"].contains(inner)));
-    let circles = plan.circles().into_iter();
-    circles.map(|circle| format!("{}: a circle of {}", house.sources, circle.join(", "))).collect()
+/// Sources that still hold a circle each. The firmware's stands in what it measures of itself: its numbers move with it.
+const CIRCULAR: &[&str] = &["firmware-example/src/", "python/src/"];
+
+/// The folders of modules: sources and examples of every package, whether it has a list of floors or not.
+fn folders(files: &[(String, String)]) -> BTreeSet<&str> {
+    let end = |path: &str| {
+        let ends = ["/src/", "/examples/"].into_iter().filter_map(|part| Some(path.find(part)? + part.len()));
+        ends.min()
+    };
+    files.iter().filter_map(|(path, _)| path.get(..end(path)?)).collect()
+}
+
+/// The circles of a folder.
+fn check_circles(folder: &str, files: &[(String, String)]) -> Vec<String> {
+    let within = files.iter().filter_map(|(path, text)| Some((path.strip_prefix(folder)?, text.as_str())));
+    let plan = Plan::draw(within.filter(|(inner, _)| !["lib.rs", "main.rs"].contains(inner)));
+    plan.circles().into_iter().map(|circle| format!("{folder}: a circle of {}", circle.join(", "))).collect()
 }
 
 #[test]
@@ -292,9 +303,17 @@ fn no_room_uses_one_above_it() {
 #[test]
 fn no_files_stand_in_a_circle() {
     let files = sources();
-    for house in HOUSES {
-        let complaints = check_circles(house, &files);
-        assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+    let folders = folders(&files);
+    for folder in ["core/src/", "xtask/src/", "firmware-networked/src/", "capi/src/", "capi/examples/"] {
+        assert!(folders.contains(folder), "{folder}: {folders:?}");
+    }
+    let (circular, straight): (Vec<&str>, Vec<&str>) =
+        folders.into_iter().partition(|folder| CIRCULAR.contains(folder));
+    let complaints: Vec<String> = straight.into_iter().flat_map(|folder| check_circles(folder, &files)).collect();
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+    // Who no longer needs the exception loses it.
+    for folder in circular {
+        assert!(!check_circles(folder, &files).is_empty(), "{folder} holds no circle; strike it from the list");
     }
     let circles = |files: &[(&'static str, &'static str)]| Plan::draw(files.iter().copied()).circles();
     let bad: &[&[(&str, &str)]] = &[
@@ -322,7 +341,7 @@ fn no_files_stand_in_a_circle() {
     assert_eq!(circles(good), Vec::<Vec<String>>::new());
     assert!(
         !check_circles(
-            &HOUSES[0],
+            "core/src/",
             &[("core/src/a.rs".into(), "use crate::b;\n".into()), ("core/src/b.rs".into(), "use crate::a;\n".into())]
         )
         .is_empty()
