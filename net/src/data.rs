@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use sordino_core::digest::Digest;
 use sordino_core::privacy::Event;
 use sordino_host::files::{FileError, read_bounded, write_privately};
 use sordino_host::ledger::contributions::{Contributions, ContributionsError, Weighed};
@@ -87,6 +89,12 @@ fn begun(path: &Path) -> Result<Option<Option<String>>, DataError> {
     };
     let named = serde_json::from_slice::<Named>(&bytes);
     named.map(|named| Some(named.dataset)).map_err(|_| DataError::Damaged { path: path.to_owned() })
+}
+
+/// Where data without a name is counted that belongs to a folder: beside the counts of data with names.
+pub fn of_folder(place: &Path, folder: &Path) -> PathBuf {
+    let name = Digest(Sha256::digest(folder.as_os_str().as_encoded_bytes()).into());
+    place.join("by-folder").join(name.to_string())
 }
 
 /// Writes down in the agent's folder under which name its data is counted, once it has agreed.

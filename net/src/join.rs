@@ -13,8 +13,8 @@ use sordino_host::prior::PriorFile;
 use sordino_sim::text::{chain, significant, significant_up};
 
 use crate::admission::{self, Admitted, EPSILON_UNASKED, Inadmissible};
-use crate::agent::masks::{MaskError, Masks};
 use crate::agent::beside::beside;
+use crate::agent::masks::{MaskError, Masks};
 use crate::agent::{AgentEnd, Best, HostAgent, Query};
 use crate::authority::{self, Refused};
 use crate::data::{self, Before, Data, DataError};

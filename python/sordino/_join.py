@@ -75,7 +75,7 @@ def join(
     max_epsilon: contribute to no more than this ε; by default federations of at most 1
     max_delta: agree to no larger δ
     dataset: name of the data that the values come from. What federations get of data of one name adds up to no more than
-        `max_epsilon`. All data without a name count as the same
+        `max_epsilon`. Data without a name count as the same if they are joined from one folder
     retries: how often a point is tried again that was refused; after that its exception comes back as it is
     folder: where key and state are kept; by default `sordino-agent-RUN-SLOT` where Python was started
     counter: folder of the count by names; by default the user's state folder

@@ -14,7 +14,7 @@
 //! smallest that any of these federations announced. Multipliers of the second federation may depend on what the first
 //! released: both counts hold for that, as filters (Smith, Thakurta 2022, theorem 1; Feldman, Zrnic 2021, theorem 4.3).
 //!
-//! **Data without a name.** All federations that are joined without a name count as if they got the same data, and agents of
+//! **Data without a name.** All federations that are joined without a name, under one `place`, count as if they got the same data, and agents of
 //! one federation as if theirs were different, because one data set is one agent there. Of each other federation what the agents
 //! gave is joined: no assignment of data to agents costs more. Under a *name* a second agent of one federation is refused: its
 //! two vectors would move a sum twice as far as one.
@@ -239,7 +239,7 @@ impl Contributions {
 
     /// How the data set is called, for people.
     pub fn called(&self) -> String {
-        self.name.as_ref().map_or("data without a name".into(), |name| format!("data set \"{name}\""))
+        self.name.as_ref().map_or("data without a name, of this folder,".into(), |name| format!("data set \"{name}\""))
     }
 
     /// What this plan would cost together with what others of the same name got or may get. Nothing is written.

@@ -20,7 +20,7 @@ use tokio::io::AsyncWriteExt;
 use super::common;
 use crate::agent::{Best, Query};
 use crate::asked::Asked;
-use crate::data::Data;
+use crate::data::{self, Data};
 use crate::folder::PRIOR;
 use crate::invitation::{Invitation, NoInvitation};
 use crate::join::{Certified, Joining, WAIT_MAX, fetched, join, trusted};
@@ -67,7 +67,7 @@ pub struct Join {
     evaluations: Option<u32>,
     /// Name of the data that the values come from. What federations get of data of one name is added up in the user's state folder
     /// and held against --max-epsilon, before anything is sent. Names that differ in case or white space are one [default: none:
-    /// all federations joined without a name count as if they got the same data, agents of one federation as if different]
+    /// federations joined from one folder without a name count as if they got the same data, agents of one federation as if different]
     #[arg(long, value_name = "NAME")]
     dataset: Option<String>,
     /// Folder of that count; not the agent's own, and no backup of it may be put back [default: $XDG_STATE_HOME/sordino, or
@@ -151,6 +151,15 @@ fn data(arguments: &Join) -> Result<Data, CliError> {
     let place = match &arguments.counter {
         Some(folder) => folder.join("contributions"),
         None => Contributions::of_user().map_err(of_user)?,
+    };
+    let place = match &arguments.dataset {
+        Some(_) => place,
+        None => {
+            let here = std::env::current_dir();
+            let here =
+                here.map_err(|error| CliError::failure(format!("the folder that this was started in: {error}")))?;
+            data::of_folder(&place, &here)
+        }
     };
     Ok(Data { name: arguments.dataset.clone(), place })
 }

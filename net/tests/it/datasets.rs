@@ -141,7 +141,7 @@ fn federations_joined_without_a_name_are_added_up_too() {
         ended(sites.collect());
         assert!(server.ended().success(), "{}", first.heard());
         let told = refused(&second, &theirs[1], &site(&second, &theirs[1], &counts, &[]));
-        assert!(told.contains("data without a name gave, or agreed to give, ε = 1.0"), "{told}");
+        assert!(told.contains("data without a name, of this folder, gave, or agreed to give, ε = 1.0"), "{told}");
         let name = site(&second, &theirs[1], &counts, &["--dataset", "p\u{430}tients"]);
         assert!(refused(&second, &theirs[1], &name).contains("looks like another character"));
     });
@@ -149,7 +149,8 @@ fn federations_joined_without_a_name_are_added_up_too() {
 
 /// What the other federations of unnamed data cost, to somebody who asks from a third one.
 fn counted(counts: &Path) -> f64 {
-    let third = Contributions::open(&counts.join("contributions"), None, "a third", 0).unwrap();
+    let place = sordino_net::data::of_folder(&counts.join("contributions"), &std::env::current_dir().unwrap());
+    let third = Contributions::open(&place, None, "a third", 0).unwrap();
     third.weigh(&[], 1e-5).unwrap().before
 }
 
