@@ -6,6 +6,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`identity`] | keys, pins, seals; TLS 1.3 with a key on both sides |
+//! | [`shares`] | two servers in the place of one: what an agent sends, what both know |
 //! | [`keys`] | a server's keys, and how they change |
 //! | [`authority`] | agents by certificates that a site's own authority signs |
 //! | [`stored`] | the version in every stored file |
@@ -15,6 +16,7 @@
 //! | [`cost`] | what releases cost |
 //! | [`admission`] | what may be served and joined, one check for both |
 //! | [`enrolment`] | which key belongs to which agent |
+//! | [`data`] | the data of a site: its name, and what it gave to all federations |
 //! | [`rounds`] | the one task that keeps track of the round |
 //! | [`folder`] | what a server must not lose; no data of any one agent |
 //! | [`door`] | HTTP over TLS, a status for every answer |
@@ -22,11 +24,10 @@
 //! | [`status`] | how a federation stands, for its operator |
 //! | [`asked`] | what an invitation asks of a site, before it agrees |
 //! | [`admin`] | the admin port: metrics, health, standing |
-//! | [`serve`] | a server with secret noise |
-//! | [`shares`] | two servers in the place of one: what an agent sends, what both know |
-//! | [`help`] | the second of two servers, and the leader's line to it |
 //! | [`link`] | an agent's connection to its server |
 //! | [`journal`] | what an agent did, line by line |
+//! | [`help`] | the second of two servers, and the leader's line to it |
+//! | [`serve`] | a server with secret noise |
 //! | [`agent`] | an agent that can be killed at any moment |
 //! | [`mod@join`] | taking part with an invitation |
 //! | [`chaos`] | a bad network |

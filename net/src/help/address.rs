@@ -11,7 +11,7 @@ use crate::invitation::Token;
 /// Where a helper is, which key it shows, and the token that makes a server its leader: a secret until it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HelperAddress {
-    /// `HOST:PORT`.
+    /// Where it listens, `HOST:PORT`.
     pub address: String,
     /// What the leader shows once.
     pub token: Token,

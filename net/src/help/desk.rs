@@ -70,7 +70,7 @@ pub enum Refused {
     OneKey {
         /// The agent that had it first.
         first: u32,
-        /// The other one.
+        /// The agent that came with it again.
         second: u32,
     },
     /// A key that agrees on no secret.

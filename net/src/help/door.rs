@@ -77,11 +77,11 @@ impl Gate {
 /// What the door of a helper hands requests to.
 #[derive(Clone)]
 pub struct HelpDoor {
-    /// Who may ask.
+    /// Who may ask: the leader, once there is one.
     pub gate: Arc<Gate>,
     /// Keeps who the leader is, before it is one.
     pub bind: Arc<Mutex<Bind>>,
-    /// What answers.
+    /// What answers its questions.
     pub help: Arc<Mutex<dyn Help>>,
     /// From a question to its answer: longer than an answer takes.
     pub delay: Duration,

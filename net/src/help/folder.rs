@@ -36,7 +36,7 @@ use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
 pub const MASKS: &str = "masks.key";
 /// What it answered.
 pub const ANSWERS: &str = "answers.json";
-/// Every charge.
+/// Every charge, line by line.
 pub const LEDGER: &str = "ledger.jsonl";
 /// What it answered is read up to this length: 64 releases of 2¹⁴ numbers, as text.
 const ANSWERS_BYTES_MAX: u64 = 1 << 27;
@@ -64,7 +64,7 @@ pub enum HelpFolderError {
     /// What it answered.
     #[error(transparent)]
     Helper(#[from] HelperError),
-    /// Its ledger.
+    /// Its ledger refuses, or cannot be read.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// Another helper holds it.

@@ -92,7 +92,7 @@ pub enum LeaderError {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownHelper {
-    /// `HOST:PORT`.
+    /// Where the helper listens, `HOST:PORT`.
     pub address: String,
     /// The key that it shows.
     pub key: Fingerprint,

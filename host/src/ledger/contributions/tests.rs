@@ -1,3 +1,5 @@
+//! The count of what data gave adds up, also after deaths, and refuses what was edited.
+
 use sordino_core::privacy::NeighboringRelation;
 
 use super::*;

@@ -9,7 +9,8 @@ use sordino_host::prior::publish::{Prepared, Publication, Study};
 use sordino_host::server::SimulatedSources;
 use sordino_host::space::Goal;
 
-use super::{Conditions, NewcomersError, POINTS, Parties, shuffled, votes};
+use super::parties::{Conditions, NewcomersError, POINTS, Parties, shuffled};
+use super::votes;
 
 /// Features of a file, at most.
 const FEATURES: u32 = 100;

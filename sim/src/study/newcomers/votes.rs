@@ -16,7 +16,7 @@ use sordino_host::prior::PriorFile;
 use sordino_host::prior::context::Context;
 use sordino_host::prior::publish::Study;
 
-use super::NewcomersError;
+use super::parties::NewcomersError;
 
 /// Lengthscales, as multiples of the file's, with the share of its landmarks that they need.
 const SMOOTHNESS: [(f64, f64); 4] = [(1.0, 1.0), (1.5, 0.6), (2.2, 0.36), (3.3, 0.2)];

@@ -48,7 +48,7 @@ const CONTRIBUTORS: usize = 66;
 /// around what was measured, rounded outwards.
 struct Expected {
     epsilon: f64,
-    /// With the file.
+    /// Newcomers with the file.
     file: (f64, f64),
     /// What the file is expected ahead of, pair by pair.
     ahead_of: &'static [Rival],

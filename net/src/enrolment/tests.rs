@@ -1,0 +1,127 @@
+//! Slots, tokens, keys and lists: who comes in, who does not, and what a disk that fails changes.
+
+use super::*;
+
+fn key(n: u8) -> Fingerprint {
+    hex(&[n; 32]).parse().unwrap()
+}
+
+/// One broken line among the invitations, and no revocation was read any more; an edit that kept a file's length was not
+/// seen.
+#[test]
+fn mended_a_revocation_holds_whatever_is_broken() {
+    let folder = std::env::temp_dir().join(format!("sordino-net-revocation-{}", std::process::id()));
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir_all(&folder).unwrap();
+    let enrolment = Enrolment::open(&folder).unwrap();
+    for slot in 0..4 {
+        invite(&folder, slot, Some(&[slot as u8; 16]), Offer::default()).unwrap();
+        enrolment.enrol(slot, &[slot as u8; 16], key(slot as u8)).unwrap();
+    }
+    let (invitations, revoked) = (folder.join(INVITATIONS), folder.join(REVOKED));
+    let whole = std::fs::read_to_string(&invitations).unwrap();
+    std::fs::write(&invitations, format!("{whole}no line\n")).unwrap();
+    revoke(&folder, 1).unwrap();
+    assert!(matches!(enrolment.refresh(), Err(EnrolmentError::Line { line: 5, .. })));
+    assert_eq!(enrolment.slot(&key(1)), None);
+    assert_eq!(enrolment.enrol(2, &[2; 16], key(2)), Err(Refusal::NotWritten), "nobody comes in meanwhile");
+    std::fs::write(&invitations, &whole).unwrap();
+    enrolment.refresh().unwrap();
+    // A broken line among the revocations themselves costs that line, and is told.
+    let kept = std::fs::read_to_string(&revoked).unwrap();
+    std::fs::write(&revoked, format!("no line\n{kept}")).unwrap();
+    revoke(&folder, 2).unwrap();
+    assert!(matches!(enrolment.refresh(), Err(EnrolmentError::Line { line: 1, .. })));
+    assert_eq!((enrolment.slot(&key(1)), enrolment.slot(&key(2))), (None, None));
+    // Of equal length, as another file in its place.
+    std::fs::write(&revoked, "{\"slot\":1}\n").unwrap();
+    enrolment.refresh().unwrap();
+    std::fs::write(folder.join("beside"), "{\"slot\":3}\n").unwrap();
+    std::fs::rename(folder.join("beside"), &revoked).unwrap();
+    enrolment.refresh().unwrap();
+    assert_eq!((enrolment.slot(&key(3)), enrolment.slot(&key(1))), (None, Some(1)));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_token_is_good_for_one_key_and_a_revoked_slot_for_none() {
+    let folder = std::env::temp_dir().join(format!("sordino-net-enrolment-{}", std::process::id()));
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir_all(&folder).unwrap();
+    let enrolment = Enrolment::open(&folder).unwrap();
+    assert_eq!(enrolment.enrol(3, &[1; 16], key(1)), Err(Refusal::NotInvited));
+    // Invited while the server runs.
+    invite(&folder, 3, Some(&[1; 16]), Offer::default()).unwrap();
+    invite(&folder, 4, Some(&[2; 16]), Offer { next: Some(key(9)), ..Offer::default() }).unwrap();
+    assert_eq!(without_key(&folder, key(9)).unwrap(), BTreeSet::from([3]));
+    assert_eq!(enrolment.enrol(3, &[2; 16], key(1)), Err(Refusal::NotInvited));
+    assert_eq!(enrolment.enrol(3, &[1; 16], key(1)), Ok(()));
+    assert_eq!(enrolment.enrol(3, &[1; 16], key(1)), Ok(()), "the same key again");
+    assert_eq!(enrolment.enrol(3, &[1; 16], key(2)), Err(Refusal::NotInvited), "another key");
+    assert_eq!(enrolment.enrol(4, &[2; 16], key(1)), Err(Refusal::NotInvited), "one key, two slots");
+    assert_eq!((enrolment.slot(&key(1)), enrolment.slot(&key(2)), enrolment.count()), (Some(3), None, 1));
+    // A line that was cut off was never acted upon.
+    let torn = std::fs::read_to_string(folder.join(ENROLLED)).unwrap() + "{\"slot\":9";
+    std::fs::write(folder.join(ENROLLED), torn).unwrap();
+    let again = Enrolment::open(&folder).unwrap();
+    assert_eq!(again.slot(&key(1)), Some(3));
+    again.enrol(4, &[2; 16], key(5)).unwrap();
+    assert_eq!(Enrolment::open(&folder).unwrap().slot(&key(5)), Some(4), "it swallows no other line");
+    revoke(&folder, 3).unwrap();
+    again.refresh().unwrap();
+    assert_eq!((again.slot(&key(1)), again.count()), (None, 1));
+    assert_eq!(without_key(&folder, key(8)).unwrap(), BTreeSet::from([4]), "who is shut out need know no key");
+    assert!(again.certified(7) && !again.certified(3));
+    assert_eq!(again.count(), 2);
+    assert_eq!(again.enrol(3, &[1; 16], key(1)), Err(Refusal::Revoked));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn an_invitation_ends_and_one_made_again_takes_the_slot_once() {
+    let folder = std::env::temp_dir().join(format!("sordino-net-again-{}", std::process::id()));
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir_all(&folder).unwrap();
+    let enrolment = Enrolment::open(&folder).unwrap();
+    let (until, again) = (Offer { until: Some(1000), ..Offer::default() }, Offer { again: true, ..Offer::default() });
+    invite(&folder, 0, Some(&[1; 16]), until).unwrap();
+    invite(&folder, 1, Some(&[2; 16]), until).unwrap();
+    assert_eq!(enrolment.enrol_at(0, &[1; 16], key(1), None, 1000), Ok(()));
+    assert_eq!(enrolment.enrol_at(0, &[1; 16], key(1), None, 5000), Ok(()), "who has come may come again");
+    assert_eq!(enrolment.enrol_at(1, &[2; 16], key(2), None, 1001), Err(Refusal::Over));
+    assert_eq!(enrolment.enrol_at(1, &[2; 16], key(2), None, 999), Ok(()), "a clock that was put back");
+    // The site of slot 0 lost its folder.
+    assert_eq!(enrolment.enrol_at(0, &[1; 16], key(3), None, 1), Err(Refusal::NotInvited));
+    invite(&folder, 0, Some(&[4; 16]), again).unwrap();
+    assert_eq!(enrolment.enrol_at(0, &[4; 16], key(2), None, 1), Err(Refusal::NotInvited), "one key, two slots");
+    assert_eq!(enrolment.enrol_at(0, &[4; 16], key(3), None, 1), Ok(()));
+    for known in [&enrolment, &Enrolment::open(&folder).unwrap()] {
+        assert_eq!((known.slot(&key(1)), known.slot(&key(3)), known.count()), (None, Some(0), 2));
+        assert_eq!(known.enrol_at(0, &[4; 16], key(3), None, 1), Ok(()));
+        assert_eq!(known.enrol_at(0, &[4; 16], key(5), None, 1), Err(Refusal::NotInvited), "the token is used");
+        assert_eq!(known.enrol_at(0, &[1; 16], key(1), None, 1), Err(Refusal::NotInvited), "the lost key");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Of two lines that were added at one time after one that was cut off, each took the other for it.
+#[test]
+fn mended_lines_of_many_writers_are_all_there() {
+    let folder = std::env::temp_dir().join(format!("sordino-net-lines-{}", std::process::id()));
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir_all(&folder).unwrap();
+    for turn in 0..20 {
+        std::fs::write(folder.join(REVOKED), "{\"slot\":1").unwrap();
+        std::thread::scope(|scope| {
+            for slot in 0..8 {
+                let folder = &folder;
+                scope.spawn(move || revoke(folder, slot).unwrap());
+            }
+        });
+        let mut slots: Vec<u32> =
+            lines::<Revoked>(&folder.join(REVOKED)).unwrap().iter().map(|line| line.slot).collect();
+        slots.sort_unstable();
+        assert_eq!(slots, (0..8).collect::<Vec<_>>(), "{turn}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -1,0 +1,126 @@
+//! Why an agent could not take part.
+
+use std::path::PathBuf;
+
+use sordino_host::entropy::NoEntropy;
+use sordino_host::files::FileError;
+use sordino_sim::text::{significant, significant_up};
+
+use crate::admission::{EPSILON_UNASKED, Inadmissible};
+use crate::agent::AgentEnd;
+use crate::agent::masks::MaskError;
+use crate::authority::Refused;
+use crate::data::{Before, DataError};
+use crate::identity::IdentityError;
+use crate::link::LinkError;
+use crate::terms::TermsError;
+
+/// Why an agent could not take part, or stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// The same agent runs already.
+    #[error("{}: this agent runs already", path.display())]
+    Busy {
+        /// Path of its folder.
+        path: PathBuf,
+    },
+    /// Its folder cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Its key cannot be used.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The server refuses.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The terms are not those of the invitation, or are inconsistent.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    /// Nobody should agree to these terms: no server of this program offers them.
+    #[error("these terms are not agreed to, and nothing was sent: {0}")]
+    Inadmissible(#[from] Inadmissible),
+    /// The terms have a larger δ than this agent accepts.
+    #[error("these terms are not agreed to, and nothing was sent: δ = {delta}, and at most {most} is accepted")]
+    Delta {
+        /// δ of the terms.
+        delta: f64,
+        /// The largest that this agent accepts.
+        most: f64,
+    },
+    /// The releases may cost more than an agent agrees to unless its owner says so.
+    #[error(
+        "these terms are not agreed to, and nothing was sent: all releases together cost up to ε = {} at δ = {}, and without a limit of \
+         its own an agent agrees to at most ε = {EPSILON_UNASKED}; --max-epsilon {} agrees to all of it, a smaller number contributes up to it and \
+         then goes on with what others share",
+        significant_up(*.epsilon, 3), significant(*.delta, 3), significant_up(*.epsilon, 3)
+    )]
+    Epsilon {
+        /// ε of all releases that fit the budget of the terms.
+        epsilon: f64,
+        /// δ of the terms.
+        delta: f64,
+    },
+    /// What other federations got of the same data leaves too little.
+    #[error(
+        "these terms are not agreed to, and nothing was sent: {before}, where at most ε = {most} is admitted; --max-epsilon {} admits it, \
+         and if it is about other data, --dataset NAME counts them by themselves",
+        significant_up(.before.weighed.together, 3)
+    )]
+    Others {
+        /// What they got, and what it would be with this one.
+        before: Before,
+        /// The most that is admitted.
+        most: f64,
+    },
+    /// What the data gave cannot be counted.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The system gives no randomness.
+    #[error(transparent)]
+    Entropy(#[from] NoEntropy),
+    /// What hides its contributions, where there are two servers.
+    #[error(transparent)]
+    Masks(#[from] MaskError),
+    /// The number of evaluations was given, and the terms say it.
+    #[error(
+        "--evaluations {evaluations}: the terms of this federation say how many evaluations an agent makes; leave it out"
+    )]
+    Evaluations {
+        /// The number that was given.
+        evaluations: u32,
+    },
+    /// The certificate does not name this agent.
+    #[error("{}: {refused}", path.display())]
+    Certificate {
+        /// Path of the certificate.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        refused: Refused,
+    },
+    /// The certificate is another agent's.
+    #[error("{}: the certificate is agent {found}'s, the invitation agent {expected}'s", path.display())]
+    OtherAgent {
+        /// Path of the certificate.
+        path: PathBuf,
+        /// The agent that it names.
+        found: u32,
+        /// The agent of the invitation.
+        expected: u32,
+    },
+    /// The invitation has no token, and no certificate was given.
+    #[error(
+        "the invitation has no token: this federation admits agents by certificates for {name}, which its authority signs; \
+         give --certificate and --key"
+    )]
+    NoCertificate {
+        /// The name that the certificate needs.
+        name: String,
+    },
+    /// The invitation has a token, and a certificate was given.
+    #[error("the invitation has a token: this federation admits agents by their keys, and looks at no certificate")]
+    TokenAndCertificate,
+    /// The agent stopped early.
+    #[error(transparent)]
+    Agent(#[from] AgentEnd),
+}

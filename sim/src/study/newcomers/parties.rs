@@ -1,0 +1,157 @@
+//! A table as parties with values of their own at the same settings, and who of them contributes.
+
+use serde_json::{Value, json};
+use sordino_core::federated::prior::PriorError;
+use sordino_core::linalg::NotPositiveDefinite;
+use sordino_core::privacy::accountant::AccountantError;
+use sordino_core::random::Stream;
+use sordino_host::ledger::LedgerError;
+use sordino_host::prior::PriorFileError;
+use sordino_host::prior::publish::PublishError;
+use sordino_host::search::{Search, SearchError};
+use sordino_host::space::{Parameter, Space, SpaceError, Values};
+
+use crate::benchmark::Measured;
+
+/// Evaluations of a newcomer over which regret is summed.
+pub const EVALUATIONS: usize = 20;
+/// Random points that a contributor knows.
+pub const POINTS: usize = 10;
+
+/// Why a repetition has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum NewcomersError {
+    /// The table is none.
+    #[error("{what}; admissible: {admissible}")]
+    Table {
+        /// What is wrong with it.
+        what: String,
+        /// What is admissible.
+        admissible: String,
+    },
+    /// Its axes are no space.
+    #[error(transparent)]
+    Space(#[from] SpaceError),
+    /// A ledger refused.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The file was not published.
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    /// A twin is no file.
+    #[error(transparent)]
+    File(#[from] PriorFileError),
+    /// Features of a vote.
+    #[error(transparent)]
+    Prior(#[from] PriorError),
+    /// No noise for a vote.
+    #[error(transparent)]
+    Budget(#[from] AccountantError),
+    /// A posterior of a vote is none.
+    #[error(transparent)]
+    Posterior(#[from] NotPositiveDefinite),
+    /// A search refused.
+    #[error(transparent)]
+    Search(#[from] Box<SearchError>),
+}
+
+impl From<SearchError> for NewcomersError {
+    fn from(error: SearchError) -> Self {
+        NewcomersError::Search(Box::new(error))
+    }
+}
+
+/// Settings in the space's numbers, and for each party its value at each; more is better.
+pub struct Parties {
+    pub(super) space: Space,
+    pub(super) settings: Vec<Vec<f64>>,
+    pub(super) values: Vec<Vec<f64>>,
+}
+
+impl Parties {
+    /// A table that is compiled in.
+    ///
+    /// **Errors**: none for the tables there are.
+    pub fn measured(table: Measured) -> Result<Self, NewcomersError> {
+        Parties::new(table.settings(), &table.values())
+    }
+
+    /// A table: a header and a line of numbers for each setting; then the values of each party at all settings.
+    ///
+    /// **Errors**: [`NewcomersError::Table`], [`NewcomersError::Space`].
+    pub fn new(settings: &str, values: &[f64]) -> Result<Self, NewcomersError> {
+        let wrong = |what: String, admissible: &str| NewcomersError::Table { what, admissible: admissible.into() };
+        let mut lines = settings.lines();
+        let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+        let number = |cell: &str| cell.parse::<f64>().map_err(|_| wrong(format!("the setting {cell:?}"), "a number"));
+        let row = |line: &str| line.split(',').map(number).collect::<Result<Vec<f64>, _>>();
+        let rows = lines.map(row).collect::<Result<Vec<_>, _>>()?;
+        if let Some(row) = rows.iter().find(|row| row.len() != names.len()) {
+            return Err(wrong(format!("a setting of {} numbers", row.len()), "one for each name of the header"));
+        }
+        if rows.is_empty() || values.is_empty() || !values.len().is_multiple_of(rows.len()) {
+            return Err(wrong(format!("{} values of {} settings", values.len(), rows.len()), "as many for each party"));
+        }
+        let levels = |axis: usize| {
+            let mut levels: Vec<f64> = rows.iter().map(|row| row[axis]).collect();
+            levels.sort_by(f64::total_cmp);
+            levels.dedup();
+            levels
+        };
+        let levels: Vec<Vec<f64>> = (0..names.len()).map(levels).collect();
+        let parameter = |(name, levels): (&&str, &Vec<f64>)| {
+            let choices = levels.iter().copied().map(Value::from).collect();
+            Parameter { name: (*name).to_owned(), values: Values::Choices { choices, ordered: true }, context: false }
+        };
+        let space = Space::new(names.iter().zip(&levels).map(parameter).collect())?;
+        let place = |(x, levels): (&f64, &Vec<f64>)| levels.partition_point(|level| level < x) as f64;
+        let settings: Vec<Vec<f64>> = rows.iter().map(|row| row.iter().zip(&levels).map(place).collect()).collect();
+        Ok(Parties { space, values: values.chunks_exact(settings.len()).map(<[f64]>::to_vec).collect(), settings })
+    }
+
+    /// Number of parties.
+    pub fn count(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Regret of one newcomer after each of its evaluations, in a unit of its own.
+    pub(super) fn regrets(&self, party: usize, mut search: Search) -> Result<[f64; EVALUATIONS], NewcomersError> {
+        let values = &self.values[party];
+        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut best = f64::NEG_INFINITY;
+        let mut regrets = [0.0; EVALUATIONS];
+        for regret in &mut regrets {
+            let point = Value::Object(search.ask(&json!({}))?);
+            let numbers = self.space.numbers(&point).map_err(SearchError::from)?;
+            let at = self.settings.iter().position(|setting| *setting == numbers);
+            let at = at.ok_or_else(|| NewcomersError::Table {
+                what: format!("{point} was asked"),
+                admissible: "a setting of the table".into(),
+            })?;
+            search.tell(&point, 5.0 + 3.0 * values[at])?;
+            best = best.max(values[at]);
+            *regret = most - best;
+        }
+        Ok(regrets)
+    }
+}
+
+/// Who contributes, and with which budget.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Conditions {
+    /// Number of contributors.
+    pub contributors: usize,
+    /// ε of the file, at δ = min(.001, N^−1.1).
+    pub epsilon: f64,
+    /// Whether every contributor counts in a unit e^{1.5 N(0,1)} and with an offset 30 N(0,1); in one unit otherwise.
+    pub own_units: bool,
+}
+
+/// Numbers below `count` in an order of the stream.
+pub(super) fn shuffled(stream: &mut Stream, count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    for last in (1..count).rev() {
+        order.swap(last, stream.below(last as u32 + 1) as usize);
+    }
+    order
+}
