@@ -18,8 +18,8 @@ pub use self::error::JoinError;
 use crate::admission::{self, Admitted, EPSILON_UNASKED, Inadmissible};
 use crate::agent::beside::beside;
 use crate::agent::masks::{MaskError, Masks};
-use crate::agent::{AgentEnd, Best, HostAgent, Query};
-use crate::authority::{self, Refused};
+use crate::agent::{Best, HostAgent, Query};
+use crate::authority;
 use crate::data::{self, Before, Data, DataError};
 use crate::identity::{Identity, IdentityError, lock_folder};
 use crate::invitation::Invitation;
@@ -27,7 +27,7 @@ use crate::link::{Link, LinkError};
 use crate::party::{Number, Party, Standing, dispatch};
 use crate::progress::note;
 use crate::shares;
-use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
+use crate::terms::{TERMS_BYTES_MAX, Terms};
 
 /// The longest pause while the server cannot be reached.
 const RETRY_MAX: Duration = Duration::from_secs(10);
