@@ -13,7 +13,7 @@
 //! | [`po_gp_ucb`] | `po-gp-ucb/…`: Kharkovskii, Dai, Low 2020 |
 //! | [`dp_bo`] | `dp-bo/…`: Kusner, Gardner, Garnett, Weinberger 2015 |
 //! | [`beyond`] | `beyond/…`: the federated prior, which is from no paper |
-//! | [`file`] | `file/…`: prior files beside their twins, on the same tables |
+//! | [`mod@file`] | `file/…`: prior files beside their twins, on the same tables |
 //! | [`real`] | `real/…`: agents' own real data, where sharing pays and where it does not |
 //! | [`variants`] | several settings of one federated scenario, compared run by run |
 
