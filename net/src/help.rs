@@ -7,7 +7,7 @@
 //! | [`desk`] | what a helper does, behind its door |
 //! | [`door`] | HTTP over TLS, for one caller |
 //! | [`folder`] | what a helper must not lose |
-//! | [`line`] | the leader's requests |
+//! | [`mod@line`] | the leader's requests |
 //! | [`serve`] | the process |
 //!
 //! **How they find each other.** `sordino help-serve FOLDER` makes keys and a token, and tells an address with both. The first

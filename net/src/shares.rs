@@ -3,7 +3,7 @@
 //! | who | here |
 //! |---|---|
 //! | agent | one message to the leader: a frame without numbers, and behind it a [`Shared`] |
-//! | leader | [`sordino_host::shares::Collection`], and the requests of [`crate::help::Line`] |
+//! | leader | [`sordino_host::shares::Collection`], and the requests of [`crate::help`] |
 //! | helper | [`crate::help`] |
 //!
 //! **Format**: frame ‖ attempt (4 bytes, little-endian) ‖ share ([`share_len`](sordino_core::federated::shares::Modulus::share_len)

@@ -121,7 +121,7 @@ fn readmes_door_of_a_file_leads_to_a_better_result_with_it() {
 fn readmes_door_of_the_laboratory_runs() {
     let folder = scratch("readme-laboratory");
     let short = ["--runs", "1", "--set", "federation.rounds=2", "--set", "federation.methods=[\"ts\",\"dp-prior\"]"];
-    printed(&folder, &[&["run", "default", "--seed", "2", "--out", "results/b"], &short[..]].concat());
+    printed(&folder, &[&["run", "default", "--out", "results/b"], &short[..]].concat());
     let commands = block(&readme(), "sh", "sordino compare").replace(" --runs 30", "");
     let said = executed(&folder, &commands, |words| match words[0].as_str() {
         "run" => short.to_vec(),
