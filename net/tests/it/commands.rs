@@ -57,8 +57,9 @@ pub fn called(line: &str) -> Option<Vec<String>> {
     if words.len() > cargo.len() && words.iter().zip(cargo).all(|(word, wanted)| word == wanted) {
         words.splice(..cargo.len(), ["sordino".to_owned()]);
     }
-    // "…" stands for what depends on the reader.
+    // "…" stands for what depends on the reader, and so does a key.
     words.retain(|word| word != "…");
+    words.iter_mut().filter(|word| ["KEY", "PIN"].contains(&word.as_str())).for_each(|word| *word = "0".repeat(64));
     let name = words.first()?.rsplit('/').next()?.to_owned();
     (["sordino", "sordino-net"].contains(&name.as_str()) && words.len() > 1).then_some(words)
 }

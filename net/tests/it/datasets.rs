@@ -147,10 +147,14 @@ fn federations_joined_without_a_name_are_added_up_too() {
     });
 }
 
+/// Where data without a name is counted that sites are joined with from here.
+fn unnamed(counts: &Path) -> PathBuf {
+    sordino_net::data::of_folder(&counts.join("contributions"), &std::env::current_dir().unwrap())
+}
+
 /// What the other federations of unnamed data cost, to somebody who asks from a third one.
 fn counted(counts: &Path) -> f64 {
-    let place = sordino_net::data::of_folder(&counts.join("contributions"), &std::env::current_dir().unwrap());
-    let third = Contributions::open(&place, None, "a third", 0).unwrap();
+    let third = Contributions::open(&unnamed(counts), None, "a third", 0).unwrap();
     third.weigh(&[], 1e-5).unwrap().before
 }
 
@@ -199,7 +203,7 @@ fn an_older_copy_of_a_site_s_folder_is_refused_or_gives_what_it_gave() {
         let (invitations, runtime) = (federation.invite(), runtime());
         let joining = |slot: usize| {
             let mut joining = federation.joining(&invitations[slot]);
-            joining.data = Some(Data { name: None, place: counts.0.join("contributions") });
+            joining.data = Some(Data { name: None, place: unnamed(&counts.0) });
             joining.evaluations = Some(11);
             joining
         };
