@@ -2,10 +2,14 @@
 
 import json
 import os
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
+
+# A shell that starts something in the background lets it ignore interrupts; tests of Ctrl-C send them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[2]
 
