@@ -414,30 +414,6 @@ fn neither_server_holds_a_vector_on_its_disk_or_in_its_memory() {
 }
 
 #[test]
-fn one_server_s_memory_holds_what_the_search_looks_for() {
-    bounded(|| {
-        let usual = ["--epsilon", "20", "--features", "20", "--deadline", "60s", "--linger", "2s", "--delay", "3s"];
-        let federation = Federation::campaign("shares-one", AGENTS, SPACE, &usual);
-        let server = federation.serve();
-        let invitations = federation.invite();
-        let sites: Vec<Process> = invitations.iter().map(|invitation| process(&federation, invitation)).collect();
-        let folder = federation.joining(&invitations[1]).folder;
-        let start = Instant::now();
-        while !steps(&folder).iter().any(|step| matches!(step, Step::Upload { round: 0, .. })) {
-            assert!(start.elapsed() < PATIENCE, "{}", federation.heard());
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        let [doubles, ..] = needles(&contributed(&federation.terms(&invitations[1]), &folder));
-        // The upload is in a buffer of the connection, at least until another takes its place.
-        while !remembers(&server, &doubles) {
-            assert!(start.elapsed() < PATIENCE, "one server sees every vector, and the search does not find one");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        drop(sites);
-    });
-}
-
-#[test]
 fn terms_say_who_is_trusted_and_a_line_without_the_helper_is_refused() {
     bounded(|| {
         let second = Second::new("shares-terms");
