@@ -23,7 +23,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use sordino_core::federated::exchange::{AgentExchange, FrameError, Heard, Millis, Seal, Want};
-use sordino_core::federated::{Frame, Member, Next};
+use sordino_core::federated::{Frame, Member, Next, ServerError};
 use sordino_core::privacy::budget::BudgetError;
 use sordino_core::random::RunSeed;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
@@ -112,6 +112,9 @@ pub enum AgentEnd {
     /// The loss that this agent accepts cannot be accounted for.
     #[error("this agent's own budget: {0}")]
     Budget(#[from] BudgetError),
+    /// What the releases of these terms cost is unknown: nothing is given to them.
+    #[error("what a release costs: {0}")]
+    Cost(#[source] Box<ServerError>),
     /// There is no mask for its contribution, or no share of it.
     #[error(transparent)]
     Mask(#[from] MaskError),

@@ -1,6 +1,7 @@
 //! The candidates of a release: a space file ([`EXAMPLE`]), read once into a finite public list.
 
 use serde_json::Value;
+use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 
 use crate::space::read::Design;
@@ -32,6 +33,15 @@ const CANDIDATES: u32 = 24;
 /// The most candidates of a list: each is a run of the command.
 const CANDIDATES_MAX: usize = 100_000;
 
+/// The number at `unit` ∈ [0, 1] of the way, on a logarithmic scale if that is wanted: the same bits on every machine.
+fn between(low: f64, high: f64, log: bool, unit: f64) -> f64 {
+    let value = match log {
+        true => Scalar::exp(Scalar::ln(low) + unit * Scalar::ln(high / low)),
+        false => low + unit * (high - low),
+    };
+    value.clamp(low, high)
+}
+
 /// The value at `unit` ∈ [0, 1).
 fn at(values: &Values, unit: f64) -> Value {
     match values {
@@ -43,8 +53,7 @@ fn at(values: &Values, unit: f64) -> Value {
             Value::from(value.min(*high) as i64)
         }
         Values::Number { low, high, log, .. } => {
-            let value = if *log { (low.ln() + unit * (high / low).ln()).exp() } else { low + unit * (high - low) };
-            Value::from(value.clamp(*low, *high))
+            Value::from(between(*low, *high, *log, unit))
         }
     }
 }
@@ -56,8 +65,8 @@ fn along(values: &Values, points: u32) -> Vec<Value> {
         Values::Number { low, high, log, integer } => {
             let value = |i: u32| {
                 let unit = if points == 1 { 0.5 } else { f64::from(i) / f64::from(points - 1) };
-                let value = if *log { (low.ln() + unit * (high / low).ln()).exp() } else { low + unit * (high - low) };
-                if *integer { (value.round() as i64).into() } else { value.clamp(*low, *high).into() }
+                let value = between(*low, *high, *log, unit);
+                if *integer { (value.round() as i64).into() } else { value.into() }
             };
             let mut all: Vec<Value> = (0..points).map(value).collect();
             all.dedup();

@@ -20,10 +20,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         let Some(epsilon_max) = self.epsilon_max else {
             return Ok(true);
         };
-        let agreement = self.shared.agreement();
-        let unprotected = AgentEnd::NotOurs { what: "a budget where releases are not private" };
-        let cost = Cost::of(&agreement.protocol).ok().flatten().ok_or(unprotected)?;
-        let mut spending = Spending::new(P::ACCOUNTING, epsilon_max, agreement.announced.delta)?;
+        let cost = self.cost_or("a budget where releases are not private")?;
+        let mut spending = Spending::new(P::ACCOUNTING, epsilon_max, self.shared.agreement().announced.delta)?;
         // A budget that was lowered may be below what was given already.
         let given = self.given.iter().try_for_each(|release| spending.charge(&cost.event(*release)));
         match given.and_then(|()| spending.charge(&cost.event(release))) {
@@ -31,5 +29,11 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             Err(BudgetError::Exhausted { .. }) => Ok(false),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// What releases cost; where they are not private, the file is not ours for this reason.
+    pub(super) fn cost_or(&self, unprotected: &'static str) -> Result<Cost, AgentEnd> {
+        let cost = Cost::of(&self.shared.agreement().protocol).map_err(|error| AgentEnd::Cost(Box::new(error)))?;
+        cost.ok_or(AgentEnd::NotOurs { what: unprotected })
     }
 }

@@ -35,7 +35,6 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
     }
 
     fn cost(&self) -> Result<Cost, AgentEnd> {
-        let unprotected = AgentEnd::NotOurs { what: "a count where releases are not private" };
-        Cost::of(&self.shared.agreement().protocol).ok().flatten().ok_or(unprotected)
+        self.cost_or("a count where releases are not private")
     }
 }

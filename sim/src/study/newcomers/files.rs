@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use sordino_core::math::{self, Scalar};
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
 use sordino_host::ledger::{Accounting, Ledger, Terms};
 use sordino_host::prior::PriorFile;
@@ -67,7 +68,8 @@ pub(super) fn studies(
     let mut stream = RunSeed::new(1, number).stream(Party::World, Purpose::InitialPoints, 1);
     let mut studies = Vec::new();
     for party in parties {
-        let unit = ((1.5 * normal::draw::<f64>(&mut stream)).exp(), 30.0 * normal::draw::<f64>(&mut stream));
+        let scale = Scalar::exp(1.5 * normal::draw::<f64>(&mut stream));
+        let unit = (scale, 30.0 * normal::draw::<f64>(&mut stream));
         let (scale, offset) = if conditions.own_units { unit } else { (1.0, 0.0) };
         let seen = shuffled(&mut stream, table.settings.len());
         let seen = &seen[..POINTS.min(seen.len())];
@@ -88,7 +90,7 @@ pub(super) fn file(
     origin: Origin,
     number: u32,
 ) -> Result<PriorFile, NewcomersError> {
-    let delta = (1.0 / contributors.len() as f64).powf(1.1).min(1e-3);
+    let delta = math::pow(1.0 / contributors.len() as f64, 1.1).min(1e-3);
     let publication = Publication {
         space: table.space.clone(),
         goal: Goal::Maximize,

@@ -105,10 +105,10 @@ fn smoothed(
     multiplier: f64,
     signal: f64,
 ) -> Result<Smoothed, NewcomersError> {
-    let ratio = (signal / multiplier).powi(2);
+    let ratio = (signal / multiplier) * (signal / multiplier);
     let (mut factor, mut b) = (vec![0.0; packed_len(m)], vec![0.0; m]);
     for (row, count) in rows.chunks_exact(m).zip(counts) {
-        axpy(signal / multiplier.powi(2) * count, row, &mut b);
+        axpy(signal / (multiplier * multiplier) * count, row, &mut b);
         (0..m).for_each(|i| axpy(ratio * row[i], &row[..=i], lower::row_mut(&mut factor, i)));
     }
     (0..m).for_each(|i| lower::row_mut(&mut factor, i)[i] += 1.0);
