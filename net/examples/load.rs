@@ -1,18 +1,22 @@
 //! What a federation over HTTPS costs on this machine, for `cargo xtask net-bench`: rounds of the simulator's agents with
-//! mutual TLS, fresh handshakes, memory of a connection that waits. Loopback, both ends on the same cores.
+//! mutual TLS, fresh handshakes, memory of a connection that waits, a campaign of 1,000 contributors. Loopback, both ends on
+//! the same cores.
 //!
-//! `load [AGENTS]`: how many agents take part in the large rehearsal (9,000).
+//! `load [AGENTS]`: how many agents take part in the large rehearsal (9,000). `load campaign [CONTRIBUTORS]`: the campaign alone.
 
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use sordino_core::random::RunSeed;
+use sordino_net::agent::Query;
 use sordino_net::door::{self, Counts, Door, Limits};
 use sordino_net::enrolment::Enrolment;
 use sordino_net::identity::Identity;
 use sordino_net::invitation::Invitation;
+use sordino_net::join::{Joining, join};
 use sordino_net::keys;
 use sordino_net::link::Link;
 use sordino_net::rehearsal::{Options, rehearse};
@@ -31,16 +35,30 @@ const CALLERS: usize = 16;
 const WAITING: u32 = 4_000;
 /// A process that was started answers within this time.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Contributors of a campaign, and the releases that each gives to.
+const CONTRIBUTORS: u32 = 1_000;
+const RELEASES: u32 = 3;
+/// A campaign takes no longer than this.
+const CAMPAIGN: Duration = Duration::from_secs(1800);
+/// Clock ticks of `/proc/PID/stat` in a second, on every Linux there is.
+const TICKS: f64 = 100.0;
 
 fn main() -> Result<(), Failed> {
-    let agents: u32 = std::env::args().nth(1).map_or(Ok(9_000), |count| count.parse())?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    if let [first, rest @ ..] = &arguments[..]
+        && first == "campaign"
+    {
+        return runtime.block_on(campaign(rest.first().map_or(Ok(CONTRIBUTORS), |count| count.parse())?));
+    }
+    let agents: u32 = arguments.first().map_or(Ok(9_000), |count| count.parse())?;
     runtime.block_on(async {
         rounds("default", scenario("default", &[])?).await?;
         let settings = [format!("federation.agents={agents}"), "federation.rounds=5".into()];
         rounds("fleet", scenario("fleet", &settings)?).await?;
         handshakes().await?;
-        memory().await
+        memory().await?;
+        campaign(CONTRIBUTORS).await
     })
 }
 
@@ -124,48 +142,141 @@ impl Drop for Server {
     }
 }
 
+/// A server as a process of its own, in a folder that is thrown away.
+struct Place {
+    path: PathBuf,
+    server: Server,
+}
+
+impl Place {
+    /// Starts it, and waits until it has a round.
+    fn serve(what: &str, more: &[&str]) -> Result<Place, Failed> {
+        let path = std::env::temp_dir().join(format!("sordino-net-load-{}", std::process::id()));
+        std::fs::create_dir_all(&path)?;
+        let (folder, counter) = (path.join("server"), path.join("counter"));
+        let port = std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        let mut serve = Command::new(program()?);
+        serve.args(["serve", what, "--listen", &format!("127.0.0.1:{port}")]).args(more).stderr(Stdio::null());
+        serve.arg("--folder").arg(&folder).arg("--counter").arg(&counter);
+        let place = Place { server: Server(serve.spawn()?), path };
+        let start = Instant::now();
+        while !folder.join("round.bin").exists() {
+            if start.elapsed() > PATIENCE {
+                return Err("the server does not begin".into());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(place)
+    }
+
+    fn invitations(&self, agents: u32) -> Result<Vec<Invitation>, Failed> {
+        let mut invite = Command::new(program()?);
+        invite.arg("invite").arg(self.path.join("server")).args(["--agents", &format!("0..{agents}")]);
+        let lines = String::from_utf8(invite.output()?.stdout)?;
+        Ok(lines.lines().map(str::parse).collect::<Result<_, _>>()?)
+    }
+
+    /// What the system says of the server's process; an error once it has ended.
+    fn told(&self, what: &str) -> Result<String, Failed> {
+        Ok(std::fs::read_to_string(format!("/proc/{}/{what}", self.server.0.id()))?)
+    }
+
+    /// A size in its `status`, in KiB.
+    fn kib(&self, size: &str) -> Result<u64, Failed> {
+        let status = self.told("status")?;
+        let line = status.lines().find(|line| line.starts_with(size)).ok_or("no such size")?;
+        Ok(line.split_whitespace().nth(1).ok_or("no number")?.parse()?)
+    }
+
+    /// Seconds of processor time so far, in the program and in the system for it.
+    fn processor_time(&self) -> Result<f64, Failed> {
+        let stat = self.told("stat")?;
+        // The name in brackets may hold spaces; the 12th and 13th word behind it are ticks.
+        let words: Vec<&str> = stat.rsplit(')').next().ok_or("no name")?.split_whitespace().collect();
+        let ticks = |word: usize| words.get(word).ok_or("too short").map(|ticks| ticks.parse::<f64>());
+        Ok((ticks(11)?? + ticks(12)??) / TICKS)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // What is left is in the folder for temporary things.
+        drop(std::fs::remove_dir_all(&self.path));
+    }
+}
+
+/// The program beside this example.
+fn program() -> Result<PathBuf, Failed> {
+    Ok(std::env::current_exe()?.ancestors().nth(2).ok_or("no folder")?.join("sordino-net"))
+}
+
 /// How much memory a server needs for agents that are connected and wait.
 async fn memory() -> Result<(), Failed> {
-    let own = std::env::current_exe()?;
-    let program = own.ancestors().nth(2).ok_or("no folder")?.join("sordino-net");
-    let place = std::env::temp_dir().join(format!("sordino-net-load-{}", std::process::id()));
-    let (folder, counter) = (place.join("server").display().to_string(), place.join("counter").display().to_string());
-    let port = std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
-    let mut serve = Command::new(&program);
-    serve.args(["serve", "firmware", "--folder", &folder, "--counter", &counter, "--deadline", "1h"]);
-    serve.args(["--listen", &format!("127.0.0.1:{port}"), "--set", "privacy.max_epsilon=100"]);
-    serve.args(["--set", &format!("federation.agents={WAITING}")]).stderr(Stdio::null());
-    let server = Server(serve.spawn()?);
-    let start = Instant::now();
-    while !place.join("server/round.bin").exists() {
-        if start.elapsed() > PATIENCE {
-            return Err("the server does not begin".into());
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let range = format!("0..{WAITING}");
-    let invited = Command::new(&program).args(["invite", &folder, "--agents", &range]).output()?;
-    let invitations = String::from_utf8(invited.stdout)?;
-    let before = resident_kib(server.0.id())?;
+    let agents = format!("federation.agents={WAITING}");
+    let place = Place::serve("firmware", &["--deadline", "1h", "--set", "privacy.max_epsilon=100", "--set", &agents])?;
+    let invitations = place.invitations(WAITING)?;
+    let before = place.kib("VmRSS:")?;
     let mut links = Vec::new();
-    for line in invitations.lines() {
-        let invitation: Invitation = line.parse()?;
+    for invitation in invitations {
         let tls = Identity::generate()?.client(&invitation.pins)?;
         let mut link = Link::new(&invitation.address, invitation.deployment, tls, Duration::from_secs(1));
         link.enrol(invitation.slot, invitation.token.as_ref()).await?;
         link.terms().await?;
         links.push(link);
     }
-    let after = resident_kib(server.0.id())?;
-    let each = (after - before) as f64 / links.len() as f64;
+    let each = (place.kib("VmRSS:")? - before) as f64 / links.len() as f64;
     println!("memory: {each:.1} KiB of the server for each of {} connections with its agent", links.len());
-    std::fs::remove_dir_all(&place)?;
     Ok(())
 }
 
-/// Resident memory of a process, in KiB.
-fn resident_kib(process: u32) -> Result<u64, Failed> {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).ok_or("no VmRSS")?;
-    Ok(line.split_whitespace().nth(1).ok_or("no number")?.parse()?)
+/// A whole campaign of contributors that evaluate at once, as tasks of this process: what it costs its server.
+async fn campaign(contributors: u32) -> Result<(), Failed> {
+    const SPACE: &str = "goal = \"minimize\"\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n\
+                         [parameters.depth]\nlow = 1\nhigh = 8\ninteger = true\n[parameters.width]\nlow = 0\nhigh = 1\n";
+    let space = std::env::temp_dir().join(format!("sordino-net-load-{}.toml", std::process::id()));
+    std::fs::write(&space, SPACE)?;
+    let (count, releases) = (contributors.to_string(), RELEASES.to_string());
+    let usual = ["--epsilon", "1", "--deadline", "600s", "--close-early", "--linger", "5s"];
+    let more = [&usual[..], &["--agents", &count, "--releases", &releases]].concat();
+    let place = Place::serve(&space.display().to_string(), &more)?;
+    let (mut sites, start) = (tokio::task::JoinSet::new(), Instant::now());
+    for invitation in place.invitations(contributors)? {
+        let folder = place.path.join(format!("site-{}", invitation.slot));
+        let joining = Joining {
+            invitation,
+            folder,
+            certified: None,
+            epsilon_max: Some(1.0),
+            asked: None,
+            delta_max: None,
+            evaluations: Some(20),
+            data: None,
+            wait: Duration::from_secs(60),
+        };
+        sites.spawn(async move {
+            let loss = |query: Query| {
+                let [depth, rate, width] = ["depth", "rate", "width"]
+                    .map(|name| query.named.as_ref().and_then(|point| point[name].as_f64()).unwrap_or(f64::NAN));
+                let value = (rate.log10() + 2.0).powi(2) + 0.15 * (depth - 3.0).powi(2) + width;
+                std::future::ready(Ok(f64::from(1 + query.agent % 7) * value))
+            };
+            join(&joining, loss).await
+        });
+    }
+    let (mut given, mut server, mut most) = (0, 0.0, 0);
+    while let Some(joined) = tokio::time::timeout(CAMPAIGN, sites.join_next()).await? {
+        given += joined??.given.len();
+        // It lingers for as long as the others need.
+        (server, most) = (place.processor_time()?, place.kib("VmHWM:")?);
+    }
+    let wall = start.elapsed().as_secs_f64();
+    std::fs::remove_file(&space)?;
+    println!(
+        "campaign: {contributors} contributors, {RELEASES} releases, {given} contributions in {wall:.1} s ({:.0}/s, sites on the same \
+         cores); server {server:.2} s of processor time, {:.2} ms each, {:.1} MiB at most",
+        given as f64 / wall,
+        1e3 * server / given as f64,
+        most as f64 / 1024.0
+    );
+    Ok(())
 }
