@@ -17,6 +17,7 @@ mod front_door;
 mod journals;
 mod kills;
 mod noise;
+mod openapi;
 mod priors;
 mod promises;
 mod proxies;

@@ -1,5 +1,6 @@
 //! What a file believes along each parameter, the others where it believes the best.
 
+use serde_json::Value;
 use sordino_core::domain::sobol::coordinate;
 use sordino_host::prior::PriorFile;
 use sordino_host::prior::guide::{Believed, Guide};
@@ -84,21 +85,31 @@ fn curves(file: &PriorFile) -> Result<Vec<Along<'_>>, CliError> {
 /// The panel of one parameter.
 fn panel(along: Along<'_>, value: &str, low: f64, high: f64) -> (Chart, Ruler) {
     let (name, logarithmic) = (&along.parameter.name, is_logarithmic(along.parameter));
-    let x_label = match &along.parameter.values {
-        Values::Choices { choices, .. } => {
-            let words: Vec<String> = choices.iter().map(|choice| choice.to_string().replace('"', "")).collect();
-            format!("{name}: {}", words.join(", "))
-        }
-        _ if logarithmic => format!("{name}, logarithmic"),
-        _ => name.clone(),
-    };
+    let x_label = if logarithmic { format!("{name}, logarithmic") } else { name.clone() };
     let from = along.points.first().map_or(0.0, |point| point.x);
     let to = along.points.last().map_or(1.0, |point| point.x);
-    let ticks = (0..5).map(|tick| {
-        let x = from + (to - from) * f64::from(tick) / 4.0;
-        (x, significant(if logarithmic { 10f64.powf(x) } else { x }, 2))
-    });
-    let ruler = Ruler { from, to, ticks: ticks.collect(), marks: false };
+    let fifths = (0..5).map(|tick| from + (to - from) * f64::from(tick) / 4.0);
+    let ruler = match &along.parameter.values {
+        // Places without an order: points that nothing connects, each with its name.
+        Values::Choices { choices, ordered } if !ordered => {
+            let word = |(point, choice): (&Point, &Value)| (point.x, choice.to_string().replace('"', ""));
+            let ticks = along.points.iter().zip(choices).map(word).collect();
+            Ruler { from: from - 0.5, to: to + 0.5, ticks, marks: true }
+        }
+        Values::Choices { choices, .. } => {
+            let word = |(point, choice): (&Point, &Value)| (point.x, choice.to_string().replace('"', ""));
+            Ruler { from, to, ticks: along.points.iter().zip(choices).map(word).collect(), marks: false }
+        }
+        Values::Number { integer: true, log: false, .. } => {
+            let mut whole: Vec<f64> = fifths.map(f64::round).collect();
+            whole.dedup();
+            Ruler { from, to, ticks: whole.into_iter().map(|x| (x, x.to_string())).collect(), marks: false }
+        }
+        Values::Number { .. } => {
+            let told = |x: f64| (x, significant(if logarithmic { 10f64.powf(x) } else { x }, 2));
+            Ruler { from, to, ticks: fifths.map(told).collect(), marks: false }
+        }
+    };
     let curve = Curve { class: "blue", label: "the file".into(), note: String::new(), points: along.points };
     let chart = Chart {
         title: String::new(),
