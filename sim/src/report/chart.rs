@@ -116,8 +116,19 @@ pub struct Ruler {
     pub to: f64,
     /// Places of the numbers or names below it.
     pub ticks: Vec<(f64, String)>,
-    /// Whether points are marked and have error bars instead of a band.
-    pub marks: bool,
+    /// How points are drawn.
+    pub points: Points,
+}
+
+/// How the points of a chart are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Points {
+    /// A line with a band.
+    Band,
+    /// Dots with error bars, and a line through them.
+    Joined,
+    /// Dots with error bars: places without an order.
+    Apart,
 }
 
 /// Charts that belong together, shown on a page or as a file of their own.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::chart::{Curve, Picture, Point, Ruler};
+use super::chart::{Curve, Picture, Point, Points, Ruler};
 use super::curves::Curves;
 use super::figure;
 use super::folder::{SCENARIO, writer};
@@ -249,7 +249,7 @@ pub fn over(epsilons: &[f64]) -> Option<Ruler> {
     if ticks.len() < 2 {
         ticks = [low, high].map(|x| (x.ln(), crate::text::significant(x, 3))).to_vec();
     }
-    Some(Ruler { from: from - room, to: to + room, ticks, marks: false })
+    Some(Ruler { from: from - room, to: to + room, ticks, points: Points::Band })
 }
 
 #[cfg(test)]

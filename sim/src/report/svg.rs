@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use super::advance::width;
-pub use super::chart::{Chart, Curve, Frame, Point, Ruler, Scale};
+pub use super::chart::{Chart, Curve, Frame, Point, Points, Ruler, Scale};
 use super::layout::{KEY_SAMPLE, Key, LEADER, Layout, NOTE_BELOW, NOTE_GAP};
 use super::names::{Dot, beside};
 
@@ -56,7 +56,7 @@ impl Chart {
         let whole = self.curves.iter().flat_map(|curve| &curve.points).all(|point| point.x.fract() == 0.0);
         let ticks = ticks(0.0, x_max, 5).into_iter().filter(|x| !whole || x.fract() == 0.0);
         let ticks = ticks.map(|x| (x, plain(x))).collect();
-        Ruler { from: 0.0, to: x_max, ticks, marks: false }
+        Ruler { from: 0.0, to: x_max, ticks, points: Points::Band }
     }
 
     /// The chart as a group of elements, over a horizontal axis; every text stands where `layout` has room for it.
@@ -101,13 +101,14 @@ impl Chart {
         let second = (layout.y_label.len() - 1) as f64 * layout.line;
         above(&mut out, "panel", (frame.x, frame.y - 26.0 - second), layout.line + 2.0, &layout.title);
         for (place, curve) in self.curves.iter().enumerate() {
-            if ruler.marks {
+            if ruler.points != Points::Band {
                 marks(&mut out, curve, place as f64 - 0.5 * (self.curves.len() as f64 - 1.0), &px, &py);
             } else {
                 self.band(&mut out, curve, &px, &py);
             }
         }
-        for (curve, last) in self.curves.iter().zip((0..self.curves.len()).rev()) {
+        let joined = if ruler.points == Points::Apart { &[][..] } else { &self.curves };
+        for (curve, last) in joined.iter().zip((0..self.curves.len()).rev()) {
             let main = if last == 0 { " main" } else { "" };
             let _ = writeln!(
                 out,
@@ -118,7 +119,7 @@ impl Chart {
         }
         match &layout.key {
             Some(key) => {
-                self.key(&mut out, layout, key, ruler.marks);
+                self.key(&mut out, layout, key, ruler.points != Points::Band);
                 self.names_at_dots(&mut out, layout, ruler, (&px, &py));
             }
             None => self.labels(&mut out, layout, &py),
@@ -155,7 +156,10 @@ impl Chart {
         (px, py): (&impl Fn(f64) -> f64, &impl Fn(f64) -> f64),
     ) {
         let frame = &layout.frame;
-        if !ruler.marks || self.curves.len() < 2 || self.curves.iter().any(|curve| curve.points.len() > 2) {
+        if ruler.points == Points::Band
+            || self.curves.len() < 2
+            || self.curves.iter().any(|curve| curve.points.len() > 2)
+        {
             return;
         }
         let middle = 0.5 * (self.curves.len() as f64 - 1.0);
@@ -402,7 +406,7 @@ mod tests {
                 key: true,
                 keyed: true,
             };
-            let ruler = Ruler { from: -0.5, to: 3.5, ticks: Vec::new(), marks: true };
+            let ruler = Ruler { from: -0.5, to: 3.5, ticks: Vec::new(), points: Points::Joined };
             let layout = Layout::of(&chart, &ruler, &room);
             (chart.draw(&layout, &ruler), layout.frame)
         };

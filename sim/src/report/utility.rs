@@ -1,6 +1,6 @@
 //! Utility against privacy: what methods reached, over what their releases cost.
 
-use super::chart::{Curve, Picture, Point, Ruler};
+use super::chart::{Curve, Picture, Point, Points, Ruler};
 use super::figure;
 use super::parts::scaled;
 use super::results::{Results, epsilon, logarithmic, over};
@@ -37,7 +37,8 @@ impl Results {
             curve
         };
         let curves: Vec<Curve> = found.iter().enumerate().map(curve).collect();
-        let side_by_side = Ruler { from: -0.5, to: curves.len() as f64 - 0.5, ticks: Vec::new(), marks: true };
+        let side_by_side =
+            Ruler { from: -0.5, to: curves.len() as f64 - 0.5, ticks: Vec::new(), points: Points::Joined };
         let below = if axis.is_some() { "ε, logarithmic" } else { "methods, the best first" };
         let chart = scaled("", below, &self.compared_by(), curves);
         let text = match (self.summary.runs, &axis) {
@@ -48,7 +49,7 @@ impl Results {
             (runs, Some(_)) => format!("Mean of {runs} paired runs, bars ± one standard error; a line pays nothing."),
         };
         let picture = self.picture("utility", "utility against privacy", &text, chart);
-        let ruler = axis.map_or(side_by_side, |axis| Ruler { marks: true, ..axis });
+        let ruler = axis.map_or(side_by_side, |axis| Ruler { points: Points::Joined, ..axis });
         Some(Picture { ruler: Some(ruler), ..picture })
     }
 }

@@ -7,7 +7,7 @@ use sordino_host::prior::guide::{Believed, Guide};
 use sordino_host::space::{Parameter, Values};
 
 use crate::cli::error::CliError;
-use crate::report::chart::{Chart, Curve, Point, Ruler, Scale};
+use crate::report::chart::{Chart, Curve, Point, Points, Ruler, Scale};
 use crate::report::figure::compose_over;
 use crate::text::{significant, significant_up};
 
@@ -94,20 +94,20 @@ fn panel(along: Along<'_>, value: &str, low: f64, high: f64) -> (Chart, Ruler) {
         Values::Choices { choices, ordered } if !ordered => {
             let word = |(point, choice): (&Point, &Value)| (point.x, choice.to_string().replace('"', ""));
             let ticks = along.points.iter().zip(choices).map(word).collect();
-            Ruler { from: from - 0.5, to: to + 0.5, ticks, marks: true }
+            Ruler { from: from - 0.5, to: to + 0.5, ticks, points: Points::Apart }
         }
         Values::Choices { choices, .. } => {
             let word = |(point, choice): (&Point, &Value)| (point.x, choice.to_string().replace('"', ""));
-            Ruler { from, to, ticks: along.points.iter().zip(choices).map(word).collect(), marks: false }
+            Ruler { from, to, ticks: along.points.iter().zip(choices).map(word).collect(), points: Points::Band }
         }
         Values::Number { integer: true, log: false, .. } => {
             let mut whole: Vec<f64> = fifths.map(f64::round).collect();
             whole.dedup();
-            Ruler { from, to, ticks: whole.into_iter().map(|x| (x, x.to_string())).collect(), marks: false }
+            Ruler { from, to, ticks: whole.into_iter().map(|x| (x, x.to_string())).collect(), points: Points::Band }
         }
         Values::Number { .. } => {
             let told = |x: f64| (x, significant(if logarithmic { 10f64.powf(x) } else { x }, 2));
-            Ruler { from, to, ticks: fifths.map(told).collect(), marks: false }
+            Ruler { from, to, ticks: fifths.map(told).collect(), points: Points::Band }
         }
     };
     let curve = Curve { class: "blue", label: "the file".into(), note: String::new(), points: along.points };

@@ -13,7 +13,7 @@ use crate::report::read::ReadError;
 use crate::report::readme::readme;
 use crate::report::results::Results;
 use crate::report::rows::{csv, number};
-use crate::report::svg::{Chart, Curve, Point, Ruler, plain};
+use crate::report::svg::{Chart, Curve, Point, Points, Ruler, plain};
 use crate::report::view::{Panels, View};
 use crate::scenario::output::{OutputMethod, OutputObjective, OutputScenario};
 use crate::text::significant;
@@ -230,7 +230,7 @@ fn ruler(epsilons: &[f64]) -> Ruler {
         }
     }
     // A single point is no line.
-    Ruler { from, to, ticks, marks: epsilons.len() < 2 }
+    Ruler { from, to, ticks, points: if epsilons.len() < 2 { Points::Joined } else { Points::Band } }
 }
 
 /// Regret of the published candidate, and error of the published score, over ε.

@@ -16,7 +16,7 @@ use crate::report::page::side_by_side;
 use crate::report::palette::{self, RAMP};
 use crate::report::parts::{from_zero, header, scaled};
 use crate::report::rows::{csv, number};
-use crate::report::svg::{Chart, Curve, Point, Ruler, escape};
+use crate::report::svg::{Chart, Curve, Point, Points, Ruler, escape};
 use crate::scenario::{Method, Scenario, Shipped, method};
 use crate::text::significant;
 
@@ -217,7 +217,7 @@ impl Comparison {
         let y_label = format!("summed {}; lower is better", self.regret_name);
         let x_label = "ε of all releases, tight, logarithmic";
         let chart = from_zero("Utility against privacy", x_label, &y_label, curves, 1e-9);
-        (chart, Ruler { from: from - 0.03, to: to + 0.03, ticks, marks: false })
+        (chart, Ruler { from: from - 0.03, to: to + 0.03, ticks, points: Points::Band })
     }
 
     /// The outcome with bands, remarks, and the pictures and tables for a folder.

@@ -5,7 +5,7 @@ use super::index::{Cell, Index};
 use crate::record::distinct;
 use crate::report::palette::Looks;
 use crate::report::results::FEDERATED;
-use crate::report::svg::Ruler;
+use crate::report::svg::{Points, Ruler};
 
 /// Panels of one picture; a sweep over several keys may have more.
 pub(super) const PANELS_MAX: usize = 12;
@@ -50,7 +50,11 @@ impl Positions {
                 ticks.push((places[i], axis.values[i].clone()));
             }
         }
-        Positions { ruler: Ruler { from: low - room, to: high + room, ticks, marks: true }, places, logarithmic }
+        Positions {
+            ruler: Ruler { from: low - room, to: high + room, ticks, points: Points::Joined },
+            places,
+            logarithmic,
+        }
     }
 
     pub(super) fn name(&self, axis: &Axis) -> String {

@@ -11,7 +11,7 @@ use crate::report::palette::{Looks, RAMP};
 use crate::report::parts::{points, scaled, share_axis, words};
 use crate::report::read::RunFiles;
 use crate::report::results::{epsilon, logarithmic, over};
-use crate::report::svg::{Chart, Curve, Point, Ruler};
+use crate::report::svg::{Chart, Curve, Point, Points, Ruler};
 use crate::text::significant;
 
 /// Name of the picture of utility against privacy in a sweep.
@@ -148,7 +148,7 @@ pub(super) fn over_epsilon(index: &Index, cells: &[Cell]) -> Option<Picture> {
             more(panels.len())
         ),
         charts,
-        ruler: Some(Ruler { marks: true, ..ruler }),
+        ruler: Some(Ruler { points: Points::Joined, ..ruler }),
     })
 }
 
