@@ -2,7 +2,7 @@
 
 use sordino_sim::metrics::Paired;
 use sordino_sim::report::figure::compose;
-use sordino_sim::report::svg::{Chart, Curve, Point, Ruler, Scale};
+use sordino_sim::report::svg::{Chart, Curve, Point, Points, Ruler, Scale};
 use sordino_sim::text::significant;
 
 use super::run::Found;
@@ -112,7 +112,7 @@ impl Table {
         let (first, last) = (place(at[0]), place(at[at.len() - 1]));
         let margin = 0.04 * (last - first).max(0.1);
         let ticks = at.iter().map(|x| (place(*x), x.to_string())).collect();
-        let ruler = Ruler { from: first - margin, to: last + margin, ticks, marks: true };
+        let ruler = Ruler { from: first - margin, to: last + margin, ticks, points: Points::Joined };
         let chart = Chart {
             title: String::new(),
             x_label: self.axis.into(),

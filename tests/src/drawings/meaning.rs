@@ -2,7 +2,7 @@
 
 use sordino_core::privacy::accountant::{Accountant, GaussianAccountant, analytic};
 use sordino_core::privacy::{Event, NeighboringRelation};
-use sordino_sim::report::chart::{Chart, Curve, Picture, Point, Ruler, Scale};
+use sordino_sim::report::chart::{Chart, Curve, Picture, Point, Points, Ruler, Scale};
 use sordino_sim::report::{palette, sheet::Sheet};
 
 /// The δ of every curve that has one.
@@ -26,7 +26,7 @@ pub fn draw() -> String {
         chart("The two numbers of one release, δ = 1e-5", "ε", 0.0, 20.0, numbers),
     ];
     let ticks = (0..=EPSILON_MAX).map(|tick| (f64::from(tick), tick.to_string())).collect();
-    let ruler = Ruler { from: 0.0, to: f64::from(EPSILON_MAX), ticks, marks: false };
+    let ruler = Ruler { from: 0.0, to: f64::from(EPSILON_MAX), ticks, points: Points::Band };
     let title = "What ε means".to_owned();
     let picture = Picture { name: "meaning".into(), title, text: String::new(), charts, ruler: Some(ruler) };
     Sheet { width: WIDTH_MM, title: false }.drawn(&picture).0
