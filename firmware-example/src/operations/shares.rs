@@ -44,7 +44,8 @@ fn release(modulus: Modulus, fold: &mut Fold) -> Option<()> {
     let mechanism = GridGaussian::unsampled(16, 1.0, 2).ok()?;
     let helper = SecretKey::new([2; 32]);
     let source = &mut Simulated::new(Stream::from_seed(1));
-    let (mut words, mut noise) = ([0; NUMBERS], [0; NUMBERS]);
+    let mut words = [0; NUMBERS];
+    let mut noise = [0; NUMBERS];
     let mut open = HelperRelease::open(mechanism, RUN, EPOCH, modulus, source, &mut words, &mut noise).ok()?;
     let mut words = [0; NUMBERS];
     let mut sum = ShareSum::new(&mut words, modulus);

@@ -115,7 +115,9 @@ fn leader_and_helper_killed_forty_times_charge_each_release_once_in_each_ledger(
         let (agents, second, releases) = (agents(), Second::new("shares-kills"), RELEASES.to_string());
         let slow = ["--delay", "150ms"];
         let helper = Mortal::new(|| second.start(&slow));
-        let more = ["--delay", "400ms", "--releases", &releases, "--deadline", "1h"];
+        // Many agents wait up to ten seconds before they ask a server again that was not there.
+        let linger = if agents > AGENTS { "40s" } else { "2s" };
+        let more = ["--delay", "400ms", "--releases", &releases, "--deadline", "1h", "--linger", linger];
         let federation = campaign_of("shares-kills", agents, &second, &more);
         let leader = Mortal::new(|| federation.serve());
         let (invitations, runtime) = (federation.invite(), runtime());
@@ -176,7 +178,8 @@ fn a_share_beyond_the_norm_is_named_releases_nothing_and_stops_the_folder_for_go
     bounded(|| {
         let second = Second::new("shares-liar");
         let _helper = second.start(&["--delay", "1ms"]);
-        let federation = campaign_of("shares-liar", 3, &second, &["--delay", "50ms", "--deadline", "60s"]);
+        let federation =
+            campaign_of("shares-liar", 3, &second, &["--delay", "50ms", "--deadline", "60s", "--linger", "2s"]);
         let server = federation.serve();
         let (mut invitations, runtime) = (federation.invite(), runtime());
         let lies = runtime.spawn(liar(invitations.remove(0)));

@@ -123,12 +123,12 @@ impl Second {
 }
 
 fn campaign(name: &str, second: &Second, more: &[&str]) -> Federation {
-    campaign_of(name, AGENTS, second, &[&["--deadline", "60s"], more].concat())
+    campaign_of(name, AGENTS, second, &[&["--deadline", "60s", "--linger", "2s"], more].concat())
 }
 
 pub(super) fn campaign_of(name: &str, agents: u32, second: &Second, more: &[&str]) -> Federation {
     let url = format!("@{}", second.folder().join("url").display());
-    let usual = ["--epsilon", "20", "--features", "20", "--close-early", "--linger", "2s"];
+    let usual = ["--epsilon", "20", "--features", "20", "--close-early"];
     Federation::campaign(name, agents, SPACE, &[&usual[..], &["--helper", &url], more].concat())
 }
 

@@ -39,7 +39,8 @@ pub(super) const TABLE: &[Operation] = &[
         &[(0, 3_900_000, 29_000_000)],
         |_| 64,
         |_, probe, _| {
-            let (secret, helper) = (SecretKey::new(black_box([1; 32])), SecretKey::new([2; 32]).public_key());
+            let secret = SecretKey::new(black_box([1; 32]));
+            let helper = SecretKey::new([2; 32]).public_key();
             probe.measure(|| {
                 let _ = black_box(secret.with_helper(black_box(&helper)));
             });
@@ -72,7 +73,8 @@ pub(super) const TABLE: &[Operation] = &[
 fn encoded(memory: &mut Memory, probe: &mut Probe, _: usize) {
     let mechanism = GridGaussian::unsampled(20, 4.0, 200).ok();
     let Some(encoder) = mechanism.and_then(|mechanism| mechanism.encoder(1.0, 1.0).ok()) else { return };
-    let (vector, integers) = (&mut memory.vectors[..NUMBERS], &mut memory.integers[..NUMBERS]);
+    let vector = &mut memory.vectors[..NUMBERS];
+    let integers = &mut memory.integers[..NUMBERS];
     normal::fill(&mut Stream::from_seed(6), vector);
     with_key(|key, attempts| {
         probe.measure(|| {
@@ -93,7 +95,8 @@ fn share(key: &AgentKey, attempts: &mut Attempts, integers: &mut [i64]) {
 
 /// Hands on what agent and helper have in common, and attempts of a run.
 fn with_key(act: impl FnOnce(&AgentKey, &mut Attempts)) {
-    let (agent, helper) = (SecretKey::new([1; 32]), SecretKey::new([2; 32]));
+    let agent = SecretKey::new([1; 32]);
+    let helper = SecretKey::new([2; 32]);
     if let Ok(key) = agent.with_helper(&helper.public_key()) {
         act(&key, &mut Attempts::new(Digest([7; 32])));
     }
