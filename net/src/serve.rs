@@ -25,13 +25,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use sordino_core::federated::exchange::Protocol;
-use sordino_core::federated::{Pool, ServerState, Wiped};
+use sordino_core::federated::{PartialError, Pool, ServerError, ServerState, Wiped};
 use sordino_core::privacy::Private;
 use sordino_core::wire;
 use sordino_host::entropy;
 use sordino_host::files::create_privately;
 use sordino_host::ledger::{Deferred, Ledger, Options, Planned};
-use sordino_host::server::{Hosted, ServerHost, SystemSources};
+use sordino_host::server::{HostError, Hosted, ServerHost, SystemSources};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -46,7 +46,7 @@ use crate::identity::IdentityError;
 use crate::keys;
 use crate::party::{Number, Party, dispatch};
 use crate::progress::{self, Spent};
-use crate::rounds::{Rounds, Stop, Upload};
+use crate::rounds::{Rounds, Upload};
 use crate::shares::{self, Shared};
 use crate::status::Watched;
 use around::Around;
@@ -130,9 +130,11 @@ async fn serve_in<T: Number, P: Party<T>>(folder: &Folder, serving: Serving) -> 
     let ended = all_rounds::<T, P>(&around, &party, &mut host, &mut rounds, leader.as_mut(), next).await;
     // The last word, whatever it is; a full disk is told of by what ended the server.
     drop(watched.standing().write(folder.path()));
-    if let Err(ServeError::Stop(stop @ (Stop::OlderDisk { .. } | Stop::Forked { .. }))) = &ended {
-        // Restarted it would release until the next agent asks.
-        folder.stop(&stop.to_string())?;
+    if let Err(error) = ended.as_ref()
+        && error.is_final()
+    {
+        // Restarted it would release until the next agent asks, or ask its helper the same again.
+        folder.stop(&error.to_string())?;
     }
     ended
 }
@@ -335,6 +337,10 @@ async fn shared<T: Number, P: Party<T>>(
     let answer = leader.answer(around.enrolment);
     let answer = rounds.meanwhile(answer).await??;
     let mut opened = Wiped::from(vec![0; leader.numbers()]);
-    host.take(leader.open(&answer, opened.as_mut())?)?;
-    Ok(())
+    let opened = leader.open(&answer, opened.as_mut())?;
+    let agents = opened.agents();
+    host.take(opened).map_err(|error| match error {
+        HostError::Server(ServerError::Partial(PartialError::Bound)) => ServeError::Spoiled { round, agents },
+        other => other.into(),
+    })
 }

@@ -75,6 +75,10 @@ pub fn net(report: &mut Report, arguments: &[&str]) {
         let mut command = cargo(&["run", "--release", "-q", "-p", "sordino-net", "--example", "load", "--"]);
         process::run(command.args(arguments)).map(|_| String::new())
     });
+    report.step("two servers, processor time", || {
+        let example = ["run", "--release", "-q", "-p", "sordino-net", "--example", "two_servers"];
+        process::run(&mut cargo(&example)).map(|_| String::new())
+    });
 }
 
 fn example(name: &str, arguments: &[&str]) -> Result<String, String> {

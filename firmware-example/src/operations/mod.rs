@@ -13,6 +13,7 @@
 //! | `frames` | what goes over a link |
 //! | `prior` | the federated prior: a whole federation |
 //! | `newcomer` | a prior file, and searches with it and without |
+//! | `shares` | two servers: a release from keys to what the leader opens |
 
 use core::fmt;
 
@@ -27,6 +28,7 @@ mod models;
 mod newcomer;
 mod prior;
 mod release;
+mod shares;
 
 /// One line of the table.
 pub struct Row {
@@ -104,5 +106,6 @@ pub fn table(mut each: impl FnMut(&Row)) -> Digest {
     frames::rows(&mut emit);
     prior::rows(&mut emit);
     newcomer::rows(&mut emit);
+    shares::rows(&mut emit);
     all.end()
 }

@@ -66,6 +66,18 @@ pub enum ServeError {
     /// The helper, where there are two servers.
     #[error(transparent)]
     Leader(#[from] LeaderError),
+    /// A release of two servers that a share spoiled: its numbers are beyond what its agents can have sent.
+    #[error(
+        "release {round}: the shares of {agents} agents open to numbers that no {agents} agents within the norm can have \
+         sent: one of them lied, and neither server can tell which; nothing is released, the helper's charge stays, and it \
+         answers no other set: begin a new federation"
+    )]
+    Spoiled {
+        /// Index of the release.
+        round: u32,
+        /// How many agents' shares were in it.
+        agents: u32,
+    },
     /// Restarted inside one round too often for a counter of 16 bits.
     #[error("this round was begun 65535 times")]
     Attempts,
@@ -80,6 +92,13 @@ pub enum ServeError {
         /// Charges of the ledger.
         charges: usize,
     },
+}
+
+impl ServeError {
+    /// Whether nothing may be released from this folder any more, so that it is written down.
+    pub(super) fn is_final(&self) -> bool {
+        matches!(self, ServeError::Stop(Stop::OlderDisk { .. } | Stop::Forked { .. }) | ServeError::Spoiled { .. })
+    }
 }
 
 impl From<ServerError> for ServeError {

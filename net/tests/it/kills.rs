@@ -5,15 +5,17 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use sordino_core::federated::exchange::{AgentExchange, Heard, Millis, Reply, Want};
+use sordino_core::federated::exchange::{AgentExchange, Agreement, Heard, Millis, Reply, Want};
+use sordino_core::federated::shares::PublicKey;
 use sordino_core::random::Stream;
-use sordino_core::wire::{self, ScalarTag};
+use sordino_core::wire::{self, Header, ScalarTag};
 use sordino_net::identity::Identity;
 use sordino_net::invitation::Invitation;
 use sordino_net::link::Link;
 use sordino_net::rounds::Asked;
 use sordino_net::terms::Terms;
 
+use super::deaths::Mortal;
 use super::util::{Federation, PATIENCE, Process, bounded, copy, holds, program, runtime, take_part, whole_frames};
 
 /// A number whose bytes stand in no other file.
@@ -21,9 +23,26 @@ const MARK: f32 = f32::from_bits(0x4b1d_5ec7);
 
 /// An agent that uploads marked numbers in every round, and tells the chain it saw in the end.
 async fn marked(invitation: Invitation) -> String {
+    bare(invitation, None, |header, agreement| {
+        let vector = vec![MARK; agreement.protocol.upload_len()];
+        let numbers = if header.round < agreement.protocol.epochs() { &vector[..] } else { &[] };
+        let mut frame = vec![0; wire::frame_len_max(ScalarTag::F32, numbers.len())];
+        let used = wire::encode(header, numbers, &mut frame).unwrap();
+        frame.truncate(used);
+        frame
+    })
+    .await
+}
+
+/// An agent without a machine, which answers every round with the bytes that it is given, and tells the chain it saw in the end.
+pub(super) async fn bare(
+    invitation: Invitation,
+    masks: Option<PublicKey>,
+    answer: impl Fn(Header, &Agreement) -> Vec<u8>,
+) -> String {
     let tls = Identity::generate().unwrap().client(&invitation.pins).unwrap();
     let mut link = Link::new(&invitation.address, invitation.deployment, tls, Duration::from_secs(5));
-    while link.enrol(invitation.slot, invitation.token.as_ref()).await.is_err() {
+    while link.enrol_with(invitation.slot, invitation.token.as_ref(), masks.as_ref()).await.is_err() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let bytes = loop {
@@ -34,8 +53,6 @@ async fn marked(invitation: Invitation) -> String {
     };
     let agreement = Terms::from_bytes(&bytes, Some(&invitation.terms)).unwrap().agreement;
     let mut exchange = AgentExchange::new(&agreement, invitation.slot);
-    let last = agreement.protocol.epochs();
-    let vector = vec![MARK; agreement.protocol.upload_len()];
     loop {
         let failed = match exchange.want(Millis(0)) {
             Want::Done => return exchange.have().chain.to_string(),
@@ -59,10 +76,7 @@ async fn marked(invitation: Invitation) -> String {
                 Ok(other) => panic!("{other:?}"),
             },
             Want::Give(header) => {
-                let numbers = if header.round < last { &vector[..] } else { &[] };
-                let mut frame = vec![0; wire::frame_len_max(ScalarTag::F32, numbers.len())];
-                let used = wire::encode(header, numbers, &mut frame).unwrap();
-                match link.give(header.round, invitation.slot, Bytes::copy_from_slice(&frame[..used])).await {
+                match link.give(header.round, invitation.slot, Bytes::from(answer(header, &agreement))).await {
                     Ok(reply) => {
                         assert_ne!(reply, Reply::NotYou);
                         exchange.told(header.round, reply, Millis(0));
@@ -110,16 +124,16 @@ fn killable(name: &str, agents: u32, rounds: u32) -> Federation {
 fn a_server_killed_forty_times_charges_once_tells_one_history_and_stores_no_upload() {
     bounded(|| {
         let federation = killable("kills", 5, ROUNDS);
-        let mut server = federation.serve();
+        let mut server = Mortal::new(|| federation.serve());
         let mut invitations = federation.invite();
         let runtime = runtime();
         // One agent marks its uploads, one is a process that dies as well.
         let marked = runtime.spawn(marked(invitations.remove(0)));
         let mortal = invitations.remove(0);
-        let mut agent = agent_process(&federation, &mortal);
+        let mut agent = Mortal::new(|| agent_process(&federation, &mortal));
         let rest = invitations.iter().map(|invitation| runtime.spawn(take_part(federation.joining(invitation))));
         let rest: Vec<_> = rest.collect();
-        let (mut stream, mut kills) = (Stream::from_seed(5), 0);
+        let mut stream = Stream::from_seed(5);
         let mark = MARK.to_le_bytes();
         // The last frame is left alone: agents that have it are gone.
         let folder = federation.place.server();
@@ -130,15 +144,14 @@ fn a_server_killed_forty_times_charges_once_tells_one_history_and_stores_no_uplo
             if ended {
                 break;
             }
-            server.kill();
-            kills += 1;
+            server.dies();
             assert!(!holds(&folder, &[mark, mark].concat()), "an upload is on the disk");
             if stream.below(2) == 0 {
-                agent.kill();
-                agent = agent_process(&federation, &mortal);
+                agent.falls(Duration::ZERO);
             }
-            server = federation.serve();
+            server.returns();
         }
+        let kills = server.kills;
         let chains = runtime.block_on(async {
             let mut chains = vec![tokio::time::timeout(PATIENCE, marked).await.unwrap().unwrap()];
             for agent in rest {
@@ -149,9 +162,9 @@ fn a_server_killed_forty_times_charges_once_tells_one_history_and_stores_no_uplo
             chains
         });
         assert!(agent.ended().success());
-        let mortal = federation.agent(&mortal);
-        assert_eq!(mortal.given(), (0..ROUNDS).collect::<Vec<u32>>(), "every round, and once");
-        assert_eq!(mortal.exchange().have().chain.to_string(), chains[0]);
+        let kept = federation.agent(&mortal);
+        assert_eq!(kept.given(), (0..ROUNDS).collect::<Vec<u32>>(), "every round, and once");
+        assert_eq!(kept.exchange().have().chain.to_string(), chains[0]);
         assert!(server.ended().success(), "{}", federation.heard());
         assert!(chains.iter().all(|chain| *chain == chains[0]), "{chains:?}");
         let said = federation.replay();

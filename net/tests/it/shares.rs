@@ -1,4 +1,4 @@
-//! Two servers: a rehearsal is the simulator's, a campaign survives the death of either, a helper answers once, and neither
+//! Two servers: a rehearsal is the simulator's, a helper answers once, and neither
 //! server ever holds a vector.
 
 use std::fs;
@@ -9,7 +9,6 @@ use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::Announced;
 use sordino_core::federated::shares::{Contributor, SecretKey, Trust};
 use sordino_core::federated::{Encoding, Frame, Member, Next};
-use sordino_core::random::Stream;
 use sordino_host::campaign::{Campaign, LOG_LEN, Site, SiteState};
 use sordino_host::prior::publish::Publication;
 use sordino_host::shares::Question;
@@ -76,21 +75,21 @@ fn a_rehearsal_of_two_servers_is_the_simulator_s_in_both_formats_on_a_bad_networ
 }
 
 /// A helper as a process of its own.
-struct Second {
+pub(super) struct Second {
     place: Place,
     port: u16,
 }
 
 impl Second {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         Second { place: Place::new(&format!("{name}-helper")), port: free_port() }
     }
 
-    fn folder(&self) -> PathBuf {
+    pub(super) fn folder(&self) -> PathBuf {
         self.place.0.join("helper")
     }
 
-    fn start(&self, more: &[&str]) -> Process {
+    pub(super) fn start(&self, more: &[&str]) -> Process {
         let [folder, counter] = [self.folder(), self.place.0.join("counter")].map(|path| path.display().to_string());
         let listen = format!("127.0.0.1:{}", self.port);
         let usual = ["help-serve", &folder, "--listen", &listen, "--counter", &counter, "--linger", "60s"];
@@ -106,16 +105,16 @@ impl Second {
         process
     }
 
-    fn heard(&self) -> String {
+    pub(super) fn heard(&self) -> String {
         fs::read_to_string(self.place.0.join("helper.log")).unwrap_or_default()
     }
 
-    fn address(&self) -> HelperAddress {
+    pub(super) fn address(&self) -> HelperAddress {
         fs::read_to_string(self.folder().join("url")).unwrap().parse().unwrap()
     }
 
     /// What a command says of its folder.
-    fn said(&self, command: &str) -> String {
+    pub(super) fn said(&self, command: &str) -> String {
         let output = said(&[command, &self.folder().display().to_string()]);
         let told = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
@@ -124,9 +123,13 @@ impl Second {
 }
 
 fn campaign(name: &str, second: &Second, more: &[&str]) -> Federation {
+    campaign_of(name, AGENTS, second, &[&["--deadline", "60s", "--linger", "2s"], more].concat())
+}
+
+pub(super) fn campaign_of(name: &str, agents: u32, second: &Second, more: &[&str]) -> Federation {
     let url = format!("@{}", second.folder().join("url").display());
-    let usual = ["--epsilon", "20", "--features", "20", "--deadline", "60s", "--close-early", "--linger", "2s"];
-    Federation::campaign(name, AGENTS, SPACE, &[&usual[..], &["--helper", &url], more].concat())
+    let usual = ["--epsilon", "20", "--features", "20", "--close-early"];
+    Federation::campaign(name, agents, SPACE, &[&usual[..], &["--helper", &url], more].concat())
 }
 
 fn loss(query: &Query) -> f64 {
@@ -135,77 +138,8 @@ fn loss(query: &Query) -> f64 {
     f64::from(1 + query.agent) * ((rate.log10() + 2.0).powi(2) + 0.15 * (depth as f64 - 3.0).powi(2))
 }
 
-async fn site(joining: Joining) -> Result<Joined, JoinError> {
+pub(super) async fn site(joining: Joining) -> Result<Joined, JoinError> {
     join(&joining, |query| std::future::ready(Ok(loss(&query)))).await
-}
-
-#[test]
-fn a_campaign_whose_servers_are_killed_charges_each_release_once_in_each_ledger() {
-    bounded(|| {
-        let second = Second::new("shares-kills");
-        let slow = ["--delay", "150ms"];
-        let mut helper = second.start(&slow);
-        let federation = campaign("shares-kills", &second, &["--delay", "400ms"]);
-        let mut server = federation.serve();
-        let (invitations, runtime) = (federation.invite(), runtime());
-        let sites: Vec<_> = invitations
-            .iter()
-            .map(|invitation| {
-                let mut joining = federation.joining(invitation);
-                joining.evaluations = Some(12);
-                runtime.spawn(site(joining))
-            })
-            .collect();
-        let (mut stream, mut kills) = (Stream::from_seed(6), 0);
-        // At any moment first, then at every frame: the leader, the helper, both.
-        while !federation.lives(RELEASES, kills >= 6, Duration::from_millis(u64::from(40 + stream.below(160)))) {
-            if kills % 3 != 1 {
-                server.kill();
-            }
-            if kills % 3 != 0 {
-                helper.kill();
-                std::thread::sleep(Duration::from_millis(u64::from(stream.below(100))));
-                helper = second.start(&slow);
-            }
-            if kills % 3 != 1 {
-                server = federation.serve();
-            }
-            kills += 1;
-        }
-        let mut files = Vec::new();
-        for (slot, site) in (0..).zip(sites) {
-            let joined = runtime.block_on(async { tokio::time::timeout(PATIENCE, site).await });
-            let joined = joined.unwrap().unwrap().unwrap();
-            assert_eq!((joined.given, joined.observations), (vec![0, 1], 12), "agent {slot}");
-            files.push(joined.file.unwrap().digest());
-        }
-        assert!(server.ended().success(), "{}", federation.heard());
-        assert!(files.iter().all(|file| *file == files[0]), "a site computes another file");
-        let (leader, helped) = (federation.replay(), second.said("replay"));
-        assert!(leader.contains("frames 3, broadcasts 2, charges 2"), "{leader} after {kills} kills");
-        assert!(helped.contains("helper: answers 2, charges 2"), "{helped} after {kills} kills");
-        for invitation in &invitations {
-            let output = said(&["replay", &federation.joining(invitation).folder.display().to_string()]);
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        }
-        promised(&federation, &second, &invitations[0]);
-        assert!(kills >= 6, "only {kills} kills");
-        drop(helper);
-    });
-}
-
-/// Both promises name two servers and the same key, each signed with a key of its own.
-fn promised(federation: &Federation, second: &Second, invitation: &Invitation) {
-    let masks = invitation.helper.unwrap().to_string();
-    let leader = String::from_utf8(federation.command("promise").stdout).unwrap();
-    let helper = second.said("promise");
-    for (promise, role) in [(&leader, "leader"), (&helper, "helper")] {
-        let text: serde_json::Value = serde_json::from_str(promise.lines().next().unwrap()).unwrap();
-        assert_eq!((&text["signed_by"], &text["trust"]), (&role.into(), &"two-servers".into()), "{promise}");
-        assert_eq!(text["helper_masks_key"], masks.as_str());
-        assert!(text["not_covered"][0].as_str().unwrap().starts_with("leader and helper together"), "{promise}");
-    }
-    assert!(helper.contains(&second.address().key.to_string()) && !leader.contains(&second.address().key.to_string()));
 }
 
 /// A campaign's terms, as a server makes them.

@@ -11,6 +11,7 @@ use sordino_host::prior::PriorFile;
 use sordino_host::search::{Head, Search};
 use sordino_host::space::{Goal, SpaceFile};
 
+use super::deaths::Mortal;
 use super::util::{Federation, PATIENCE, Place, Process, bounded, copy, free_port, program, said, whole_frames};
 
 const SPACE: &str = "goal = \"minimize\"\nvalue = \"validation loss\"\n[parameters.depth]\nlow = 1\nhigh = 8\ninteger = true\n\
@@ -34,7 +35,7 @@ struct Sites<'a> {
     lines: Vec<String>,
     environment: Vec<(&'static str, String)>,
     evaluations: &'static str,
-    running: Vec<Process>,
+    running: Vec<Mortal<'a>>,
 }
 
 impl<'a> Sites<'a> {
@@ -47,26 +48,24 @@ impl<'a> Sites<'a> {
         std::fs::read_to_string(self.federation.place.0.join(format!("site-{slot}.log"))).unwrap_or_default()
     }
 
-    fn begin(&self, slot: usize) -> Process {
-        let place = &self.federation.place.0;
-        let folder = place.join(format!("site-{slot}")).display().to_string();
-        let arguments = ["join", &self.lines[slot], "--folder", &folder, "--max-epsilon", "20", "--command", TRAIN];
-        let mut command = program(&[&arguments[..], &["--evaluations", self.evaluations]].concat());
-        let path = place.join(format!("site-{slot}.log"));
-        let log = std::fs::File::options().create(true).append(true).open(path).unwrap();
-        command.env("SITE", slot.to_string()).envs(self.environment.iter().cloned());
-        command.stdout(log.try_clone().unwrap()).stderr(log);
-        Process::start(command)
+    fn begin(&self, slot: usize) -> Mortal<'a> {
+        let (place, line) = (&self.federation.place.0, self.lines[slot].clone());
+        let (environment, evaluations) = (self.environment.clone(), self.evaluations);
+        Mortal::new(move || {
+            let folder = place.join(format!("site-{slot}")).display().to_string();
+            let arguments = ["join", &line, "--folder", &folder, "--max-epsilon", "20", "--command", TRAIN];
+            let mut command = program(&[&arguments[..], &["--evaluations", evaluations]].concat());
+            let path = place.join(format!("site-{slot}.log"));
+            let log = std::fs::File::options().create(true).append(true).open(path).unwrap();
+            command.env("SITE", slot.to_string()).envs(environment.iter().cloned());
+            command.stdout(log.try_clone().unwrap()).stderr(log);
+            Process::start(command)
+        })
     }
 
     /// Kills this site, if it has not ended by itself, and begins it again.
     fn kill(&mut self, slot: usize) -> bool {
-        if self.running[slot].is_over() {
-            return false;
-        }
-        self.running[slot].kill();
-        self.running[slot] = self.begin(slot);
-        true
+        self.running[slot].falls(Duration::ZERO)
     }
 
     /// All end well, with the server's file, and their folders replay.
@@ -98,32 +97,33 @@ fn sixty_kills_of_server_and_sites_and_each_release_is_charged_once() {
     const KILLS: u32 = 60;
     bounded(|| {
         let federation = campaign("sites-kills", 6, &["--delay", "200ms"]);
-        let mut server = federation.serve();
+        let mut server = Mortal::new(|| federation.serve());
         let mut sites = Sites::new(&federation, &[], "14");
         // The last comes late, so that the others die before anything is over.
         sites.running = (0..5).map(|slot| sites.begin(slot)).collect();
-        let (mut stream, mut kills, start) = (Stream::from_seed(21), [0; 2], Instant::now());
+        let (mut stream, mut of_sites, start) = (Stream::from_seed(21), 0, Instant::now());
         let last = federation.place.server().join("frames/000002.frame");
         while !last.exists() {
-            assert!(start.elapsed() < Duration::from_secs(150), "{kills:?} kills\n{}", federation.heard());
-            std::thread::sleep(Duration::from_millis(u64::from(20 + stream.below(120))));
+            assert!(start.elapsed() < Duration::from_secs(150), "{of_sites} kills of sites\n{}", federation.heard());
+            // Once all have died often enough, a machine that others keep busy gets time to come to an end.
+            let longer = 1 + (server.kills + of_sites) / KILLS;
+            std::thread::sleep(Duration::from_millis(u64::from(longer * (20 + stream.below(120)))));
             let slot = stream.below(8) as usize;
             if slot < 5 {
-                kills[1] += u32::from(sites.kill(slot));
+                of_sites += u32::from(sites.kill(slot));
             } else if !last.exists() {
-                server.kill();
-                server = federation.serve();
-                kills[0] += 1;
+                server.falls(Duration::ZERO);
             }
-            if kills.iter().sum::<u32>() >= KILLS && sites.running.len() == 5 {
+            if server.kills + of_sites >= KILLS && sites.running.len() == 5 {
                 sites.running.push(sites.begin(5));
             }
         }
         sites.end();
+        let of_server = server.kills;
         assert!(server.ended().success(), "{}", federation.heard());
         charged_twice(&federation);
-        println!("{} kills of the server, {} of sites", kills[0], kills[1]);
-        assert!(kills.iter().sum::<u32>() >= KILLS && kills[0] >= 10, "{kills:?}");
+        println!("{of_server} kills of the server, {of_sites} of sites");
+        assert!(of_server + of_sites >= KILLS && of_server >= 10, "{of_server} of the server, {of_sites} of sites");
     });
 }
 
@@ -179,7 +179,7 @@ fn clocks_that_jump_by_years_change_nothing() {
         // Negative control: the library does what it says.
         let now = shown("0");
         assert!(shown("63072000") > now && shown("-315360000") < now);
-        let mut server = serve();
+        let mut server = Mortal::new(serve);
         let mut sites = Sites::new(&federation, &clock, "13");
         sites.running = (0..3).map(|slot| sites.begin(slot)).collect();
         let (mut stream, start) = (Stream::from_seed(3), Instant::now());
@@ -192,8 +192,7 @@ fn clocks_that_jump_by_years_change_nothing() {
             // Each process writes under one clock and reads under another.
             std::fs::write(&offset, jump).unwrap();
             if stream.below(3) == 0 {
-                server.kill();
-                server = serve();
+                server.falls(Duration::ZERO);
             } else {
                 sites.kill(stream.below(3) as usize);
             }
@@ -241,7 +240,9 @@ fn a_campaign_s_folder_from_yesterday_is_refused_by_the_ledger_and_by_its_sites(
         copy(&old.join("counter"), &counter);
         let told = federation.refused();
         assert!(told.contains("its folder is older than what it released"), "{told}");
-        sites.running.iter_mut().for_each(Process::kill);
+        sites.running.iter_mut().for_each(|site| {
+            site.dies();
+        });
         sites.running.clear();
         let told = federation.refused();
         assert!(told.contains("stopped for good"), "{told}");

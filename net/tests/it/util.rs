@@ -20,7 +20,7 @@ use sordino_net::terms::Terms;
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// No test lasts longer, whatever it waits for;
 const LIMIT: Duration = Duration::from_secs(180);
-/// a flood that was asked for by `SORDINO_BODIES` no longer than this.
+/// a flood that was asked for by `SORDINO_BODIES`, or a crowd by `SORDINO_SHARE_AGENTS`, no longer than this.
 const LIMIT_OF_A_FLOOD: Duration = Duration::from_secs(3600);
 
 /// Processes that were started and not waited for.
@@ -40,7 +40,8 @@ pub fn bounded(body: impl FnOnce() + Send + 'static) {
         body();
     });
     let thread = thread.unwrap();
-    let limit = if std::env::var_os("SORDINO_BODIES").is_some() { LIMIT_OF_A_FLOOD } else { LIMIT };
+    let is_asked_for = ["SORDINO_BODIES", "SORDINO_SHARE_AGENTS"].iter().any(|name| std::env::var_os(name).is_some());
+    let limit = if is_asked_for { LIMIT_OF_A_FLOOD } else { LIMIT };
     if over.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
         running(|children| {
             for child in children.iter() {

@@ -10,6 +10,7 @@
 //! | [`radio`] | boot, a private report, frames |
 //! | [`prior`] | an agent of a federated prior |
 //! | [`newcomer`] | a search with a prior file |
+//! | [`shares`] | an agent of two servers |
 
 use core::fmt::Write;
 
@@ -24,6 +25,7 @@ mod posteriors;
 mod prior;
 mod private;
 mod radio;
+mod shares;
 
 /// Input dimension of all measurements.
 const DIM: usize = 2;
@@ -144,6 +146,7 @@ const TABLE: &[(&str, &[Operation])] = &[
     ("An agent in slices", agent::TABLE),
     ("Federated prior: n observations, M features, 256 candidates", prior::TABLE),
     ("A newcomer with a prior file", newcomer::TABLE),
+    ("An agent of two servers", shares::TABLE),
 ];
 
 /// Prints the table and returns how many rows it has and how many bounds were exceeded.

@@ -1,0 +1,284 @@
+//! What two servers cost of processor time in a release of 10,000 contributions of 51 numbers, for `cargo xtask net-bench`: a
+//! server alone, then a leader and its helper on the same terms, in one thread. Connections and noise are left out: they are
+//! the same with a helper and without, but for the connection between the two.
+//!
+//! `two_servers [SITES]`: how many sites contribute (10,000).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use sordino_core::federated::exchange::Announced;
+use sordino_core::federated::shares::{Attempts, SecretKey, Store, Trust};
+use sordino_core::federated::{Encoding, Estimator as _};
+use sordino_core::random::{Stream, normal};
+use sordino_core::wire::{self, Header, Kind, ScalarTag, VERSION};
+use sordino_host::campaign::Campaign;
+use sordino_host::ledger::{Accounting, CounterPlace, Deferred, Ledger, Options, Terms as LedgerTerms};
+use sordino_host::prior::publish::Publication;
+use sordino_host::server::{Hosted as _, ServerHost, SystemSources};
+use sordino_host::shares::{Collection, Helper, Kept, Question};
+use sordino_host::space::SpaceFile;
+use sordino_net::help::desk::{Desk, Enrolling};
+use sordino_net::party::{CampaignParty, Party};
+use sordino_net::shares::{self, MaskKey, Shared};
+use sordino_net::terms::Terms;
+
+type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+const SPACE: &str = "goal = \"minimize\"\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n[parameters.width]\nlow = 0\n\
+                     high = 1\n";
+const FEATURES: u32 = 50;
+const RELEASES: u32 = 2;
+/// Room for all of it.
+const EPSILON_MAX: f64 = 2.0;
+/// Measured so often; the median counts.
+const TIMES: usize = 5;
+
+fn main() -> Result<(), Failed> {
+    let sites: u32 = std::env::args().nth(1).map_or(Ok(10_000), |count| count.parse())?;
+    let (mut alone, mut leader, mut helper, mut enrolment) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut bytes = [0; 2];
+    for time in 0..TIMES {
+        // In turn, on the same machine within seconds.
+        let place = Place::new(time)?;
+        let (took, len) = one_server(sites, &place.0)?;
+        alone.push(took);
+        bytes[0] = len;
+        let two = two_servers(sites, &place.0)?;
+        leader.push(two.leader);
+        helper.push(two.helper);
+        enrolment.push(two.enrolment);
+        bytes[1] = two.bytes;
+    }
+    let [alone, leader, helper, enrolment] = [alone, leader, helper, enrolment].map(median);
+    println!(
+        "one release of {sites} contributions of {} numbers, ms of processor time, medians of {TIMES}:",
+        FEATURES + 1
+    );
+    println!("one server: {alone:.1}, messages of {} bytes", bytes[0]);
+    println!(
+        "two servers: leader {leader:.1}, {:+.0} %, messages of {} bytes",
+        100.0 * (leader / alone - 1.0),
+        bytes[1]
+    );
+    println!("two servers: helper {helper:.1}; {enrolment:.1} once in a run, for the keys of all sites");
+    Ok(())
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// A folder that is thrown away.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(time: usize) -> Result<Self, Failed> {
+        let path = std::env::temp_dir().join(format!("sordino-two-servers-{}-{time}", std::process::id()));
+        std::fs::create_dir_all(&path)?;
+        Ok(Place(path))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // What is left is in the folder for temporary things.
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+/// Processor time of this thread so far, in milliseconds.
+fn now() -> Result<f64, Failed> {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    Ok(told.split_whitespace().next().ok_or("no processor time")?.parse::<f64>()? / 1e6)
+}
+
+fn terms(sites: u32, trust: Trust) -> Result<Terms, Failed> {
+    let file = SpaceFile::parse("space.toml", SPACE)?;
+    let publication = Publication {
+        space: file.space,
+        goal: file.goal.ok_or("no goal")?,
+        value: None,
+        epsilon: 1.0,
+        delta: 1e-6,
+        releases: RELEASES,
+        features: FEATURES,
+        dataset: "two servers".into(),
+        by: None,
+        note: None,
+        published: None,
+    };
+    let campaign = Campaign::trusting(publication, sites, trust)?;
+    let announced =
+        Announced { epsilon_max: Some(EPSILON_MAX), delta: 1e-6, deadline_ms: 60_000, may_close_early: true };
+    Ok(Terms::of_campaign(&campaign, 1, announced)?)
+}
+
+/// A ledger of its own in this folder.
+fn ledger(terms: &Terms, place: &Path, name: &str) -> Result<Deferred, Failed> {
+    Ok(Deferred::new(undeferred(terms, place, name)?, None)?)
+}
+
+fn undeferred(terms: &Terms, place: &Path, name: &str) -> Result<Ledger, Failed> {
+    let agreement = &terms.agreement;
+    let of_ledger = LedgerTerms {
+        data: name.into(),
+        unit: "agent".into(),
+        records: Some(u64::from(agreement.protocol.agents())),
+        accounting: Accounting::Gaussian,
+        epsilon_max: agreement.announced.epsilon_max,
+        delta: agreement.announced.delta,
+    };
+    let next = agreement.protocol.event(0)?.into_iter().collect();
+    let options =
+        Options { counter: CounterPlace::Folder(place.join(format!("{name}-counter"))), another: false, next };
+    Ok(Ledger::open_secret(&place.join(name), &of_ledger, &options)?)
+}
+
+type Host = ServerHost<f64, SystemSources, Deferred, <CampaignParty as Party<f64>>::Hosted>;
+
+/// A server with its first release open.
+fn opened(terms: &Terms, place: &Path, name: &str) -> Result<Host, Failed> {
+    let party = CampaignParty::new(terms)?;
+    let mut host = Host::new(party.hosted()?, SystemSources::new()?, ledger(terms, place, name)?, None)?;
+    if !host.open()? {
+        return Err("the first release is not made".into());
+    }
+    Ok(host)
+}
+
+fn header(terms: &Terms, agent: u32, len: usize) -> Header {
+    Header {
+        version: VERSION,
+        kind: Kind::Upload,
+        scalar: ScalarTag::F64,
+        deployment: terms.agreement.deployment,
+        config: 1,
+        chain: 0,
+        agent,
+        round: 0,
+        attempt: 0,
+        len: len as u32,
+    }
+}
+
+fn frame(header: Header, numbers: &[f64]) -> Result<Vec<u8>, Failed> {
+    let mut bytes = vec![0; wire::frame_len_max(ScalarTag::F64, numbers.len())];
+    let used = wire::encode(header, numbers, &mut bytes)?;
+    bytes.truncate(used);
+    Ok(bytes)
+}
+
+/// What a site contributes: most of them longer than the clip.
+fn vector(terms: &Terms, agent: u32) -> Vec<f64> {
+    let mut vector = vec![0.0; terms.agreement.protocol.upload_len()];
+    normal::fill(&mut Stream::from_seed(u64::from(agent)), &mut vector);
+    vector
+}
+
+/// Milliseconds that a server alone takes to read, clip, encode and add everything; bytes of a message.
+fn one_server(sites: u32, place: &Path) -> Result<(f64, usize), Failed> {
+    let terms = terms(sites, Trust::OneServer)?;
+    let mut host = opened(&terms, place, "alone")?;
+    let numbers = terms.agreement.protocol.upload_len();
+    let frames = (0..sites).map(|agent| frame(header(&terms, agent, numbers), &vector(&terms, agent)));
+    let frames: Vec<_> = frames.collect::<Result<_, _>>()?;
+    let (start, mut read) = (now()?, vec![0.0; numbers]);
+    for frame in &frames {
+        let (header, payload) = wire::decode(frame, numbers as u32)?;
+        payload.read(&mut read)?;
+        host.upload(header.agent, header.round, &read)?;
+    }
+    Ok((now()? - start, frames.iter().map(Vec::len).max().unwrap_or(0)))
+}
+
+/// A store that is not part of what is measured.
+struct Nowhere;
+
+impl Store for Nowhere {
+    type Error = std::convert::Infallible;
+    fn store(&mut self, _: &Attempts) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
+/// Milliseconds of processor time of the two servers; bytes of a message.
+struct Two {
+    leader: f64,
+    helper: f64,
+    enrolment: f64,
+    bytes: usize,
+}
+
+fn secret(agent: u32) -> SecretKey {
+    let mut bytes = [7; 32];
+    // Past the bits that X25519 clears.
+    bytes[8..12].copy_from_slice(&agent.to_le_bytes());
+    SecretKey::new(bytes)
+}
+
+/// Messages of all sites, as they encode and mask them themselves.
+fn messages(terms: &Terms, helper: &SecretKey) -> Result<Vec<Vec<u8>>, Failed> {
+    let (agreement, public) = (&terms.agreement, helper.public_key());
+    let mut hosted = CampaignParty::new(terms)?.hosted()?;
+    let mut releases = hosted.estimator()?;
+    releases.prepare(0)?;
+    let encoding = releases.encoding(0)?.ok_or("no release")?;
+    let modulus = shares::plan(agreement)?.and_then(|plan| plan.modulus(0)).ok_or("no release")?;
+    let message = |agent: u32| {
+        let vector = vector(terms, agent);
+        let (mut integers, mut share) = (vec![0; vector.len()], vec![0; modulus.share_len(vector.len())]);
+        encoding.add_if(true, agent, &vector, &mut integers)?;
+        let attempt = Attempts::new(agreement.digest()).reserve(0, &mut Nowhere)?;
+        let attempt = secret(agent).with_helper(&public)?.mask(attempt, modulus).split(&mut integers, &mut share)?;
+        let mut message = frame(header(terms, agent, 0), &[])?;
+        Shared { attempt, share: &share }.append(&mut message);
+        Ok(message)
+    };
+    (0..agreement.protocol.agents()).map(message).collect()
+}
+
+fn two_servers(sites: u32, place: &Path) -> Result<Two, Failed> {
+    let terms = terms(sites, Trust::TwoServers)?;
+    let mut host = opened(&terms, place, "leader")?;
+    let (run, numbers) = (terms.agreement.digest(), terms.agreement.protocol.upload_len());
+    let plan = shares::plan(&terms.agreement)?.ok_or("one server")?;
+    let modulus = plan.modulus(0).ok_or("no release")?;
+    let key = || SecretKey::new([1; 32]);
+    let messages = messages(&terms, &key())?;
+    let agents: Vec<Enrolling> =
+        (0..sites).map(|agent| Enrolling { agent, key: MaskKey::from(secret(agent).public_key()) }).collect();
+    let keep = Kept(place.join("answers.json"));
+    let helper =
+        Helper::open(plan, Vec::new(), SystemSources::new()?, undeferred(&terms, place, "helper")?, keep, None)?;
+    let mut desk = Desk::new(key(), helper, sites, BTreeMap::new(), Some(place.join("agents.json")))?;
+    let start = now()?;
+    desk.enrol(&agents)?;
+    let enrolment = now()? - start;
+    // The leader, up to the question, as it is stored and sent.
+    let start = now()?;
+    let mut collection = Collection::new(run, 0, sites, numbers, modulus);
+    for message in &messages {
+        let (front, behind) = shares::split(message)?;
+        let (header, _) = wire::decode(front, numbers as u32)?;
+        let Shared { attempt, share } = Shared::read(behind).ok_or("no share")?;
+        collection.add(header.agent, attempt, share)?;
+    }
+    let asked = collection.ask();
+    sordino_host::files::write_privately(&place.join("asked.json"), &serde_json::to_vec(&asked)?)?;
+    let (told, question) = (serde_json::to_vec(&agents)?, serde_json::to_vec(asked.question())?);
+    let before = now()? - start;
+    // The helper, from the bytes of both requests to its answer, stored and charged.
+    let start = now()?;
+    let agents: Vec<Enrolling> = serde_json::from_slice(&told)?;
+    desk.enrol(&agents)?;
+    let question: Question = serde_json::from_slice(&question)?;
+    let answer = desk.answer(&question)?;
+    let helper = now()? - start;
+    // The leader again.
+    let (start, mut sums) = (now()?, vec![0; numbers]);
+    host.take(asked.open(&answer, &mut sums)?)?;
+    let leader = before + now()? - start;
+    Ok(Two { leader, helper, enrolment, bytes: messages.iter().map(Vec::len).max().unwrap_or(0) })
+}
