@@ -55,7 +55,7 @@ fn the_shell_of_the_data_scientists_chapter_ends_with_a_search_that_began_with_t
     std::fs::write(folder.join("studies.csv"), studies).unwrap();
     let said = executed(&folder, &block(&chapter, "sh", "prior publish"), |_| Vec::new());
     let [_, label, found] = &said[..] else { panic!("{} commands", said.len()) };
-    assert!(label.contains("60, in 2 releases") && label.contains("wards"), "{label}");
+    assert!(label.contains("60, in 2 releases") && label.contains("studies"), "{label}");
     assert!(found.contains("sgd"), "{found}");
     let history = std::fs::read_to_string(folder.join("sordino-optimize/history.csv")).unwrap();
     assert_eq!(history.lines().count(), 31, "{history}");
