@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::page::Line;
 
-/// No command of a page lasts longer.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// No command of a page lasts longer, also on a machine that is busy with other things.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A process that ends with its folder, and where its output is.
 struct Running {

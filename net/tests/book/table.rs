@@ -91,7 +91,8 @@ pub const PAGES: &[Page] = &[
             },
             More {
                 after: "sordino serve my.toml",
-                more: "--set federation.agents=200 --set federation.rounds=2 --set privacy.max_epsilon=8 --set privacy.noise_multiplier=8",
+                more: "--set federation.agents=200 --set federation.rounds=2 --set privacy.max_epsilon=8 \
+                    --set privacy.noise_multiplier=8",
                 why: "what the reader has written into the file of `sordino init`: few rounds at an ε to which agents agree",
             },
             Words {
@@ -114,7 +115,7 @@ pub const PAGES: &[Page] = &[
         left_out: &[
             LeftOut {
                 begins: "cargo add",
-                why: "changes a crate of the reader's; core/README.md's doctest uses the crate",
+                why: "changes a crate of the reader's; `cargo xtask test` builds the template, which is one",
             },
             LeftOut { begins: "cargo fw", why: QEMU },
             LeftOut { begins: "cargo xtask c", why: "the steps `C` of `cargo xtask test` are this command" },
@@ -213,7 +214,7 @@ pub const PAGES: &[Page] = &[
             LeftOut { begins: "sordino reproduce", why: REPRODUCED },
             LeftOut {
                 begins: "sordino audit",
-                why: "a minute with the fewest runs that it takes; sim/tests/it has smaller ones",
+                why: "a minute in a debug build with the fewest runs that it takes; sim/tests/it/privacy_cli.rs has it",
             },
             LeftOut { begins: "cargo fw", why: QEMU },
             LeftOut { begins: "cargo xtask web", why: "the steps `web` of `cargo xtask test` are this command" },
@@ -289,14 +290,16 @@ const SHORT: &str = "a debug build computes two rounds of one run in a second";
 const BUILT: &str = "a build with optimisation takes minutes; `sordino run default` is the same command";
 const WHEEL: &str = "the step `Python module` of `cargo xtask test` builds and installs the wheel";
 const QEMU: &str = "needs QEMU; the steps of the firmware in `cargo xtask test` are this command";
-const DATA: &str = "a file that is not ours to hand on, which docs/real-data.md says how to get";
+const DATA: &str = "reads a file that is not ours to hand on";
 const REPRODUCED: &str = "a step of `cargo xtask test` takes every reproduction to its end";
 /// What a page's reader has from elsewhere.
 const OTHER_RUN: &str = "sordino run default --runs 1 --set federation.rounds=2 --out results/b";
-const PUBLISHED: &str = "sordino prior publish --from studies.csv --space space.toml --epsilon 1 --dataset studies --max-epsilon 4 --out wards.safetensors";
+const PUBLISHED: &str = "sordino prior publish --from studies.csv --space space.toml --epsilon 1 \
+    --dataset studies --max-epsilon 4 --out wards.safetensors";
 const SERVED: &str = "sordino serve space.toml --agents 50 --epsilon 1 --folder wards";
 const SCENARIO: &str = "sordino init my.toml";
-const TRAIN: &str = "printf '%s\\n' 'import os' 'print(abs(float(os.environ.get(\"SORDINO_RATE\") or os.environ[\"SORDINO_X0\"]) - 0.01))' > train.py";
+const TRAIN: &str = "printf '%s\\n' 'import os' 'print(abs(float(os.environ.get(\"SORDINO_RATE\") \
+    or os.environ[\"SORDINO_X0\"]) - 0.01))' > train.py";
 const MEASURE: &str =
     "printf '%s\\n' '#!/bin/sh' 'awk \"BEGIN { print -($SORDINO_X0 - 0.3)^2 }\"' > measure && chmod +x measure";
 const FIGURES: &str = "PDF is made by sordino-figures, whose own tests do; SVG takes the same way before it";
