@@ -52,9 +52,7 @@ fn at(values: &Values, unit: f64) -> Value {
             let value = low + (unit * (high - low + 1.0)).floor();
             Value::from(value.min(*high) as i64)
         }
-        Values::Number { low, high, log, .. } => {
-            Value::from(between(*low, *high, *log, unit))
-        }
+        Values::Number { low, high, log, .. } => Value::from(between(*low, *high, *log, unit)),
     }
 }
 

@@ -28,7 +28,11 @@ fn described(page: &Value) -> BTreeMap<(String, String), BTreeSet<u16>> {
 /// The numbers of three digits that begin with 2 to 5, which are statuses in the door's own table.
 fn statuses(cell: &str) -> BTreeSet<u16> {
     let words = cell.split(|character: char| !character.is_alphanumeric());
-    words.filter(|word| word.len() == 3).filter_map(|word| word.parse().ok()).filter(|n| (200..600).contains(n)).collect()
+    words
+        .filter(|word| word.len() == 3)
+        .filter_map(|word| word.parse().ok())
+        .filter(|n| (200..600).contains(n))
+        .collect()
 }
 
 #[test]
@@ -48,7 +52,8 @@ fn every_path_of_the_door_is_described_and_no_other() {
 
 #[test]
 fn the_statuses_are_those_of_the_doors_table() {
-    let rows: Vec<&str> = include_str!("../../src/door.rs").lines().filter(|line| line.starts_with("//! | `")).collect();
+    let rows: Vec<&str> =
+        include_str!("../../src/door.rs").lines().filter(|line| line.starts_with("//! | `")).collect();
     let described = described(&page());
     assert_eq!(rows.len(), described.len());
     for row in rows {
