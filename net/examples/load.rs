@@ -236,7 +236,7 @@ async fn campaign(contributors: u32) -> Result<(), Failed> {
     let space = std::env::temp_dir().join(format!("sordino-net-load-{}.toml", std::process::id()));
     std::fs::write(&space, SPACE)?;
     let (count, releases) = (contributors.to_string(), RELEASES.to_string());
-    let usual = ["--epsilon", "1", "--deadline", "600s", "--close-early"];
+    let usual = ["--epsilon", "1", "--deadline", "30m", "--close-early"];
     let more = [&usual[..], &["--agents", &count, "--releases", &releases]].concat();
     let place = Place::serve(&space.display().to_string(), &more)?;
     let (mut sites, start) = (tokio::task::JoinSet::new(), Instant::now());

@@ -414,7 +414,10 @@ impl<P: Provenance> sordino_core::privacy::Ledger<P> for Ledger {
 /// Writes the first line of a new ledger, once its second count is known to be possible.
 fn begin(path: &Path, terms: &Terms, options: &Options) -> Result<Option<Counter>, LedgerError> {
     if terms.epsilon_max.is_none() {
-        return Err(LedgerError::Terms { key: "epsilon_max", admissible: "a number above 0: a new ledger needs one" });
+        return Err(LedgerError::Terms {
+            key: "epsilon_max",
+            admissible: "a number above 0, the most that the data may give in all: a new ledger needs one (--max-epsilon)",
+        });
     }
     // Only a new ledger: one that was begun keeps its budget.
     if let Some(character) = looks::alike(&terms.data) {

@@ -203,7 +203,12 @@ pub fn noise_multipliers(publication: &Publication) -> Result<Vec<f64>, PublishE
 pub fn check_budget(multipliers: &[f64], delta: f64, epsilon_max: Option<f64>) -> Result<(), PublishError> {
     let epsilon = cost(multipliers, delta)?.0;
     match epsilon_max.filter(|most| *most < epsilon) {
-        Some(most) => Err(refuse("max_epsilon", most, &format!("at least {epsilon}, what this file costs")).into()),
+        Some(most) => Err(refuse(
+            "max_epsilon",
+            most,
+            &format!("at least {epsilon}, what this file costs, or a smaller ε for the file"),
+        )
+        .into()),
         None => Ok(()),
     }
 }

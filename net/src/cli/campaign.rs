@@ -50,9 +50,13 @@ pub struct Campaign {
 
 /// The space that this argument names; nothing if it names a scenario.
 ///
-/// **Errors**: a file with parameters that is no space.
+/// **Errors**: a file that is not there; a file with parameters that is no space.
 pub fn space(argument: &str) -> Result<Option<SpaceFile>, CliError> {
     let path = Path::new(argument);
+    // A scenario of a file has its own words for this.
+    if !path.exists() && path.extension().is_some_and(|extension| extension == "toml") {
+        return Err(CliError::input(format!("{argument}: no such file, neither of a space nor of a scenario")));
+    }
     if !path.is_file() {
         return Ok(None);
     }

@@ -1,7 +1,7 @@
 //! `sordino-net serve`, `invite`, `rotate`, `revoke`: what is done on the server's machine.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::{Display, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
@@ -23,7 +23,7 @@ use super::fetch;
 use crate::admission;
 use crate::authority;
 use crate::enrolment::{self, Offer};
-use crate::folder::Folder;
+use crate::folder::{Folder, PRIOR};
 use crate::help::address::{HelperAddress, NoHelperAddress};
 use crate::invitation::Invitation;
 use crate::keys;
@@ -65,9 +65,10 @@ pub struct Serve {
     /// no ε covers
     #[arg(long)]
     close_early: bool,
-    /// The longest that agents are told to wait before they ask again
-    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = common::duration)]
-    ask_again: Duration,
+    /// The longest that agents are told to wait before they ask again [default: 15m; 10s with --close-early, where all wait
+    /// for whoever sleeps]
+    #[arg(long, value_name = "TIME", value_parser = common::duration)]
+    ask_again: Option<Duration>,
     /// Time from the end of a round to the next announcement
     /// [default: 250ms; 2s in a campaign]
     #[arg(long, value_name = "TIME", value_parser = common::duration)]
@@ -117,6 +118,7 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
         None => CounterPlace::of_user().map_err(CliError::failure)?,
     };
     let spread_ms = arguments.deadline.as_millis() as u64 / 20;
+    let ask_again = arguments.ask_again.unwrap_or(if arguments.close_early { ASK_AGAIN_EARLY } else { ASK_AGAIN });
     let delay = arguments.delay.unwrap_or(if dataset.is_some() { DELAY_OF_A_CAMPAIGN } else { DELAY });
     let serving = Serving {
         listen: arguments.listen.clone(),
@@ -124,7 +126,7 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
         data: arguments.data_name.clone().or(dataset).unwrap_or(run),
         counter,
         delay,
-        pace: Pace { ask_again_ms: arguments.ask_again.as_millis() as u64, spread_ms },
+        pace: Pace { ask_again_ms: ask_again.as_millis() as u64, spread_ms },
         helper,
         begin: arguments.begin_when.unwrap_or(Begin { agents: arguments.min_agents, at: arguments.begin_at }),
         linger: arguments.linger,
@@ -135,13 +137,26 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
     if let Protocol::Campaign(_) = folder.terms.agreement.protocol {
         let key = folder.keys.present.fingerprint().map_err(CliError::failure)?;
         let url = fetch::address(&address, folder.terms.agreement.deployment, &key);
-        note(&format!("after the first release anybody begins with its file: sordino optimize --prior {url}"));
+        note(&format!(
+            "after the first release, while this server runs, anybody begins with its file: sordino optimize --prior {url}"
+        ));
     }
     let Some(ended) = common::wait_or_stop(serve::serve(&folder, serving))? else { return Ok(()) };
     ended.map_err(CliError::failure)?;
-    print(&format!("done; sordino replay {path} checks it\n"))
+    print(&format!("{}done; sordino replay {path} checks it\n", written(&folder)))
 }
 
+/// Where a campaign's file is, and what it is for; nothing of other methods.
+fn written(folder: &Folder) -> String {
+    let path = folder.path().join(PRIOR);
+    let told = |path: Display<'_>| format!("{path} is the file: sordino optimize --prior {path}\n");
+    if path.is_file() { told(path.display()) } else { String::new() }
+}
+
+/// The longest that agents are sent away for;
+const ASK_AGAIN: Duration = Duration::from_secs(15 * 60);
+/// and where a round ends with the last answer, so that nobody sleeps while all others wait.
+const ASK_AGAIN_EARLY: Duration = Duration::from_secs(10);
 /// From the end of a round to the next announcement, where nothing is said;
 const DELAY: Duration = Duration::from_millis(250);
 /// and in a campaign, whose releases take longer.

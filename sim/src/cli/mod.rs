@@ -62,7 +62,7 @@ pub use print::{Format, print, print_bytes, print_json};
 use crate::progress::log;
 use crate::world::oracle::tell_failures;
 
-/// Private federated Bayesian optimisation: simulator.
+/// Private Bayesian optimisation: tune together, keep your data.
 ///
 /// Without a command: `sordino run default`.
 #[derive(Debug, Parser)]

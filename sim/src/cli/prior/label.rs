@@ -140,9 +140,12 @@ fn worth_in_words(file: &PriorFile, worth: &Worth) -> String {
     let b = significant(file.label.self_test, 3);
     match (reading(file), saved) {
         ("not read", _) => format!("nothing at this ε and number of contributors: a search does not read it (B = {b})"),
+        ("trusted", 0) => {
+            format!("nothing, by a simulation on its own posterior (B = {b}); a search begins with it all the same")
+        }
         (_, 0) => format!(
-            "nothing that shows, by a simulation on its own posterior (B = {b}): a search asks a few points that it names and \
-             weighs it by their values"
+            "nothing, by a simulation on its own posterior (B = {b}); a search covers the space first, and then weighs the file by \
+             its own values"
         ),
         (read, saved) => {
             let more = if saved >= most { " or more" } else { "" };
