@@ -8,7 +8,7 @@ use crate::page::{LeftOut, Page};
 /// Pages for those who work on sordino, whose commands are the steps of `cargo xtask test`.
 pub const NOT_FOR_READERS: [&str; 3] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/releasing.md"];
 
-/// A plain page.
+/// A page with nothing special.
 const fn plain(file: &'static str) -> Page {
     Page { file, before: &[], files: &[], anew: &[], changes: &[], left_out: &[] }
 }
