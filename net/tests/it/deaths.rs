@@ -13,7 +13,7 @@ pub struct Mortal<'a> {
 }
 
 impl<'a> Mortal<'a> {
-    /// Begins the process again.
+    /// Begins the process.
     pub fn new(begin: impl Fn() -> Process + 'a) -> Self {
         let process = Some(begin());
         Mortal { begin: Box::new(begin), process, kills: 0 }
