@@ -235,7 +235,8 @@ pub const PAGES: &[Page] = &[
         files: &[],
         anew: &[],
         changes: &[
-            More { after: "sordino run", more: SMALL, why: SHORT },
+            More { after: "sordino run default --set", more: SMALL, why: SHORT },
+            Words { from: "--runs 30", to: SMALL, why: SHORT },
             More {
                 after: "sordino rehearse",
                 more: "--set federation.rounds=2 --set federation.agents=20",
