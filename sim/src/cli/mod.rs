@@ -319,7 +319,9 @@ mod tests {
         pages(&root.join("docs"), &mut paths);
         let mut count = 0;
         for path in paths {
-            for words in commands(&std::fs::read_to_string(&path).unwrap()) {
+            for mut words in commands(&std::fs::read_to_string(&path).unwrap()) {
+                // Stands for the key that a reader has.
+                words.iter_mut().filter(|word| *word == "KEY").for_each(|word| *word = "0".repeat(64));
                 count += 1;
                 if let Err(error) = parses(&words) {
                     panic!("{}: {error}", path.display());
