@@ -3,8 +3,8 @@
     python3 bench/black_boxes.py [--boxes 20] [--out results.jsonl] [--only sordino,botorch,tpe,gp-sampler,random]
 
 Builds core's example `asked` and talks to it over a pipe. Peers that are not installed are left out (numpy is needed; `pip
-install botorch optuna scikit-learn` brings the others, and two tunings of scikit-learn's models on its own data). A result is a line of JSON in `--out`, and what is there already is not run again,
-so that the slow ones may be stopped and go on. One thread; times are CPU time of a suggestion.
+install botorch optuna scikit-learn` brings the others, and two tunings of scikit-learn's models on its own data). A result is
+a line of JSON in `--out`, and what is there already is not run again, so that the slow ones may be stopped and go on. One thread; times are CPU time of a suggestion.
 
 Each box is the function's usual one, moved by up to three tenths of each side so that a minimiser stays inside: the optimum is
 in no special place. Every method has the same number of first points, its own. Plans: 10 first points and 20 more, 5 and 45.

@@ -416,7 +416,7 @@ fn begin(path: &Path, terms: &Terms, options: &Options) -> Result<Option<Counter
     if terms.epsilon_max.is_none() {
         return Err(LedgerError::Terms {
             key: "epsilon_max",
-            admissible: "a number above 0, the most that the data may give in all: a new ledger needs one (--max-epsilon)",
+            admissible: "a number above 0, the most that the data may give in all: a new ledger needs one",
         });
     }
     // Only a new ledger: one that was begun keeps its budget.
