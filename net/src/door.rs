@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `GET /v1/RUN/agreement` | 200 the terms |
 //! | `GET /v1/RUN/prior.safetensors` | 200 the file of a campaign's releases so far; 404 before the first, and of other methods |
-//! | `POST /v1/RUN/enrol/SLOT`, the token (and the key of the masks, where there are two servers), or nothing for a certificate | 200; 403 not invited, shut out, no such certificate; 422 another length |
+//! | `POST /v1/RUN/enrol/SLOT`, the token (and the key of the masks, where there are two servers), or nothing for a certificate | 200; 403 not invited, slot taken, shut out, no such certificate; 422 another length |
 //! | `GET /v1/RUN/rounds/T`: "I have T frames" | 200 a frame; 204 later; 400 no chain or no seal; 403 not you; 409 a fork; 422 a history that was never made |
 //! | `PUT /v1/RUN/rounds/T/agents/N`: "here is mine" | 200 taken; 409 already; 410 over; 403 not you; 422 no such frame |
 //! | any of them | 404 another run; 408 it never ended; 413 too long; 503 the queue is full |
@@ -250,7 +250,14 @@ async fn enrol(
     match door.enrolment.enrol_with(slot, token, caller.key, masks) {
         // It comes back as one that is known.
         Ok(()) => (StatusCode::OK, [(CONNECTION, HeaderValue::from_static("close"))]).into_response(),
-        Err(Refusal::NotInvited) => (StatusCode::FORBIDDEN, "not invited").into_response(),
+        Err(Refusal::NotInvited) => {
+            (StatusCode::FORBIDDEN, "not invited: no such slot, or another token").into_response()
+        }
+        Err(Refusal::Taken) => {
+            let why = "another folder has joined with this slot, or this folder with another one: an invitation is for one folder \
+                       (where that is lost: `sordino invite --again`)";
+            (StatusCode::FORBIDDEN, why).into_response()
+        }
         Err(Refusal::Over) => (StatusCode::FORBIDDEN, "the invitation has ended").into_response(),
         Err(Refusal::Revoked) => (StatusCode::FORBIDDEN, "shut out").into_response(),
         Err(Refusal::Masks) => {

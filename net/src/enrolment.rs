@@ -103,8 +103,10 @@ struct Revoked {
 /// Why an agent was not enrolled; the sender is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// No such invitation: the slot or the token is wrong, or another key has used it.
+    /// No such invitation: the slot or the token is wrong.
     NotInvited,
+    /// The token is known, but another key has the slot, or this key has another slot.
+    Taken,
     /// The slot was shut out.
     Revoked,
     /// The key of its masks is missing, not asked for, another than before, or another agent's.
@@ -305,14 +307,18 @@ impl Enrolment {
         let token = digest(token);
         let offer = lists.invited.get(&slot).and_then(|offers| offers.get(&token)).copied();
         let other_slot = lists.slots.get(&key).is_some_and(|taken| *taken != slot);
-        let offer = offer.filter(|_| !other_slot).ok_or(Refusal::NotInvited)?;
+        // Only who shows the token learns more than that it is not invited.
+        let offer = offer.ok_or(Refusal::NotInvited)?;
+        if other_slot {
+            return Err(Refusal::Taken);
+        }
         let of_another = |(other, known): (&u32, &MaskKey)| *other != slot && Some(*known) == masks;
         if lists.masks.iter().any(of_another) || lists.masks.get(&slot).is_some_and(|known| Some(*known) != masks) {
             return Err(Refusal::Masks);
         }
         match lists.keys.get(&slot) {
             Some(known) if *known == key => return Ok(()),
-            Some(_) if !offer.again || lists.used.contains(&token) => return Err(Refusal::NotInvited),
+            Some(_) if !offer.again || lists.used.contains(&token) => return Err(Refusal::Taken),
             _ => {}
         }
         if offer.until.is_some_and(|until| now > until) {

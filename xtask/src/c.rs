@@ -29,12 +29,12 @@ struct Build {
 }
 
 const BUILDS: [Build; 3] = [
-    Build { name: "M4F", target: tools::M4F, profile: "release", float_abi: "-mfloat-abi=hard", flags: "" },
+    Build { name: "M4F", target: tools::M4F, profile: "device", float_abi: "-mfloat-abi=hard", flags: "" },
     Build { name: "M4F, for size", target: tools::M4F, profile: "size", float_abi: "-mfloat-abi=hard", flags: "" },
     Build {
         name: "M4F, softfp",
         target: tools::M4_SOFT,
-        profile: "release",
+        profile: "device",
         float_abi: "-mfloat-abi=softfp",
         flags: "-Ctarget-cpu=cortex-m4",
     },

@@ -188,14 +188,14 @@ fn milliseconds(instructions: &str) -> String {
 
 /// Size of the M4F image with all operations or only one, at a level of optimisation.
 fn image(only: Option<&str>, level: &str) -> Result<elf::Size, String> {
-    let mut command = cargo(&["build", "-q", "--release", "-p", "firmware-example", "--target", M4F]);
-    command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", level);
+    let mut command = cargo(&["build", "-q", "--profile", "device", "-p", "firmware-example", "--target", M4F]);
+    command.env("CARGO_PROFILE_DEVICE_OPT_LEVEL", level);
     match only {
         Some(name) => command.env("SORDINO_ONLY", name),
         None => command.env_remove("SORDINO_ONLY"),
     };
     process::run(&mut command)?;
-    let path = process::target_folder().join(M4F).join("release/firmware-example");
+    let path = process::target_folder().join(M4F).join("device/firmware-example");
     let file = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     elf::size(&file).ok_or_else(|| format!("{} is no ELF file", path.display()))
 }

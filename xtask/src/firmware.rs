@@ -3,6 +3,8 @@
 //! The firmware measures and asserts by itself and ends with an exit code; here its output is shown, and with
 //! `--write` its rows of measurements become `docs/device-table.md`.
 
+use std::process::Command;
+
 use crate::process::{self, Output, Report, cargo, run_keeping};
 use crate::{device_table, tools};
 
@@ -49,8 +51,8 @@ pub fn run(report: &mut Report, write: bool) -> Vec<Output> {
 /// Runs the firmware at a level of optimisation; bounds are asserted at 3.
 fn firmware(target: &'static str, level: &str) -> (Output, Result<(), String>) {
     // The runner is named in `.cargo/config.toml`.
-    let mut command = cargo(&["run", "--release", "-p", "firmware-example", "--target", target]);
-    command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", level);
+    let mut command = cargo(&["run", "--profile", "device", "-p", "firmware-example", "--target", target]);
+    command.env("CARGO_PROFILE_DEVICE_OPT_LEVEL", level);
     if level != "3" {
         command.env("SORDINO_UNBOUNDED", "1");
     }
@@ -58,12 +60,19 @@ fn firmware(target: &'static str, level: &str) -> (Output, Result<(), String>) {
     (Output { target, text }, result)
 }
 
+/// An example of the firmware on a device.
+fn on_device(target: &str, example: &str) -> Command {
+    let words =
+        ["run", "--profile", "device", "-q", "-p", "firmware-example", "--example", example, "--target", target];
+    cargo(&words)
+}
+
 /// Two kinds of agent, reporter and optimizer, reset at every step on both targets; what they end with is what they end with here.
 fn resets() -> Result<String, String> {
     let example = ["run", "--release", "-q", "-p", "firmware-example", "--example", "resets"];
     let here = process::run(&mut cargo(&example))?;
     for (target, name) in BOTH {
-        let (text, result) = run_keeping(cargo(&example).args(["--target", target]));
+        let (text, result) = run_keeping(&mut on_device(target, "resets"));
         result?;
         if let Some(line) = here.lines().find(|line| !text.lines().any(|found| found == *line)) {
             return Err(format!("{name} does not say {line:?}"));
@@ -85,7 +94,7 @@ fn programs() -> Result<String, String> {
     for (program, _) in PROGRAMS {
         let example = ["run", "--release", "-q", "-p", "firmware-example", "--example", program];
         let here = process::run(&mut cargo(&example))?;
-        let there = process::run(cargo(&example).args(["--target", DEVICES[0].0]))?;
+        let there = process::run(&mut on_device(DEVICES[0].0, program))?;
         if here.trim().is_empty() || here != there {
             return Err(format!("{program} says something else on {}", DEVICES[0].1));
         }

@@ -156,11 +156,12 @@ struct Image {
 
 /// The image with one operation.
 fn image(Build { target, level, lto }: Build, operation: &str) -> Result<Image, String> {
-    let mut command =
-        cargo(&["build", "-q", "--release", "-p", "firmware-example", "--example", "panic_free", "--target", target]);
+    let words =
+        ["build", "-q", "--profile", "device", "-p", "firmware-example", "--example", "panic_free", "--target", target];
+    let mut command = cargo(&words);
     command.env("SORDINO_ONLY", operation);
-    process::run(command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", level).env("CARGO_PROFILE_RELEASE_LTO", lto))?;
-    let path = process::target_folder().join(target).join("release/examples/panic_free");
+    process::run(command.env("CARGO_PROFILE_DEVICE_OPT_LEVEL", level).env("CARGO_PROFILE_DEVICE_LTO", lto))?;
+    let path = process::target_folder().join(target).join("device/examples/panic_free");
     let file = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let size = elf::size(&file).ok_or_else(|| format!("{} is no ELF file", path.display()))?;
     let symbols = elf::symbols(&file).ok_or_else(|| format!("{} has no symbols", path.display()))?;

@@ -40,9 +40,9 @@ fn check(page: &Path) -> Result<String, String> {
 
 /// The page in one file, with the module inlined; gives its path.
 fn build() -> Result<PathBuf, String> {
-    let words = ["build", "-q", "--release", "-p", "sordino-web", "--target", tools::WASM];
+    let words = ["build", "-q", "--profile", "device", "-p", "sordino-web", "--target", tools::WASM];
     process::run(&mut cargo(&words))?;
-    let module = target_folder().join(tools::WASM).join("release/sordino_web.wasm");
+    let module = target_folder().join(tools::WASM).join("device/sordino_web.wasm");
     let module = fs::read(&module).map_err(|error| format!("{}: {error}", module.display()))?;
     let page = fs::read_to_string(root().join("web/page.html")).map_err(|error| error.to_string())?;
     if page.matches(PLACE).count() != 1 {

@@ -57,8 +57,8 @@ fn a_token_is_good_for_one_key_and_a_revoked_slot_for_none() {
     assert_eq!(enrolment.enrol(3, &[2; 16], key(1)), Err(Refusal::NotInvited));
     assert_eq!(enrolment.enrol(3, &[1; 16], key(1)), Ok(()));
     assert_eq!(enrolment.enrol(3, &[1; 16], key(1)), Ok(()), "the same key again");
-    assert_eq!(enrolment.enrol(3, &[1; 16], key(2)), Err(Refusal::NotInvited), "another key");
-    assert_eq!(enrolment.enrol(4, &[2; 16], key(1)), Err(Refusal::NotInvited), "one key, two slots");
+    assert_eq!(enrolment.enrol(3, &[1; 16], key(2)), Err(Refusal::Taken), "another key");
+    assert_eq!(enrolment.enrol(4, &[2; 16], key(1)), Err(Refusal::Taken), "one key, two slots");
     assert_eq!((enrolment.slot(&key(1)), enrolment.slot(&key(2)), enrolment.count()), (Some(3), None, 1));
     // A line that was cut off was never acted upon.
     let torn = std::fs::read_to_string(folder.join(ENROLLED)).unwrap() + "{\"slot\":9";
@@ -91,15 +91,15 @@ fn an_invitation_ends_and_one_made_again_takes_the_slot_once() {
     assert_eq!(enrolment.enrol_at(1, &[2; 16], key(2), None, 1001), Err(Refusal::Over));
     assert_eq!(enrolment.enrol_at(1, &[2; 16], key(2), None, 999), Ok(()), "a clock that was put back");
     // The site of slot 0 lost its folder.
-    assert_eq!(enrolment.enrol_at(0, &[1; 16], key(3), None, 1), Err(Refusal::NotInvited));
+    assert_eq!(enrolment.enrol_at(0, &[1; 16], key(3), None, 1), Err(Refusal::Taken));
     invite(&folder, 0, Some(&[4; 16]), again).unwrap();
-    assert_eq!(enrolment.enrol_at(0, &[4; 16], key(2), None, 1), Err(Refusal::NotInvited), "one key, two slots");
+    assert_eq!(enrolment.enrol_at(0, &[4; 16], key(2), None, 1), Err(Refusal::Taken), "one key, two slots");
     assert_eq!(enrolment.enrol_at(0, &[4; 16], key(3), None, 1), Ok(()));
     for known in [&enrolment, &Enrolment::open(&folder).unwrap()] {
         assert_eq!((known.slot(&key(1)), known.slot(&key(3)), known.count()), (None, Some(0), 2));
         assert_eq!(known.enrol_at(0, &[4; 16], key(3), None, 1), Ok(()));
-        assert_eq!(known.enrol_at(0, &[4; 16], key(5), None, 1), Err(Refusal::NotInvited), "the token is used");
-        assert_eq!(known.enrol_at(0, &[1; 16], key(1), None, 1), Err(Refusal::NotInvited), "the lost key");
+        assert_eq!(known.enrol_at(0, &[4; 16], key(5), None, 1), Err(Refusal::Taken), "the token is used");
+        assert_eq!(known.enrol_at(0, &[1; 16], key(1), None, 1), Err(Refusal::Taken), "the lost key");
     }
     std::fs::remove_dir_all(folder).unwrap();
 }

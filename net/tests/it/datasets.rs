@@ -268,7 +268,10 @@ fn a_site_that_lost_its_folder_comes_again_and_an_invitation_ends() {
         for line in [&invitations[0], &usual] {
             let output = said(&words(&site(&federation, line, &counts, &[])));
             let told = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.code() == Some(1) && told.contains("403: not invited"), "{told}");
+            assert!(
+                output.status.code() == Some(1) && told.contains("403: another folder has joined with this slot"),
+                "{told}"
+            );
         }
         let again: Invitation = invited(&federation, &["--agents", "0", "--again"]).trim().parse().unwrap();
         // The other's line ends before it is used.

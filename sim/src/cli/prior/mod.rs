@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 use super::error::CliError;
 
 mod export;
-mod file;
+pub mod file;
 mod label;
 mod picture;
 mod publish;
