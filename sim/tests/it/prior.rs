@@ -161,6 +161,19 @@ int main(void) {
 }
 
 #[test]
+fn who_publishes_few_studies_is_told_that_it_seldom_pays() {
+    for (studies, epsilon, is_told) in [(5, "2", true), (14, "2", true), (15, "2", false)] {
+        let folder = case("few", studies);
+        let mut words = publish(&["p.safetensors"]);
+        let place = words.iter().position(|word| *word == "--epsilon").unwrap();
+        words[place + 1] = epsilon;
+        let told = String::from_utf8_lossy(&done(&folder, &words).stderr).into_owned();
+        let said = format!("{studies} studies at ε 2: such a file is seldom worth anything");
+        assert_eq!(told.contains(&said), is_told, "{told}");
+    }
+}
+
+#[test]
 fn a_budget_and_a_file_that_is_there_are_kept() {
     let folder = case("kept", 30);
     done(&folder, &publish(&["p.safetensors"]));
@@ -325,6 +338,37 @@ fn refusals_name_the_line_and_what_is_wrong_with_a_file() {
     ] {
         assert!(header.contains(needed), "{needed}\n{header:.900}");
     }
+}
+
+/// Every number of the list that follows a name in an exported text.
+fn listed(text: &str, name: &str) -> Vec<f32> {
+    let list = text.split(name).nth(1).unwrap().split(['[', '{']).nth(2).unwrap().split([']', '}']).next().unwrap();
+    let numbers = list.split(',').map(|word| word.trim().trim_end_matches('f')).filter(|word| !word.is_empty());
+    numbers.map(|word| word.parse().unwrap()).collect()
+}
+
+#[test]
+fn an_export_has_the_candidates_of_a_device_in_both_numbers() {
+    let folder = case("candidates", 30);
+    done(&folder, &publish(&["p.safetensors"]));
+    let file = PriorFile::parse(&std::fs::read(folder.join("p.safetensors")).unwrap()).unwrap();
+    let export = |lang: &'static str| ["prior", "export", "p.safetensors", "--lang", lang, "--candidates", "40"];
+    let (rust, c) = (printed(&folder, &export("rust")), printed(&folder, &export("c")));
+    let (points, coordinates) = (listed(&rust, "static POINTS:"), listed(&rust, "static CANDIDATES:"));
+    assert!(rust.contains("pub const CANDIDATE_COUNT: usize = 40;") && rust.contains("pub const DIM: usize = 2;"));
+    assert_eq!((points.len(), coordinates.len()), (80, 80));
+    assert_eq!(listed(&c, "SORDINO_PRIOR_POINTS_OF"), points);
+    assert_eq!(listed(&c, "SORDINO_PRIOR_CANDIDATES_OF"), coordinates);
+    let encoding = file.encoding().unwrap();
+    for (own, read) in points.chunks(2).zip(coordinates.chunks(2)) {
+        let own: Vec<f64> = own.iter().map(|x| f64::from(*x)).collect();
+        for (coordinate, read) in encoding.coordinates(&own).iter().zip(read) {
+            assert!((coordinate - f64::from(*read)).abs() < 1e-6, "{own:?} {read}");
+        }
+    }
+    let said = refused(&folder, 2, &export("bin"));
+    assert!(said.contains("--candidates: not in `bin`"), "{said}");
+    assert!(!printed(&folder, &["prior", "export", "p.safetensors", "--lang", "rust"]).contains("CANDIDATE"));
 }
 
 #[test]

@@ -4,11 +4,12 @@ use std::fmt::Write;
 
 use clap::{Args, ValueEnum};
 use sordino_core::prior::{PriorNumbers, PublicPrior, attach_len};
-use sordino_host::prior::PriorFile;
-use sordino_host::space::{Goal, Values};
+use sordino_host::prior::{PriorFile, points};
+use sordino_host::space::{Goal, Parameter, Values};
 
 use super::file::OfFile;
 use crate::cli::error::CliError;
+use crate::cli::number::whole;
 use crate::cli::{print, print_bytes};
 use crate::text::significant_up;
 
@@ -20,6 +21,10 @@ pub struct Arguments {
     /// Language of the constants
     #[arg(long, value_enum)]
     lang: Language,
+    /// Write a list of candidates as well, both as a search reads them and in the parameters' own numbers: all points of a
+    /// space that has no more, else this many that cover it. Not in `bin`
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 65_536))]
+    candidates: Option<u32>,
 }
 
 /// What reads the constants.
@@ -36,8 +41,12 @@ enum Language {
 
 /// Prints the constants.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
+    if arguments.candidates.is_some() && arguments.lang == Language::Bin {
+        return Err(CliError::input("--candidates: not in `bin`; admissible: with --lang rust or --lang c"));
+    }
     let file = arguments.of.load()?;
     let dim = file.landmarks.len() / file.features().max(1);
+    let candidates = arguments.candidates.map(|count| Candidates::new(&file, count)).transpose()?;
     let factor = factor(&file, dim)?;
     let lists = [
         ("LANDMARKS", &file.landmarks),
@@ -46,8 +55,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         ("FACTOR", &factor),
     ];
     match arguments.lang {
-        Language::Rust => print(&rust(&file, dim, lists)),
-        Language::C => print(&c(&file, dim, lists)),
+        Language::Rust => print(&(rust(&file, dim, lists) + &candidates.map_or(String::new(), |list| list.rust(dim)))),
+        Language::C => print(&(c(&file, dim, lists) + &candidates.map_or(String::new(), |list| list.c()))),
         Language::Bin => print_bytes(&bin(&file, dim)),
     }
 }
@@ -150,7 +159,13 @@ fn numbers(list: &[f32]) -> String {
 fn rust(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 4]) -> String {
     let mut out = String::new();
     facts(file, dim).iter().for_each(|line| out.push_str(&format!("//! {}\n", commented(line))));
-    out.push_str("\nuse sordino_core::prior::PriorNumbers;\n\n");
+    // A device that does not name one of these pays nothing for it.
+    out.push_str("\n#![allow(dead_code)]\n\nuse sordino_core::prior::PriorNumbers;\n\n");
+    out.push_str(&format!(
+        "/// M, the number of landmarks: the first number of `storage_len`, the only one of `attach_len`.\npub const LANDMARK_COUNT: \
+         usize = {};\n/// D, the coordinates of a landmark and of a candidate.\npub const DIM: usize = {dim};\n\n",
+        file.features()
+    ));
     for (name, list) in lists {
         if name == "FACTOR" {
             out.push_str("/// With it `PublicPrior::attach_with_factor` takes no storage for long.\npub ");
@@ -192,4 +207,65 @@ fn bin(file: &PriorFile, dim: usize) -> Vec<u8> {
     let tensors = [&file.landmarks, &file.weights, &file.covariance];
     let numbers = numbers.iter().chain(tensors.into_iter().flatten()).map(|x| x.to_le_bytes());
     sizes.into_iter().chain(numbers).flatten().collect()
+}
+
+/// A list of points to choose from.
+struct Candidates {
+    /// What the parameters are called, in words.
+    names: String,
+    count: usize,
+    /// N × D coordinates, as a search reads them.
+    coordinates: Vec<f32>,
+    /// N × P numbers of the parameters, as people count; a choice is its index.
+    numbers: Vec<f32>,
+}
+
+impl Candidates {
+    /// Points that cover the space of a file.
+    fn new(file: &PriorFile, count: u32) -> Result<Self, CliError> {
+        let parameters = file.label.space.parameters();
+        if let Some(given) = parameters.iter().find(|parameter| parameter.context) {
+            let why = "is given with each question, so candidates are a device's own";
+            return Err(CliError::input(format!("--candidates: {} {why}", given.name)));
+        }
+        let encoding = file.encoding().map_err(CliError::input)?;
+        let list = points(&file.label.space, count).map_err(CliError::input)?;
+        let coordinates = list.iter().flat_map(|numbers| encoding.coordinates(numbers)).map(|x| x as f32).collect();
+        let numbers = list.iter().flatten().map(|x| *x as f32).collect();
+        let shown = |parameter: &Parameter| match &parameter.values {
+            Values::Choices { .. } => format!("{} (0 is the first choice)", parameter.name),
+            Values::Number { .. } => parameter.name.clone(),
+        };
+        let names = parameters.iter().map(shown).collect::<Vec<_>>().join(", ");
+        Ok(Candidates { names: commented(&names), count: list.len(), coordinates, numbers })
+    }
+
+    fn rust(&self, dim: usize) -> String {
+        let Candidates { names, count, coordinates, numbers: own } = self;
+        let width = own.len() / count.max(&1);
+        format!(
+            "\n/// N, the number of candidates.\npub const CANDIDATE_COUNT: usize = {count};\n\n/// What `Newcomer::new` chooses \
+             from: {count} × {dim} coordinates.\npub static CANDIDATES: [f32; {}] = [\n{}];\n\n/// The same points in numbers of \
+             the parameters, {width} each: {names}.\npub static POINTS: [f32; {}] = [\n{}];\n",
+            coordinates.len(),
+            numbers(coordinates),
+            own.len(),
+            numbers(own)
+        )
+    }
+
+    fn c(&self) -> String {
+        let Candidates { names, count, coordinates, numbers: own } = self;
+        let list = |list: &[f32]| numbers(list).replace(',', "f,");
+        format!(
+            "#define SORDINO_PRIOR_CANDIDATES {count}\n/* What sordino_newcomer_open chooses from. */\nstatic const float \
+             SORDINO_PRIOR_CANDIDATES_OF[{}] = {{\n{}}};\n/* The same points in numbers of the parameters, {} each: {names}. \
+             */\nstatic const float SORDINO_PRIOR_POINTS_OF[{}] = {{\n{}}};\n",
+            coordinates.len(),
+            list(coordinates),
+            own.len() / count.max(&1),
+            own.len(),
+            list(own)
+        )
+    }
 }

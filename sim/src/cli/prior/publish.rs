@@ -118,6 +118,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let key = arguments.sign.as_deref().map(SigningKey::open).transpose();
     let key = key.map_err(|error| input(format!("--sign: {error}")))?;
     room_for(arguments, file.space.parameters().len()).map_err(input)?;
+    told_if_few(studies.len(), arguments.epsilon);
     let ledger = opened(arguments, &events)?;
     // How many evaluations there are is not public.
     note(&format!("{} studies", studies.len()));
@@ -139,6 +140,20 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let (out, spent) = (arguments.out.display(), significant_up(spent, 4));
     let most = ledger.terms().epsilon_max.map_or(String::new(), |most| format!(" of {most}"));
     print(&format!("{}\n{out} is written; the ledger holds ε {spent}{most}\n", text(&file)?))
+}
+
+/// Number of studies times ε below which files of the example's kind were worth nothing: `docs/prior-files.md` has the table.
+const STUDIES_TIMES_EPSILON: f64 = 30.0;
+
+/// Says before anything is charged that so few studies seldom make a file that is worth something.
+fn told_if_few(studies: usize, epsilon: f64) {
+    if (studies as f64) * epsilon < STUDIES_TIMES_EPSILON {
+        let wanted = (STUDIES_TIMES_EPSILON / epsilon).ceil();
+        note(&format!(
+            "{studies} studies at ε {epsilon}: such a file is seldom worth anything, and costs as much as one that is; with {wanted} \
+             studies or more our example's was"
+        ));
+    }
 }
 
 /// Refuses a disk without room before anything is charged: writes as much as the file may have, and takes it away.
