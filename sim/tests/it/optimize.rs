@@ -153,6 +153,8 @@ fn a_command_that_fails_is_tried_again_and_then_left_out() {
         let more = [&["--evaluations", "1", "--out", "bad", "--resume", "--retries", "0"][..], more].concat();
         let output = sordino(&folder, &with(train, &more));
         assert!(output.status.code() == Some(1) && said(&output).contains(reason), "{}", said(&output));
+        // Before any value is known fewer failures end the run.
+        assert!(said(&output).contains("3 questions in a row failed"), "{}", said(&output));
     }
 }
 

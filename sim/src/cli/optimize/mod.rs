@@ -38,6 +38,9 @@ use folder::{Folder, result};
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// Questions that may fail in a row, after all tries, before the run ends.
 const FAILED_MAX: usize = 10;
+/// The same before any question was answered, so that a command that never works is soon told of; as many as run at a time,
+/// if those are more.
+const FAILED_FIRST_MAX: usize = 3;
 
 /// The end of the long help: a space file.
 pub fn long_help() -> String {
@@ -219,16 +222,23 @@ impl Course<'_> {
                 self.failed += 1;
                 self.folder.record(&self.search)?;
                 note(&format!("no value at {shown}: the command {why}"));
-                if self.failed >= FAILED_MAX {
+                if self.failed >= self.failed_max() {
                     return Err(CliError::failure(format!(
-                        "{FAILED_MAX} questions in a row failed, the last because the command {why}; what was learned is \
+                        "{} questions in a row failed, the last because the command {why}; what was learned is \
                          in {}, and --resume goes on",
+                        self.failed,
                         self.arguments.out.display()
                     )));
                 }
             }
         }
         self.folder.publish(&self.search, self.value)
+    }
+
+    /// Questions in a row that may fail.
+    fn failed_max(&self) -> usize {
+        let at_once = usize::from(self.arguments.jobs);
+        if self.search.is_empty() { at_once.clamp(FAILED_FIRST_MAX, FAILED_MAX) } else { FAILED_MAX }
     }
 
     /// The results on standard output.
