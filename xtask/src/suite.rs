@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything CI runs. A failed step does not stop the others.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::process::{self, Report, cargo, count_tests};
@@ -39,6 +40,7 @@ pub fn run(report: &mut Report) {
     let quiet = |mut command: std::process::Command| process::run(&mut command).map(|_| String::new());
 
     report.step("lock files", lock_files);
+    report.step("one build for both programs", built_once);
     report.step("embedded targets", tools::targets);
     report.step("emulator", || tools::program("qemu-system-arm", "qemu-system-arm"));
     report.step("instruction counter", || tools::program("valgrind", "valgrind"));
@@ -99,6 +101,21 @@ fn lock_files() -> Result<String, String> {
         })?;
     }
     Ok(format!("{} are up to date", LOCKED.len()))
+}
+
+/// Whether `sordino-net` takes what it shares with `sordino` with the same features, so that who installs both builds it once.
+fn built_once() -> Result<String, String> {
+    let tree = |package: &str| {
+        let words = ["tree", "--locked", "-p", package, "-e", "normal", "--prefix", "none", "-f", "{p} [{f}]"];
+        let output = process::run_quietly(&mut cargo(&words))?;
+        Ok::<_, String>(output.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect::<BTreeSet<_>>())
+    };
+    let (program, network) = (tree("sordino-sim")?, tree("sordino-net")?);
+    let (other, same) = (program.difference(&network), program.intersection(&network).count());
+    match other.map(String::as_str).collect::<Vec<_>>()[..] {
+        [] if same > 0 => Ok(format!("{same} crates are built once")),
+        ref other => Err(format!("sim/Cargo.toml: not the features that sordino-net has of {}", other.join(", "))),
+    }
 }
 
 /// Documentation of all packages, without warnings.

@@ -47,7 +47,12 @@ pub fn best_so_far(search: &Search, value: Option<&str>) -> Option<String> {
         0 => String::new(),
         count => format!("; {count} questions failed and are not shown"),
     };
-    let line = format!("{} evaluations, seed {}{failed}.", all.len(), search.head().seed);
+    let began = search
+        .head()
+        .prior
+        .as_ref()
+        .map_or(String::new(), |digest| format!("; begun with the prior file {digest:.8}…"));
+    let line = format!("{} evaluations, seed {}{began}{failed}.", all.len(), search.head().seed);
     Some(compose("Best so far", &[name, &line], &[chart], None))
 }
 
