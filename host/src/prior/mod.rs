@@ -222,7 +222,7 @@ impl PriorFile {
 /// Points that cover a space, without repeats, in its numbers: what every reader of the space computes alike. All points of
 /// a space that has at most `count`; else what the first `count` of a Sobol' sequence fall on.
 ///
-/// **Errors**: [`PriorFileError::Refused`] for a space that cannot be searched.
+/// **Errors**: [`PriorFileError`] for a space that cannot be searched.
 pub fn points(space: &Space, count: u32) -> Result<Vec<Vec<f64>>, PriorFileError> {
     let core = space.core().map_err(|error| refuse("space", error, "a space that can be searched"))?;
     if let Some(all) = all_points(&core, count) {
