@@ -47,7 +47,7 @@ pub enum DriverError {
     /// A method that cannot leave the process it runs in.
     #[error(
         "method {}: runs in one process only; admissible over a network: ts, methods that share draws (fts, dp-fts and their \
-         variants), and the federated prior (prior, dp-prior and its variants)", .0.name()
+         variants), the federated prior (prior, dp-prior and its variants), and vote", .0.name()
     )]
     NotCarried(Method),
     /// The surrogate's kernel is not admissible.
