@@ -25,7 +25,7 @@ pub fn simulated(scenario: &Scenario, method: Method) -> Digest {
     combine(runs.iter())
 }
 
-fn rehearsed(scenario: &Scenario, method: Method, chaos: bool) -> Outcome {
+pub fn rehearsed(scenario: &Scenario, method: Method, chaos: bool) -> Outcome {
     let options = Options { chaos, deadline: Duration::from_secs(120), ..Options::default() };
     runtime().block_on(rehearse(scenario, method, options)).unwrap()
 }
