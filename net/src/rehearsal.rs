@@ -157,9 +157,11 @@ struct World<'s> {
     functions: Arc<dyn Objective>,
 }
 
+/// What all parties of a run borrow in the simulator, and what all runs share.
+type Borrowed<T> = (Arc<RunContext<T>>, Arc<ScenarioContext<T>>);
+
 impl World<'_> {
-    /// What its parties borrow in the simulator.
-    fn contexts<T: Number>(&self) -> Result<(Arc<RunContext<T>>, Arc<ScenarioContext<T>>), DriverError> {
+    fn borrowed<T: Number>(&self) -> Result<Borrowed<T>, DriverError> {
         let World { scenario, run, functions, .. } = self;
         let shared = Arc::new(ScenarioContext::<T>::new(scenario, functions.candidates(), functions.dim())?);
         let run = Arc::new(RunContext::new(scenario, shared.clone(), *run, functions.clone())?);
@@ -173,7 +175,7 @@ async fn rehearse_run<T: Number, P: Simulated<T>>(
     terms: &Terms,
     options: Options,
 ) -> Result<Outcome, RehearsalError> {
-    let (run, shared) = world.contexts::<T>()?;
+    let (run, shared) = world.borrowed::<T>()?;
     let simulated = P::simulated(world.scenario, world.method, run, shared)?;
     federation(terms, P::new(terms)?, simulated, options).await
 }
@@ -184,7 +186,7 @@ async fn rehearse_custom<T: Number>(
     custom: &Custom,
     options: Options,
 ) -> Result<Outcome, RehearsalError> {
-    let (run, _) = world.contexts::<T>()?;
+    let (run, _) = world.borrowed::<T>()?;
     let context = CustomContext::new(world.scenario, world.method, run, custom.clone(), None)?;
     let agreement = agreement::own(&context, deployment()?, announced(world.scenario, &options))?;
     let party = OwnParty::<T>::of(agreement.clone(), context.ground.clone(), custom.clone());
