@@ -81,8 +81,7 @@ impl<T: Number> Simulated<T> for Prior<T> {
     ) -> Result<Arc<PriorContext<T>>, DriverError> {
         let (dim, objective) = (shared.dim(), run.objective.clone());
         let landmarks = landmarks(scenario, dim);
-        let missing = DriverError::NotCarried(method);
-        let protocol = protocol(scenario, method, &landmarks, dim, run.seed)?.ok_or(missing)?;
+        let protocol = protocol(scenario, method, &landmarks, dim, run.seed)?.ok_or(DriverError::NoPlan(method))?;
         let numbers = PriorNumbers::new(&protocol, &landmarks, objective.candidates(), dim)?;
         PriorContext::new(scenario, method, run, shared, numbers, None).map(Arc::new)
     }

@@ -23,7 +23,7 @@ const RELEASED_MAX: u32 = 1 << 20;
 /// numbers; none where features are drawn.
 ///
 /// **Errors**: a configuration or candidates that are not admissible; [`DriverError::NotCarried`] for a method that no
-/// exchange carries.
+/// exchange carries; [`DriverError::NoPlan`].
 pub fn agreement(
     scenario: &Scenario,
     method: Method,
@@ -34,7 +34,6 @@ pub fn agreement(
     announced: Announced,
 ) -> Result<(Agreement, Vec<f64>), DriverError> {
     let list = Candidates::list(candidates, dim)?;
-    let not_carried = || DriverError::NotCarried(method);
     let (protocol, landmarks) = match method.parts().kind {
         Kind::Alone | Kind::Draws => {
             let (config, features) = (config(scenario, method)?, public_features(scenario, run));
@@ -43,13 +42,13 @@ pub fn agreement(
         Kind::Prior => {
             let landmarks = landmarks(scenario, dim);
             let prior = protocol(scenario, method, &landmarks, dim, run_seed(scenario, run))?;
-            (Protocol::Prior(prior.ok_or_else(not_carried)?), landmarks)
+            (Protocol::Prior(prior.ok_or(DriverError::NoPlan(method))?), landmarks)
         }
         Kind::Vote => {
             let vote = vote::context::protocol(scenario, method, run, list.count())?;
             (Protocol::Vote(vote), Vec::new())
         }
-        _ => return Err(not_carried()),
+        _ => return Err(DriverError::NotCarried(method)),
     };
     let agreement = Agreement {
         protocol,

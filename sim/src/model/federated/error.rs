@@ -50,6 +50,12 @@ pub enum DriverError {
          variants), the federated prior (prior, dp-prior and its variants), and vote", .0.name()
     )]
     NotCarried(Method),
+    /// A method whose releases follow a plan, in a scenario that has none.
+    #[error(
+        "method {name}: the scenario has no plan of releases ([prior]); it has one where federation.methods names the method: \
+         --set 'federation.methods=[\"{name}\"]'", name = .0.name()
+    )]
+    NoPlan(Method),
     /// The surrogate's kernel is not admissible.
     #[error(transparent)]
     Kernel(#[from] KernelError),

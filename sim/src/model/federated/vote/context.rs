@@ -52,10 +52,10 @@ impl<T: Scalar> VoteContext<T> {
 
 /// What the parties of a vote over so many candidates agree on, in a run of a scenario.
 ///
-/// **Errors**: more candidates than a release may have numbers; a scenario without the plan whose ε a vote spends.
+/// **Errors**: more candidates than a release may have numbers; [`DriverError::NoPlan`], because a vote spends the ε of the plan.
 pub fn protocol(scenario: &Scenario, method: Method, run: u32, candidates: u32) -> Result<VoteProtocol, DriverError> {
-    let missing = DriverError::Check("a vote without the plan whose ε it spends");
-    let noise_multiplier = scenario.prior.as_ref().and_then(|prior| prior.together()).ok_or(missing)?;
+    let together = scenario.prior.as_ref().and_then(|prior| prior.together());
+    let noise_multiplier = together.ok_or(DriverError::NoPlan(method))?;
     let alone = config(scenario, method)?;
     Ok(VoteProtocol {
         ballot: ballot(&alone, candidates, noise_multiplier, scenario.privacy.grid_exponent)?,
