@@ -19,7 +19,7 @@ use sordino_host::server::{Hosted as _, ServerHost, SystemSources};
 use sordino_host::shares::{Collection, Helper, Kept, Question};
 use sordino_host::space::SpaceFile;
 use sordino_net::help::desk::{Desk, Enrolling};
-use sordino_net::party::{CampaignParty, Party};
+use sordino_net::party::{CampaignParty, Served};
 use sordino_net::shares::{self, MaskKey, Shared};
 use sordino_net::terms::Terms;
 
@@ -136,7 +136,7 @@ fn undeferred(terms: &Terms, place: &Path, name: &str) -> Result<Ledger, Failed>
     Ok(Ledger::open_secret(&place.join(name), &of_ledger, &options)?)
 }
 
-type Host = ServerHost<f64, SystemSources, Deferred, <CampaignParty as Party<f64>>::Hosted>;
+type Host = ServerHost<f64, SystemSources, Deferred, <CampaignParty as Served<f64>>::Hosted>;
 
 /// A server with its first release open.
 fn opened(terms: &Terms, place: &Path, name: &str) -> Result<Host, Failed> {

@@ -36,6 +36,8 @@ impl Cost {
             }
             Protocol::Prior(prior) => Ok(Some(Cost::of_plan(prior.plan()))),
             Protocol::Campaign(campaign) => Ok(Some(Cost::of_plan(campaign.plan()))),
+            Protocol::Vote(_) => Ok(protocol.event(0)?.map(|event| Cost::Plan(vec![event]))),
+            Protocol::Own(_) => Ok(None),
         }
     }
 
@@ -56,6 +58,14 @@ impl Cost {
         match self {
             Cost::Alike { event, .. } => *event,
             Cost::Plan(events) => events[(release as usize).min(events.len() - 1)],
+        }
+    }
+
+    /// How the losses add up in a ledger.
+    pub const fn accounting(&self) -> Accounting {
+        match self {
+            Cost::Alike { .. } => Accounting::Renyi,
+            Cost::Plan(_) => Accounting::Gaussian,
         }
     }
 

@@ -24,7 +24,7 @@ use crate::data::{self, Before, Data, DataError};
 use crate::identity::{Identity, IdentityError, lock_folder};
 use crate::invitation::Invitation;
 use crate::link::{Link, LinkError};
-use crate::party::{Number, Party, Standing, dispatch};
+use crate::party::{Number, Party, Served, Standing, dispatch};
 use crate::progress::note;
 use crate::shares;
 use crate::terms::{TERMS_BYTES_MAX, Terms};
@@ -286,7 +286,7 @@ fn finished(joining: &Joining) -> Result<Option<(Joined, bool)>, JoinError> {
     dispatch!(terms.agreement, finished_in(joining, &terms, file))
 }
 
-fn finished_in<T: Number, P: Party<T>>(
+fn finished_in<T: Number, P: Served<T>>(
     joining: &Joining,
     terms: &Terms,
     file: PathBuf,
@@ -396,7 +396,7 @@ struct Part<'a> {
     count: Option<Contributions>,
 }
 
-async fn take_part<T: Number, P: Party<T>, F: Future<Output = Result<f64, String>>>(
+async fn take_part<T: Number, P: Served<T>, F: Future<Output = Result<f64, String>>>(
     part: Part<'_>,
     evaluate: impl FnMut(Query) -> F,
 ) -> Result<Joined, JoinError> {

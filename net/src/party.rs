@@ -6,12 +6,17 @@
 //! | draws | [`Draws`]: features of every candidate, the factor of joint draws | a configuration |
 //! | federated prior | [`Prior`]: features, Gram matrix, virtual designs, the posterior that each recomputes | the posterior |
 //! | campaign | [`CampaignParty`]: the same of a space with names, a unit of each agent's own, and a search with the file | the posterior |
+//! | vote | [`Voting`]: a ballot, the winner of the shares, own draws | the ballot |
+//! | a method of one's own | [`OwnParty`]: what the program does that brings it | none: it is rehearsed and never served |
 //!
-//! Everything else (frames, links, journals, restarts, budgets, doors) is written once, over [`Party`].
+//! Everything else (frames, links, journals, restarts, budgets, doors) is written once, over [`Party`], and over [`Served`] where
+//! a server or an agent of a real federation is meant.
 
 mod campaign;
+mod chosen;
 mod draws;
 mod prior;
+mod vote;
 
 use std::sync::Arc;
 
@@ -23,14 +28,16 @@ use sordino_core::federated::{AgentError, Member};
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
 use sordino_host::campaign::SiteError;
-use sordino_host::ledger::Accounting;
 use sordino_host::prior::PriorFile;
 use sordino_host::server::{HostError, Hosted};
 use sordino_host::space::Point;
+use sordino_sim::model::federated::custom::Custom;
 
 pub use self::campaign::{CampaignParty, KeptSite};
+pub use self::chosen::{Choosing, Chosen, ChosenError, KeptChoices};
 pub use self::draws::Draws;
 pub use self::prior::{KeptMember, Prior};
+pub use self::vote::{Votes, Voting};
 
 use crate::terms::{Terms, TermsError};
 
@@ -43,6 +50,9 @@ pub enum PartyError {
     /// That of a member of a federated prior refused.
     #[error(transparent)]
     Member(#[from] MemberError),
+    /// That of an agent of a vote, or of a method of somebody's own, refused.
+    #[error(transparent)]
+    Chosen(#[from] ChosenError),
     /// A site of a campaign refused.
     #[error(transparent)]
     Site(#[from] SiteError),
@@ -71,7 +81,7 @@ pub struct Standing {
     pub is_done: bool,
 }
 
-/// A method's numbers on a computer, for agents and for the server of one federation.
+/// A method's numbers on a computer, for the agents of one federation.
 pub trait Party<T: Number>: Send + Sync + Sized + 'static {
     /// What an agent keeps besides its log.
     type State: Clone + PartialEq + Serialize + DeserializeOwned + Send;
@@ -79,16 +89,6 @@ pub trait Party<T: Number>: Send + Sync + Sized + 'static {
     type Refusal: Into<PartyError>;
     /// An agent's machine, joined with its numbers for one call.
     type Member<'m>: Member<T, Error = Self::Refusal>;
-    /// What the server keeps between two calls.
-    type Hosted: Hosted<T>;
-    /// How the losses of its releases add up.
-    const ACCOUNTING: Accounting;
-
-    /// Everything that can be computed from the terms.
-    ///
-    /// **Errors**: [`TermsError`], for another method too.
-    fn new(terms: &Terms) -> Result<Arc<Self>, TermsError>;
-
     /// What was agreed.
     fn agreement(&self) -> &Agreement;
 
@@ -103,7 +103,7 @@ pub trait Party<T: Number>: Send + Sync + Sized + 'static {
 
     /// Numbers of an agent: of its log, and of its workspace.
     ///
-    /// **Errors**: none for terms that [`Party::new`] admitted.
+    /// **Errors**: none for terms that were admitted.
     fn lengths(&self) -> Result<[usize; 2], TermsError>;
 
     /// Lets an agent's machine do something. The workspace is the agent's own, as the last call left it.
@@ -115,11 +115,6 @@ pub trait Party<T: Number>: Send + Sync + Sized + 'static {
         numbers: [&mut [T]; 2],
         act: impl FnOnce(&mut Self::Member<'_>) -> Result<R, Self::Refusal>,
     ) -> Result<R, PartyError>;
-
-    /// Its server before the first release.
-    ///
-    /// **Errors**: none for terms that [`Party::new`] admitted.
-    fn hosted(self: &Arc<Self>) -> Result<Self::Hosted, HostError>;
 
     /// How an agent's contribution to the release of its epoch becomes integers, where two servers are trusted; nothing
     /// where its method sums nothing.
@@ -165,31 +160,72 @@ pub trait Party<T: Number>: Send + Sync + Sized + 'static {
     }
 }
 
+/// A method that real federations have: agents follow from the terms alone, releases are charged, and there is a server.
+///
+/// ```
+/// use sordino_net::party::{Served, Voting};
+///
+/// fn is_served<P: Served<f64>>() {}
+/// is_served::<Voting<f64>>();
+/// ```
+///
+/// **Privacy**: a method of somebody's own has none of this, so no program serves or joins it.
+///
+/// ```compile_fail,E0277
+/// use sordino_net::party::{OwnParty, Served};
+///
+/// fn is_served<P: Served<f64>>() {}
+/// is_served::<OwnParty<f64>>();
+/// ```
+pub trait Served<T: Number>: Party<T> {
+    /// What the server keeps between two calls.
+    type Hosted: Hosted<T>;
+
+    /// Everything that can be computed from the terms.
+    ///
+    /// **Errors**: [`TermsError`], for another method too.
+    fn new(terms: &Terms) -> Result<Arc<Self>, TermsError>;
+
+    /// Its server before the first release.
+    ///
+    /// **Errors**: none for terms that [`Served::new`] admitted.
+    fn hosted(self: &Arc<Self>) -> Result<Self::Hosted, HostError>;
+}
+
+/// A method of somebody's own on a computer: its agents, in a rehearsal.
+pub type OwnParty<T> = Chosen<T, Custom>;
+
 /// Calls a function for the method and the number format of an agreement: `dispatch!(terms.agreement, f<X>(arguments))` is
-/// `f::<T, P, X>(arguments)`. With `scenario` in front, for the methods that a scenario may have; others are `TermsError::Method`.
+/// `f::<T, P, X>(arguments)`. With `scenario` in front, for the methods that a scenario may have. Others are `TermsError::Method`, and
+/// always those that nobody serves.
 macro_rules! dispatch {
     (scenario $agreement:expr, $function:ident($($argument:expr),* $(,)?).$wait:tt) => {{
         use sordino_core::federated::exchange::Protocol;
         use sordino_core::wire::ScalarTag;
-        use $crate::party::{Draws, Prior};
+        use $crate::party::{Draws, Prior, Voting};
         match (&$agreement.protocol, $agreement.scalar) {
             (Protocol::Draws(_), ScalarTag::F32) => $function::<f32, Draws<f32>>($($argument),*).$wait,
             (Protocol::Draws(_), _) => $function::<f64, Draws<f64>>($($argument),*).$wait,
             (Protocol::Prior(_), ScalarTag::F32) => $function::<f32, Prior<f32>>($($argument),*).$wait,
             (Protocol::Prior(_), _) => $function::<f64, Prior<f64>>($($argument),*).$wait,
-            (Protocol::Campaign(_), _) => Err($crate::terms::TermsError::Method.into()),
+            (Protocol::Vote(_), ScalarTag::F32) => $function::<f32, Voting<f32>>($($argument),*).$wait,
+            (Protocol::Vote(_), _) => $function::<f64, Voting<f64>>($($argument),*).$wait,
+            (Protocol::Campaign(_) | Protocol::Own(_), _) => Err($crate::terms::TermsError::Method.into()),
         }
     }};
     ($agreement:expr, $function:ident$(<$more:ty>)?($($argument:expr),* $(,)?)$(.$wait:tt)?) => {{
         use sordino_core::federated::exchange::Protocol;
         use sordino_core::wire::ScalarTag;
-        use $crate::party::{CampaignParty, Draws, Prior};
+        use $crate::party::{CampaignParty, Draws, Prior, Voting};
         match (&$agreement.protocol, $agreement.scalar) {
             (Protocol::Draws(_), ScalarTag::F32) => $function::<f32, Draws<f32>$(, $more)?>($($argument),*)$(.$wait)?,
             (Protocol::Draws(_), _) => $function::<f64, Draws<f64>$(, $more)?>($($argument),*)$(.$wait)?,
             (Protocol::Prior(_), ScalarTag::F32) => $function::<f32, Prior<f32>$(, $more)?>($($argument),*)$(.$wait)?,
             (Protocol::Prior(_), _) => $function::<f64, Prior<f64>$(, $more)?>($($argument),*)$(.$wait)?,
             (Protocol::Campaign(_), _) => $function::<f64, CampaignParty$(, $more)?>($($argument),*)$(.$wait)?,
+            (Protocol::Vote(_), ScalarTag::F32) => $function::<f32, Voting<f32>$(, $more)?>($($argument),*)$(.$wait)?,
+            (Protocol::Vote(_), _) => $function::<f64, Voting<f64>$(, $more)?>($($argument),*)$(.$wait)?,
+            (Protocol::Own(_), _) => Err($crate::terms::TermsError::Method.into()),
         }
     }};
 }

@@ -11,30 +11,35 @@ mod network;
 mod options;
 mod place;
 mod second;
+mod simulated;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sordino_core::digest::{Digest, combine};
-use sordino_core::federated::exchange::{Announced, Pace};
+use sordino_core::federated::exchange::{Announced, Pace, Protocol};
 use sordino_core::federated::shares::Trust;
 use sordino_core::random::RunSeed;
 use sordino_host::entropy::deployment;
+use sordino_sim::model::Options as Executing;
 use sordino_sim::model::federated::context::{RunContext, ScenarioContext};
+use sordino_sim::model::federated::custom::Custom;
+use sordino_sim::model::federated::custom::context::CustomContext;
 use sordino_sim::model::federated::run::{Surroundings, run_method};
-use sordino_sim::model::federated::shard::Agents as _;
-use sordino_sim::scenario::{Method, Scenario};
+use sordino_sim::model::federated::{DriverError, Own, agreement};
+use sordino_sim::scenario::{Method, ScalarKind, Scenario};
 use sordino_sim::world::Objective;
 use tokio::sync::mpsc;
 
 pub use self::error::RehearsalError;
-use self::network::{Network, Simulated};
+use self::network::Network;
 pub use self::options::Options;
 use self::place::{Agents, Place};
 use self::second::Second;
+use self::simulated::{Rehearsed, Simulated};
 use crate::agent::{SLOT_BYTES, slots};
-use crate::party::{Number, dispatch};
+use crate::party::{Number, OwnParty, Party, dispatch};
 use crate::rounds::{QUEUE, Rounds};
 use crate::shares;
 use crate::terms::Terms;
@@ -77,30 +82,62 @@ impl Outcome {
 ///
 /// **Errors**: [`RehearsalError`].
 pub async fn rehearse(scenario: &Scenario, method: Method, options: Options) -> Result<Outcome, RehearsalError> {
+    let family = sordino_sim::world::load(scenario, None)?;
+    let runs = runs(scenario, &options)?.into_iter().map(|(run, options)| (run, options, &family));
+    let mut outcomes = Vec::new();
+    for (run, options, family) in runs {
+        let functions: Arc<dyn Objective> = family.realize(RunSeed::new(scenario.seed, run)).into();
+        let (candidates, dim) = (functions.candidates(), functions.dim());
+        let announced = announced(scenario, &options);
+        let terms = Terms::of_run(scenario, method, run, candidates, dim, deployment()?, announced)?;
+        let world = World { scenario, method, run, functions };
+        outcomes.push(dispatch!(scenario terms.agreement, rehearse_run(&world, &terms, options).await)?);
+    }
+    Ok(together(outcomes))
+}
+
+/// Rehearses a method of somebody's own, of all runs: its agents and its server are what was handed in. Nothing is claimed for it,
+/// and no real federation has it.
+///
+/// **Errors**: [`RehearsalError`]; [`RehearsalError::NotOwn`] for a method that was not handed in.
+pub async fn rehearse_own(own: &Own, method: Method, options: Options) -> Result<Outcome, RehearsalError> {
+    let custom = own.handed_in(method).map_err(DriverError::from)?.ok_or(RehearsalError::NotOwn(method))?;
+    let (all, family) = (own.scenario(), own.family(&Executing::default())?);
+    let scenario = all.of(method);
+    let mut outcomes = Vec::new();
+    for (run, options) in runs(all, &options)? {
+        let functions: Arc<dyn Objective> = family.realize(RunSeed::new(all.seed, run)).into();
+        let world = World { scenario, method, run, functions };
+        outcomes.push(match scenario.surrogate.scalar {
+            ScalarKind::F32 => rehearse_custom::<f32>(&world, &custom, options).await,
+            ScalarKind::F64 => rehearse_custom::<f64>(&world, &custom, options).await,
+        }?);
+    }
+    Ok(together(outcomes))
+}
+
+/// The runs of a scenario, with the options of each.
+fn runs(scenario: &Scenario, options: &Options) -> Result<Vec<(u32, Options)>, RehearsalError> {
     if scenario.runs > 1 && options.device.is_some() {
         return Err(RehearsalError::DeviceRuns { runs: scenario.runs });
     }
-    let mut all = Outcome::default();
-    let mut digests = Vec::new();
-    for run in 0..scenario.runs {
+    let of_run = |run: u32| {
         let mut options = options.clone();
         if let Some(folder) = options.deaths.as_mut().filter(|_| scenario.runs > 1) {
             folder.push(run.to_string());
             std::fs::create_dir_all(&*folder).map_err(RehearsalError::Deaths)?;
         }
-        let functions: Arc<dyn Objective> =
-            sordino_sim::world::load(scenario, None)?.realize(RunSeed::new(scenario.seed, run)).into();
-        let (candidates, dim) = (functions.candidates(), functions.dim());
-        let announced = announced(scenario, &options);
-        let terms = Terms::of_run(scenario, method, run, candidates, dim, deployment()?, announced)?;
-        let world = World { scenario, method, run, functions, terms };
-        let outcome = dispatch!(scenario world.terms.agreement, rehearse_run(&world, options).await)?;
-        digests.push(outcome.digest);
-        all.add(outcome);
-    }
-    // As `sordino run` does: methods into a run, runs into an execution.
-    let runs: Vec<Digest> = digests.iter().map(|digest| combine([*digest].iter())).collect();
-    Ok(Outcome { digest: combine(runs.iter()), ..all })
+        Ok((run, options))
+    };
+    (0..scenario.runs).map(of_run).collect()
+}
+
+/// All runs together, as `sordino run` does it: methods into a run, runs into an execution.
+fn together(outcomes: Vec<Outcome>) -> Outcome {
+    let mut all = Outcome::default();
+    let digests: Vec<Digest> = outcomes.iter().map(|run| combine([run.digest].iter())).collect();
+    outcomes.into_iter().for_each(|run| all.add(run));
+    Outcome { digest: combine(digests.iter()), ..all }
 }
 
 fn announced(scenario: &Scenario, options: &Options) -> Announced {
@@ -112,26 +149,64 @@ fn announced(scenario: &Scenario, options: &Options) -> Announced {
     }
 }
 
-/// One run of a scenario, and the terms under which it is rehearsed.
+/// One run of a scenario.
 struct World<'s> {
     scenario: &'s Scenario,
     method: Method,
     run: u32,
     functions: Arc<dyn Objective>,
-    terms: Terms,
 }
 
+/// What all parties of a run borrow in the simulator, and what all runs share.
+type Borrowed<T> = (Arc<RunContext<T>>, Arc<ScenarioContext<T>>);
+
+impl World<'_> {
+    fn borrowed<T: Number>(&self) -> Result<Borrowed<T>, DriverError> {
+        let World { scenario, run, functions, .. } = self;
+        let shared = Arc::new(ScenarioContext::<T>::new(scenario, functions.candidates(), functions.dim())?);
+        let run = Arc::new(RunContext::new(scenario, shared.clone(), *run, functions.clone())?);
+        Ok((run, shared))
+    }
+}
+
+/// A run of a method that real federations have.
 async fn rehearse_run<T: Number, P: Simulated<T>>(
     world: &World<'_>,
+    terms: &Terms,
     options: Options,
 ) -> Result<Outcome, RehearsalError> {
-    let World { scenario, method, run, functions, terms } = world;
-    let shared = Arc::new(ScenarioContext::<T>::new(scenario, functions.candidates(), functions.dim())?);
-    let run = Arc::new(RunContext::new(scenario, shared.clone(), *run, functions.clone())?);
-    let simulated = P::simulated(scenario, *method, run, shared)?;
+    let (run, shared) = world.borrowed::<T>()?;
+    let simulated = P::simulated(world.scenario, world.method, run, shared)?;
+    federation(terms, P::new(terms)?, simulated, options).await
+}
+
+/// A run of a method that was handed in.
+async fn rehearse_custom<T: Number>(
+    world: &World<'_>,
+    custom: &Custom,
+    options: Options,
+) -> Result<Outcome, RehearsalError> {
+    let (run, _) = world.borrowed::<T>()?;
+    let context = CustomContext::new(world.scenario, world.method, run, custom.clone(), None)?;
+    let agreement = agreement::own(&context, deployment()?, announced(world.scenario, &options))?;
+    let party = OwnParty::<T>::of(agreement.clone(), context.ground.clone(), custom.clone());
+    let terms = Terms::of_own(agreement, world.functions.candidates());
+    federation(&terms, party, Arc::new(context), options).await
+}
+
+/// A federation on loopback: these agents, and the simulator's server.
+async fn federation<T: Number, P: Party<T>, M: Rehearsed<T>>(
+    terms: &Terms,
+    party: Arc<P>,
+    simulated: Arc<M>,
+    options: Options,
+) -> Result<Outcome, RehearsalError> {
     let base = simulated.base();
     if !base.faults.is_none() {
         return Err(RehearsalError::Faults);
+    }
+    if options.device.is_some() && matches!(terms.agreement.protocol, Protocol::Vote(_) | Protocol::Own(_)) {
+        return Err(RehearsalError::DeviceMethod(base.method));
     }
     let (deadline_ms, slots) = (options.deadline.as_millis() as u64, slots(&terms.agreement.protocol));
     let two = shares::trust(&terms.agreement.protocol) == Trust::TwoServers;
@@ -153,7 +228,7 @@ async fn rehearse_run<T: Number, P: Simulated<T>>(
         }
         None => 0,
     };
-    let mut agents = agents::all::<T, P>(&place, terms, &base.run, helper, options.deaths, first)?;
+    let mut agents = agents::all(&place, &party, &base.run, helper, options.deaths, first)?;
     let mut network = Network::new(simulated.clone(), &terms.agreement.protocol, &mut rounds, deadline_ms, second);
     let (stop, nobody) = (AtomicBool::new(false), &());
     let around = Surroundings { progress: nobody, journal: None, interval: Duration::MAX, stop: &stop };

@@ -44,7 +44,7 @@ use crate::enrolment::{self, Enrolment};
 use crate::folder::{Folder, FolderError, Found, Open};
 use crate::identity::IdentityError;
 use crate::keys;
-use crate::party::{Number, Party, dispatch};
+use crate::party::{Number, Served, dispatch};
 use crate::progress::{self, Spent};
 use crate::rounds::{Rounds, Upload};
 use crate::shares::{self, Shared};
@@ -57,11 +57,11 @@ pub use serving::{Begin, Serving};
 use sordino_host::signature::Fingerprint;
 
 /// A server with secret sources whose charges wait until the folder has them.
-type PrivateHost<T, P> = ServerHost<T, SystemSources, Deferred, <P as Party<T>>::Hosted>;
+type PrivateHost<T, P> = ServerHost<T, SystemSources, Deferred, <P as Served<T>>::Hosted>;
 /// A host, and the round to begin: (round, attempt).
 type Begun<T, P> = (PrivateHost<T, P>, (u32, u16));
 /// What its method keeps, as it is stored.
-type Kept<T, P> = <<P as Party<T>>::Hosted as Hosted<T>>::Stored;
+type Kept<T, P> = <<P as Served<T>>::Hosted as Hosted<T>>::Stored;
 
 /// Serves the folder's federation to its end.
 ///
@@ -71,7 +71,7 @@ pub async fn serve(folder: &Folder, serving: Serving) -> Result<(), ServeError> 
     dispatch!(folder.terms.agreement, serve_in(folder, serving).await)
 }
 
-async fn serve_in<T: Number, P: Party<T>>(folder: &Folder, serving: Serving) -> Result<(), ServeError> {
+async fn serve_in<T: Number, P: Served<T>>(folder: &Folder, serving: Serving) -> Result<(), ServeError> {
     let limits = Limits::default().within(Limits::default().handles())?;
     let _lock = folder.lock()?;
     folder.stopped()?;
@@ -148,7 +148,7 @@ fn told_of_keys(changed: Result<Fingerprint, &IdentityError>) {
 }
 
 /// The host as the folder has it, and the round to begin: (round, attempt).
-fn host<T: Number, P: Party<T>>(
+fn host<T: Number, P: Served<T>>(
     folder: &Folder,
     serving: &Serving,
     party: &Arc<P>,
@@ -161,7 +161,7 @@ fn host<T: Number, P: Party<T>>(
         data: serving.data.clone(),
         unit: "agent".into(),
         records: Some(u64::from(agreement.protocol.agents())),
-        accounting: P::ACCOUNTING,
+        accounting: admission::cost(&folder.terms)?.accounting(),
         epsilon_max: agreement.announced.epsilon_max,
         delta: agreement.announced.delta,
     };
@@ -202,7 +202,7 @@ fn host<T: Number, P: Party<T>>(
 /// The noise of the round that was opened, drawn by a thread of its own.
 type Drawing = JoinHandle<Result<Pool<Private>, ServeError>>;
 
-fn drawn_beside<T: Number, P: Party<T>>(
+fn drawn_beside<T: Number, P: Served<T>>(
     host: &mut PrivateHost<T, P>,
     open: bool,
 ) -> Result<Option<Drawing>, ServeError> {
@@ -227,7 +227,7 @@ struct Opening {
     length_ms: u64,
 }
 
-async fn all_rounds<T: Number, P: Party<T>>(
+async fn all_rounds<T: Number, P: Served<T>>(
     around: &Around<'_>,
     party: &P,
     host: &mut PrivateHost<T, P>,
@@ -294,7 +294,7 @@ async fn all_rounds<T: Number, P: Party<T>>(
 }
 
 /// Uploads of a round that this server sees.
-async fn collected<T: Number, P: Party<T>>(
+async fn collected<T: Number, P: Served<T>>(
     host: &mut PrivateHost<T, P>,
     rounds: &mut Rounds,
     Opening { round, length_ms }: Opening,
@@ -314,7 +314,7 @@ async fn collected<T: Number, P: Party<T>>(
 }
 
 /// Shares of a round, and the answer of the helper to them. After a restart no shares are collected for what was asked.
-async fn shared<T: Number, P: Party<T>>(
+async fn shared<T: Number, P: Served<T>>(
     around: &Around<'_>,
     host: &mut PrivateHost<T, P>,
     rounds: &mut Rounds,

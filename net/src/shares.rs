@@ -28,7 +28,7 @@ const CHECKSUM: usize = 4;
 /// Who is trusted with contributions, by these numbers.
 pub fn trust(protocol: &Protocol) -> Trust {
     match protocol {
-        Protocol::Draws(_) => Trust::OneServer,
+        Protocol::Draws(_) | Protocol::Vote(_) | Protocol::Own(_) => Trust::OneServer,
         Protocol::Prior(prior) => prior.config.parameters().trust,
         Protocol::Campaign(campaign) => campaign.config.parameters().trust,
     }
@@ -40,7 +40,7 @@ pub fn trust(protocol: &Protocol) -> Trust {
 pub fn plan(agreement: &Agreement) -> Result<Option<HelperPlan>, GaussianError> {
     let (grid_exponent, multipliers) = match &agreement.protocol {
         protocol if trust(protocol) == Trust::OneServer => return Ok(None),
-        Protocol::Draws(_) => return Ok(None),
+        Protocol::Draws(_) | Protocol::Vote(_) | Protocol::Own(_) => return Ok(None),
         Protocol::Prior(prior) => (prior.config.parameters().grid_exponent, &prior.noise_multipliers),
         Protocol::Campaign(campaign) => (campaign.config.parameters().grid_exponent, &campaign.noise_multipliers),
     };

@@ -12,7 +12,7 @@ use sordino_core::features::FeatureError;
 use sordino_core::federated::exchange::{Agreement, Announced, Protocol, candidates_digest};
 use sordino_core::federated::prior::PriorError;
 use sordino_core::federated::shares::Trust;
-use sordino_core::federated::{OwnDraw, PublicError};
+use sordino_core::federated::{ConfigError, OwnDraw, PublicError};
 use sordino_core::kernel::{KernelError, Stationary, StationaryKernel};
 use sordino_core::wire::{ScalarTag, frame_len_max};
 use sordino_host::campaign::{Campaign, SiteError};
@@ -115,6 +115,9 @@ pub enum TermsError {
     /// The public numbers of a federated prior do not fit together.
     #[error(transparent)]
     Prior(#[from] PriorError),
+    /// The public numbers of a vote do not fit together.
+    #[error(transparent)]
+    Vote(#[from] ConfigError),
     /// The scenario has no such federation.
     #[error(transparent)]
     Scenario(#[from] DriverError),
@@ -196,6 +199,12 @@ impl Terms {
         Ok(Terms { agreement, candidates: candidates.to_vec(), landmarks, publication, authority: None })
     }
 
+    /// What a method of somebody's own is rehearsed under. Nobody serves or joins it.
+    pub fn of_own(agreement: Agreement, candidates: &[f64]) -> Self {
+        let (landmarks, publication) = (Vec::new(), String::new());
+        Terms { agreement, candidates: candidates.to_vec(), landmarks, publication, authority: None }
+    }
+
     /// The terms of a campaign.
     ///
     /// **Errors**: [`TermsError::Domain`].
@@ -220,7 +229,7 @@ impl Terms {
     pub fn publication(&self) -> Result<Option<Publication>, TermsError> {
         match &self.agreement.protocol {
             Protocol::Campaign(_) => Ok(Some(serde_json::from_str(&self.publication).map_err(SiteError::Text)?)),
-            Protocol::Draws(_) | Protocol::Prior(_) => Ok(None),
+            Protocol::Draws(_) | Protocol::Prior(_) | Protocol::Vote(_) | Protocol::Own(_) => Ok(None),
         }
     }
 
@@ -248,7 +257,8 @@ impl Terms {
     /// Refuses terms with more numbers, or more work, than an agent should agree to: the feature rows of all candidates, and of
     /// a federated prior the agent's own numbers, its designs, and the preparation of one release.
     ///
-    /// **Errors**: [`TermsError::Rows`], [`TermsError::Work`], [`TermsError::Prior`].
+    /// **Errors**: [`TermsError::Rows`], [`TermsError::Work`], [`TermsError::Prior`], [`TermsError::Vote`]; [`TermsError::Method`]
+    /// for a method of somebody's own.
     pub fn bounded(&self) -> Result<(), TermsError> {
         let few = |numbers: usize| match numbers {
             numbers if numbers > ROWS_MAX => Err(TermsError::Rows { numbers, max: ROWS_MAX }),
@@ -263,6 +273,18 @@ impl Terms {
                 return few(self.points().saturating_mul(draws.config.parameters().feature_count as usize));
             }
             Protocol::Prior(prior) => prior,
+            Protocol::Vote(vote) => {
+                vote.check(self.points())?;
+                let columns = match vote.ballot.parameters().own_draw {
+                    OwnDraw::Joint => factor_max(self.points()).0,
+                    OwnDraw::Features => vote.feature_count as usize,
+                };
+                few(self.points().saturating_mul(columns))?;
+                // The winner is computed from a row for each candidate, a query from one for each observation.
+                let observations = vote.ballot.parameters().initial_points as usize + vote.rounds as usize;
+                return little(1.5 * self.points().max(observations) as f64 * (columns as f64).powi(2));
+            }
+            Protocol::Own(_) => return Err(TermsError::Method),
             Protocol::Campaign(campaign) => {
                 campaign.check()?;
                 let (m, n) = (campaign.config.features() as f64, campaign.config.design_len() as f64);
@@ -286,7 +308,14 @@ impl Terms {
     /// What agents make their joint draws of; nothing where they draw by features, or not at all.
     fn own_draws(&self) -> Option<OwnDraws> {
         let made = match &self.agreement.protocol {
-            Protocol::Campaign(_) => return None,
+            Protocol::Campaign(_) | Protocol::Own(_) => return None,
+            Protocol::Vote(vote) => OwnDraws {
+                own_draw: vote.ballot.parameters().own_draw,
+                kernel: vote.features.kernel,
+                lengthscale: vote.features.lengthscale,
+                signal_variance: vote.features.signal_variance,
+                tolerance: vote.features.prior_tolerance,
+            },
             Protocol::Draws(draws) => OwnDraws {
                 own_draw: draws.config.parameters().own_draw,
                 kernel: draws.features.kernel,
@@ -390,7 +419,7 @@ impl Terms {
             postcard::take_from_bytes::<Published<Agreement, Vec<f64>>>(bytes).map_err(TermsError::Format)?;
         let (publication, rest) = match agreement.protocol {
             Protocol::Campaign(_) => postcard::take_from_bytes(rest).map_err(TermsError::Format)?,
-            Protocol::Draws(_) | Protocol::Prior(_) => (String::new(), rest),
+            Protocol::Draws(_) | Protocol::Prior(_) | Protocol::Vote(_) | Protocol::Own(_) => (String::new(), rest),
         };
         let authority = (!rest.is_empty()).then(|| rest.to_vec());
         let terms = Terms { agreement, candidates, landmarks, publication, authority };
@@ -403,8 +432,10 @@ impl Terms {
             return Err(TermsError::Candidates);
         }
         let agreed = match &terms.agreement.protocol {
-            Protocol::Draws(_) if terms.landmarks.is_empty() => return Ok(terms),
-            Protocol::Draws(_) => None,
+            Protocol::Draws(_) | Protocol::Vote(_) | Protocol::Own(_) if terms.landmarks.is_empty() => {
+                return Ok(terms);
+            }
+            Protocol::Draws(_) | Protocol::Vote(_) | Protocol::Own(_) => None,
             Protocol::Prior(prior) => Some(prior.landmarks),
             Protocol::Campaign(campaign) => Some(campaign.landmarks),
         };

@@ -74,10 +74,13 @@
 
 mod agent;
 mod agreement;
+mod features;
+mod own;
 mod protocol;
 mod server;
 #[cfg(test)]
 mod tests;
+mod vote;
 
 use core::fmt;
 
@@ -85,8 +88,11 @@ use serde::{Deserialize, Serialize};
 
 pub use agent::{AgentExchange, FrameError, Heard, Want};
 pub use agreement::{Agreement, AgreementError, Announced, candidates_digest};
-pub use protocol::{DrawsProtocol, Protocol, PublicFeatures};
+pub use features::PublicFeatures;
+pub use own::OwnProtocol;
+pub use protocol::{DrawsProtocol, Protocol};
 pub use server::{Answer, Due, Pace, Period, Reply, ServerExchange};
+pub use vote::VoteProtocol;
 
 use crate::digest::Digest;
 use crate::wire::{Header, Kind, Payload};

@@ -21,7 +21,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             return Ok(true);
         };
         let cost = self.cost_or("a budget where releases are not private")?;
-        let mut spending = Spending::new(P::ACCOUNTING, epsilon_max, self.shared.agreement().announced.delta)?;
+        let mut spending = Spending::new(cost.accounting(), epsilon_max, self.shared.agreement().announced.delta)?;
         // A budget that was lowered may be below what was given already.
         let given = self.given.iter().try_for_each(|release| spending.charge(&cost.event(*release)));
         match given.and_then(|()| spending.charge(&cost.event(release))) {

@@ -12,7 +12,7 @@ use sordino_host::files::{FileError, read_bounded};
 
 use super::{AgentEnd, HostAgent, digest_of};
 use crate::journal::{JournalError, Step, parse, read};
-use crate::party::{Number, Party, dispatch};
+use crate::party::{Number, Party, Served, dispatch};
 use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
 use sordino_host::hex::bytes_of;
 
@@ -100,7 +100,7 @@ pub fn replay(folder: &Path) -> Result<Replayed, ReplayError> {
     dispatch!(terms.agreement, replay_in(folder, &terms))
 }
 
-fn replay_in<T: Number, P: Party<T>>(folder: &Path, terms: &Terms) -> Result<Replayed, ReplayError> {
+fn replay_in<T: Number, P: Served<T>>(folder: &Path, terms: &Terms) -> Result<Replayed, ReplayError> {
     let (file, shared) = (folder.join(AGENT), P::new(terms)?);
     // Missing it would be begun.
     read_bounded(&file, 1 << 30)?;

@@ -26,8 +26,8 @@ enum Step {
 fn steps(protocol: &Protocol, epoch: u32) -> impl Iterator<Item = Step> + use<> {
     let first = epoch.checked_sub(1).map_or(0, |before| protocol.last_round(before) + 1);
     let last = protocol.last_round(epoch);
-    // Draws are given with the queries of their round; the releases of a prior have steps of their own.
-    let gives = matches!(protocol, Protocol::Draws(_));
+    // Draws, ballots and messages are given with the queries of their round; the releases of a prior have steps of their own.
+    let gives = matches!(protocol, Protocol::Draws(_) | Protocol::Vote(_) | Protocol::Own(_));
     let release = (!gives && epoch < protocol.epochs()).then_some(Step::Release { round: last });
     (first..=last).map(move |round| Step::Round { round, gives }).chain(release)
 }

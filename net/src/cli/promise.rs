@@ -76,6 +76,15 @@ fn mechanism(protocol: &Protocol) -> serde_json::Value {
             "method": "campaign", "sampling_probability": 1.0, "noise_multipliers": campaign.noise_multipliers,
             "publication": campaign.publication.to_string(),
         }),
+        Protocol::Vote(vote) => match vote.ballot.parameters().aggregation {
+            Aggregation::Private { clipping_norm, sampling_probability, noise_multiplier, .. } => serde_json::json!({
+                "method": "vote", "sampling_probability": sampling_probability, "noise_multiplier": noise_multiplier,
+                "clipping_norm": clipping_norm,
+            }),
+            _ => serde_json::json!({"method": "vote"}),
+        },
+        // Nobody promises anything for it: its releases have no cost.
+        Protocol::Own(own) => serde_json::json!({"method": "own", "digest": own.digest.to_string()}),
     }
 }
 

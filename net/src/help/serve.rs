@@ -16,7 +16,6 @@ use super::desk::{Desk, Enrolling, Help, Refused};
 use super::door::{self, Gate, HelpDoor};
 use super::folder::{ANSWERS, HelpFolder, HelpFolderError, LEDGER};
 use crate::admission;
-use crate::party::{Number, Party, dispatch};
 use crate::progress::note;
 use crate::shares::{self, MaskKey};
 use crate::terms::Terms;
@@ -78,11 +77,6 @@ fn plan(terms: &Terms) -> Result<HelperPlan, Refused> {
     shares::plan(&terms.agreement)?.ok_or(Refused::OneServer)
 }
 
-/// How the losses of the terms' releases add up.
-fn accounting<T: Number, P: Party<T>>() -> sordino_host::ledger::Accounting {
-    P::ACCOUNTING
-}
-
 impl Office {
     /// Opens everything that belongs to these terms.
     fn desk(&self, terms: &Terms) -> Result<System, Refused> {
@@ -93,7 +87,7 @@ impl Office {
             data: format!("federation {:016x}, as its helper", agreement.deployment),
             unit: "agent".into(),
             records: Some(u64::from(agents)),
-            accounting: dispatch!(agreement, accounting()),
+            accounting: admission::cost(terms)?.accounting(),
             epsilon_max: agreement.announced.epsilon_max,
             delta: agreement.announced.delta,
         };

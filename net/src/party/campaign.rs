@@ -8,13 +8,12 @@ use sordino_core::federated::exchange::Agreement;
 use sordino_core::federated::prior::JointVectors;
 use sordino_core::random::RunSeed;
 use sordino_host::campaign::{Campaign, LOG_LEN, Site, SiteError, SiteState};
-use sordino_host::ledger::Accounting;
 use sordino_host::prior::PriorFile;
 use sordino_host::prior::context::Context;
 use sordino_host::server::{HostError, Population};
 use sordino_host::space::Point;
 
-use super::{Party, PartyError, Standing};
+use super::{Party, PartyError, Served, Standing};
 use crate::terms::{Terms, TermsError};
 
 /// What the sites of a campaign compute with, built from the terms alone.
@@ -42,14 +41,6 @@ impl Party<f64> for CampaignParty {
     type State = KeptSite;
     type Refusal = SiteError;
     type Member<'m> = Site<'m>;
-    type Hosted = Population<f64, Arc<Context>>;
-    const ACCOUNTING: Accounting = Accounting::Gaussian;
-
-    fn new(terms: &Terms) -> Result<Arc<Self>, TermsError> {
-        terms.bounded()?;
-        let (agreement, points) = (terms.agreement.clone(), terms.candidates.clone());
-        Ok(Arc::new(CampaignParty { agreement, campaign: terms.campaign()?, points }))
-    }
 
     fn agreement(&self) -> &Agreement {
         &self.agreement
@@ -95,11 +86,6 @@ impl Party<f64> for CampaignParty {
         self.with(state, numbers, |site| site.encoding())
     }
 
-    fn hosted(self: &Arc<Self>) -> Result<Self::Hosted, HostError> {
-        let (context, plan) = (self.campaign.context().clone(), self.campaign.protocol().plan());
-        Ok(Population::new(context, plan).map_err(ServerError::from)?.that_sends_sums())
-    }
-
     fn measured(&self, logged: f64) -> f64 {
         self.campaign.publication().goal.sign() * logged
     }
@@ -115,5 +101,20 @@ impl Party<f64> for CampaignParty {
 
     fn learned(&self, state: &KeptSite) -> Result<Option<PriorFile>, PartyError> {
         self.file(state.site.released())
+    }
+}
+
+impl Served<f64> for CampaignParty {
+    type Hosted = Population<f64, Arc<Context>>;
+
+    fn new(terms: &Terms) -> Result<Arc<Self>, TermsError> {
+        terms.bounded()?;
+        let (agreement, points) = (terms.agreement.clone(), terms.candidates.clone());
+        Ok(Arc::new(CampaignParty { agreement, campaign: terms.campaign()?, points }))
+    }
+
+    fn hosted(self: &Arc<Self>) -> Result<Self::Hosted, HostError> {
+        let (context, plan) = (self.campaign.context().clone(), self.campaign.protocol().plan());
+        Ok(Population::new(context, plan).map_err(ServerError::from)?.that_sends_sums())
     }
 }

@@ -10,10 +10,9 @@ use sordino_core::federated::{
     workspace_len,
 };
 use sordino_core::random::RunSeed;
-use sordino_host::ledger::Accounting;
 use sordino_host::server::HostError;
 
-use super::{Number, Party, PartyError, Standing};
+use super::{Number, Party, PartyError, Served, Standing};
 use crate::terms::{Terms, TermsError};
 
 /// What agents that share draws compute with, built from the terms alone.
@@ -30,7 +29,7 @@ pub struct Draws<T> {
 impl<T: Number> Draws<T> {
     /// The public context of the agents.
     ///
-    /// **Errors**: none for terms that [`Party::new`] admitted.
+    /// **Errors**: none for terms that [`Served::new`] admitted.
     pub fn public(&self) -> Result<Public<'_, T>, TermsError> {
         let DrawsProtocol { config, features } = &self.protocol;
         let (dim, count) = (self.agreement.dim as usize, config.parameters().feature_count as usize);
@@ -45,30 +44,6 @@ impl<T: Number> Party<T> for Draws<T> {
     type State = AgentState;
     type Refusal = AgentError;
     type Member<'m> = Agent<'m, T>;
-    type Hosted = Arc<Config>;
-    const ACCOUNTING: Accounting = Accounting::Renyi;
-
-    /// Draws the features, evaluates them at every candidate, and factors the prior if agents draw from it jointly.
-    fn new(terms: &Terms) -> Result<Arc<Self>, TermsError> {
-        let agreement = terms.agreement.clone();
-        let protocol = agreement.protocol.draws().ok_or(TermsError::Method)?.clone();
-        let (p, dim) = (protocol.config.parameters(), agreement.dim as usize);
-        let count = p.feature_count as usize;
-        terms.bounded()?;
-        let points: Vec<T> = terms.candidates.iter().map(|x| T::from_f64(*x)).collect();
-        Candidates::list(&points, dim)?;
-        let mut features = vec![T::ZERO; random_fourier::storage_len(dim, count)];
-        let map = protocol.features.draw(dim, count, &mut features)?;
-        let mut feature_rows = vec![T::ZERO; points.len() / dim * count];
-        for (row, point) in feature_rows.chunks_exact_mut(count).zip(points.chunks_exact(dim)) {
-            map.features(point, row);
-        }
-        let region_of = points.chunks_exact(dim).map(|point| p.regions.region_of(point)).collect();
-        let prior_rows = terms.factor()?.into_iter().map(T::from_f64).collect();
-        let made = Draws { agreement, protocol, points, features, feature_rows, region_of, prior_rows };
-        made.public()?;
-        Ok(Arc::new(made))
-    }
 
     fn agreement(&self) -> &Agreement {
         &self.agreement
@@ -101,6 +76,32 @@ impl<T: Number> Party<T> for Draws<T> {
         let storage = AgentStorage { log, workspace: Workspace::Kept(workspace) };
         let mut agent = Agent::attach(&public, state, storage)?;
         Ok(act(&mut agent)?)
+    }
+}
+
+impl<T: Number> Served<T> for Draws<T> {
+    type Hosted = Arc<Config>;
+
+    /// Draws the features, evaluates them at every candidate, and factors the prior if agents draw from it jointly.
+    fn new(terms: &Terms) -> Result<Arc<Self>, TermsError> {
+        let agreement = terms.agreement.clone();
+        let protocol = agreement.protocol.draws().ok_or(TermsError::Method)?.clone();
+        let (p, dim) = (protocol.config.parameters(), agreement.dim as usize);
+        let count = p.feature_count as usize;
+        terms.bounded()?;
+        let points: Vec<T> = terms.candidates.iter().map(|x| T::from_f64(*x)).collect();
+        Candidates::list(&points, dim)?;
+        let mut features = vec![T::ZERO; random_fourier::storage_len(dim, count)];
+        let map = protocol.features.draw(dim, count, &mut features)?;
+        let mut feature_rows = vec![T::ZERO; points.len() / dim * count];
+        for (row, point) in feature_rows.chunks_exact_mut(count).zip(points.chunks_exact(dim)) {
+            map.features(point, row);
+        }
+        let region_of = points.chunks_exact(dim).map(|point| p.regions.region_of(point)).collect();
+        let prior_rows = terms.factor()?.into_iter().map(T::from_f64).collect();
+        let made = Draws { agreement, protocol, points, features, feature_rows, region_of, prior_rows };
+        made.public()?;
+        Ok(Arc::new(made))
     }
 
     fn hosted(self: &Arc<Self>) -> Result<Arc<Config>, HostError> {

@@ -12,11 +12,10 @@ use sordino_core::federated::prior::{
 };
 use sordino_core::federated::{Phase, ServerError, Workspace};
 use sordino_core::random::RunSeed;
-use sordino_host::ledger::Accounting;
 use sordino_host::server::{HostError, Population, WithPublic};
 use sordino_sim::model::federated::prior::context::PriorNumbers;
 
-use super::{Number, Party, PartyError, Standing};
+use super::{Number, Party, PartyError, Served, Standing};
 use crate::terms::{Terms, TermsError};
 
 /// What the agents of a federated prior compute with, built from the terms alone.
@@ -63,22 +62,6 @@ impl<T: Number> Party<T> for Prior<T> {
     type State = KeptMember<T>;
     type Refusal = MemberError;
     type Member<'m> = Member<'m, T>;
-    type Hosted = Population<T, Arc<Self>>;
-    const ACCOUNTING: Accounting = Accounting::Gaussian;
-
-    fn new(terms: &Terms) -> Result<Arc<Self>, TermsError> {
-        let (agreement, dim) = (terms.agreement.clone(), terms.agreement.dim as usize);
-        let Protocol::Prior(protocol) = agreement.protocol.clone() else { return Err(TermsError::Method) };
-        terms.bounded()?;
-        let points: Vec<T> = terms.candidates.iter().map(|x| T::from_f64(*x)).collect();
-        Candidates::list(&points, dim)?;
-        let numbers = PriorNumbers::new(&protocol, &terms.landmarks, &terms.candidates, dim)?;
-        let prior_rows = terms.factor()?.into_iter().map(T::from_f64).collect();
-        let models = protocol.models();
-        let made = Prior { agreement, protocol, points, numbers, prior_rows, models };
-        made.parts()?;
-        Ok(Arc::new(made))
-    }
 
     fn agreement(&self) -> &Agreement {
         &self.agreement
@@ -126,6 +109,24 @@ impl<T: Number> Party<T> for Prior<T> {
 
     fn encoding(&self, state: &mut KeptMember<T>, numbers: [&mut [T]; 2]) -> Result<Option<JointVectors>, PartyError> {
         self.with(state, numbers, |member| member.encoding())
+    }
+}
+
+impl<T: Number> Served<T> for Prior<T> {
+    type Hosted = Population<T, Arc<Self>>;
+
+    fn new(terms: &Terms) -> Result<Arc<Self>, TermsError> {
+        let (agreement, dim) = (terms.agreement.clone(), terms.agreement.dim as usize);
+        let Protocol::Prior(protocol) = agreement.protocol.clone() else { return Err(TermsError::Method) };
+        terms.bounded()?;
+        let points: Vec<T> = terms.candidates.iter().map(|x| T::from_f64(*x)).collect();
+        Candidates::list(&points, dim)?;
+        let numbers = PriorNumbers::new(&protocol, &terms.landmarks, &terms.candidates, dim)?;
+        let prior_rows = terms.factor()?.into_iter().map(T::from_f64).collect();
+        let models = protocol.models();
+        let made = Prior { agreement, protocol, points, numbers, prior_rows, models };
+        made.parts()?;
+        Ok(Arc::new(made))
     }
 
     fn hosted(self: &Arc<Self>) -> Result<Population<T, Arc<Self>>, HostError> {

@@ -20,7 +20,6 @@ use crate::identity::Identity;
 use crate::link::{Link, LinkError};
 use crate::party::{Number, Party};
 use crate::shares::MaskKey;
-use crate::terms::Terms;
 
 /// Agents that enrol at one time.
 const ENROLLING_MAX: usize = 64;
@@ -43,16 +42,16 @@ struct Seat<T: Number, P> {
 /// All agents from `first` on as tasks, each with a key of its own.
 pub(super) fn all<T: Number, P: Party<T>>(
     place: &Place,
-    terms: &Terms,
+    shared: &Arc<P>,
     run: &Arc<RunContext<T>>,
     helper: Option<MaskKey>,
     folder: Option<PathBuf>,
     first: u32,
 ) -> Result<Agents, RehearsalError> {
-    let (shared, free) = (P::new(terms)?, Arc::new(Semaphore::new(ENROLLING_MAX)));
-    let (pins, deployment) = ([place.identity.fingerprint()?], terms.agreement.deployment);
+    let (agreement, free) = (shared.agreement(), Arc::new(Semaphore::new(ENROLLING_MAX)));
+    let (pins, deployment) = ([place.identity.fingerprint()?], agreement.deployment);
     let mut agents = JoinSet::new();
-    for agent in first..terms.agreement.protocol.agents() {
+    for agent in first..agreement.protocol.agents() {
         let (tls, address) = (Identity::generate()?.client(&pins)?, place.address.clone());
         let line = move || Link::new(&address, deployment, tls.clone(), Duration::from_secs(10));
         let (free, deaths) = (free.clone(), place.deaths.clone());

@@ -2,6 +2,7 @@
 
 use sordino_host::entropy::NoEntropy;
 use sordino_sim::model::federated::DriverError;
+use sordino_sim::scenario::Method;
 use sordino_sim::world::ObjectiveError;
 
 use super::device::DeviceError;
@@ -25,6 +26,12 @@ pub enum RehearsalError {
         /// Runs of the scenario.
         runs: u32,
     },
+    /// A method whose agents are hosts.
+    #[error("--device: no machine of a device runs the method {}; admissible: methods that share draws, and the federated prior", .0.name())]
+    DeviceMethod(Method),
+    /// A method that was not handed in.
+    #[error("the method {} was not handed in: it is rehearsed as one of the scenario's", .0.name())]
+    NotOwn(Method),
     /// A device has no masks.
     #[error("--device: devices do not take part in two servers yet; admissible: privacy.trust = \"one-server\"")]
     DeviceTrust,

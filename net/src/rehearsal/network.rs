@@ -13,121 +13,21 @@ use sordino_core::federated::exchange::Protocol;
 use sordino_host::shares::{Asked, Collection};
 use sordino_sim::model::federated::DriverError;
 use sordino_sim::model::federated::blocks;
-use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
-use sordino_sim::model::federated::fabric::{Fabric, Order, Partial};
+use sordino_sim::model::federated::fabric::{Fabric, Partial};
 use sordino_sim::model::federated::lent::Snapshots;
 use sordino_sim::model::federated::link::Collects;
-use sordino_sim::model::federated::prior::context::{PriorContext, PriorNumbers, landmarks, protocol};
-use sordino_sim::model::federated::prior::shard::PriorOrder;
-use sordino_sim::model::federated::run::Federated;
 use sordino_sim::model::federated::shard::{Numbers, Shard};
 use sordino_sim::model::federated::tally::Tally;
-use sordino_sim::scenario::{Method, Scenario};
 use sordino_sim::world::fault::FaultCounts;
 use tokio::time::Instant;
 
 use super::error::RehearsalError;
 use super::second::Second;
+use super::simulated::Rehearsed;
 use crate::agent::SLOT_BYTES;
-use crate::party::{Draws, Number, Party, Prior};
+use crate::party::Number;
 use crate::rounds::{Rounds, Upload};
 use crate::shares::Shared;
-
-/// A method that the simulator runs and a network carries.
-pub(super) trait Simulated<T: Number>: Party<T> {
-    /// Its half in the simulator.
-    type Context: Rehearsed<T>;
-
-    /// That half, for one run.
-    ///
-    /// **Errors**: numbers that do not fit.
-    fn simulated(
-        scenario: &Scenario,
-        method: Method,
-        run: Arc<RunContext<T>>,
-        shared: Arc<ScenarioContext<T>>,
-    ) -> Result<Arc<Self::Context>, DriverError>;
-}
-
-/// What an order of the simulator means on a network.
-pub(super) trait Rehearsed<T: Number>: Federated<Number = T> {
-    /// The epoch whose answers hold what the order asks for.
-    fn epoch(&self, order: &Self::Order) -> u32;
-
-    /// The numbers in the frame of an epoch up to that of the order; none if there was no release before it.
-    fn frame<'o>(&self, order: &'o Self::Order, epoch: u32) -> Option<&'o [T]>;
-
-    /// Whether the order takes uploads, and for which release.
-    fn takes(&self, order: &Self::Order) -> Option<u32>;
-}
-
-impl<T: Number> Simulated<T> for Draws<T> {
-    type Context = MethodContext<T>;
-
-    fn simulated(
-        scenario: &Scenario,
-        method: Method,
-        run: Arc<RunContext<T>>,
-        _: Arc<ScenarioContext<T>>,
-    ) -> Result<Arc<MethodContext<T>>, DriverError> {
-        MethodContext::new(scenario, method, run, None).map(Arc::new)
-    }
-}
-
-impl<T: Number> Rehearsed<T> for MethodContext<T> {
-    fn epoch(&self, order: &Order<T>) -> u32 {
-        order.round
-    }
-
-    fn frame<'o>(&self, order: &'o Order<T>, epoch: u32) -> Option<&'o [T]> {
-        order.broadcast.as_deref().filter(|_| epoch == order.round)
-    }
-
-    fn takes(&self, order: &Order<T>) -> Option<u32> {
-        order.share.as_ref().map(|_| order.round)
-    }
-}
-
-impl<T: Number> Simulated<T> for Prior<T> {
-    type Context = PriorContext<T>;
-
-    fn simulated(
-        scenario: &Scenario,
-        method: Method,
-        run: Arc<RunContext<T>>,
-        shared: Arc<ScenarioContext<T>>,
-    ) -> Result<Arc<PriorContext<T>>, DriverError> {
-        let (dim, objective) = (shared.dim(), run.objective.clone());
-        let landmarks = landmarks(scenario, dim);
-        let missing = DriverError::NotCarried(method);
-        let protocol = protocol(scenario, method, &landmarks, dim, run.seed)?.ok_or(missing)?;
-        let numbers = PriorNumbers::new(&protocol, &landmarks, objective.candidates(), dim)?;
-        PriorContext::new(scenario, method, run, shared, numbers, None).map(Arc::new)
-    }
-}
-
-impl<T: Number> Rehearsed<T> for PriorContext<T> {
-    fn epoch(&self, order: &PriorOrder<T>) -> u32 {
-        match order {
-            PriorOrder::Release { release, .. } => *release,
-            PriorOrder::Query { round, .. } => {
-                self.protocol.release_rounds.iter().filter(|after| *after < round).count() as u32
-            }
-        }
-    }
-
-    fn frame<'o>(&self, order: &'o PriorOrder<T>, epoch: u32) -> Option<&'o [T]> {
-        let (PriorOrder::Query { last, .. } | PriorOrder::Release { last, .. }) = order;
-        last.as_ref().filter(|(index, _)| Some(*index) == epoch.checked_sub(1)).map(|(_, sums)| &**sums)
-    }
-
-    fn takes(&self, order: &PriorOrder<T>) -> Option<u32> {
-        match order {
-            PriorOrder::Release { release, .. } => Some(*release),
-            PriorOrder::Query { .. } => None,
-        }
-    }
-}
 
 /// One step of the transcript, of all agents: leaves, and best values.
 type Slot = (Vec<Digest>, Vec<f64>);
@@ -175,7 +75,7 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
         while self.epoch.is_none_or(|epoch| epoch < until) {
             let epoch = self.epoch.map_or(0, |epoch| epoch + 1);
             let method = self.method.clone();
-            self.exchange(epoch, method.frame(&order, epoch)).await?;
+            self.exchange(epoch, method.frame(&order, epoch).as_deref()).await?;
             self.epoch = Some(epoch);
         }
         let count = self.protocol.agents();

@@ -28,7 +28,7 @@ use super::util::{Federation, Place, Process, bounded, program, runtime, said};
 fn draws(terms: &mut Terms) -> &mut DrawsProtocol {
     match &mut terms.agreement.protocol {
         Protocol::Draws(draws) => draws,
-        Protocol::Prior(_) | Protocol::Campaign(_) => panic!("another method"),
+        _ => panic!("another method"),
     }
 }
 
@@ -100,12 +100,12 @@ fn mended3_an_agent_joins_nothing_that_no_server_serves() {
 }
 
 /// Says whether to agree to a sentence.
-type Asked = fn(&str) -> bool;
+pub type Asked = fn(&str) -> bool;
 /// The limit that an owner has set, and who is asked.
-type Owner = (Option<f64>, Option<Asked>);
+pub type Owner = (Option<f64>, Option<Asked>);
 
 /// An owner who has set a limit, and is not asked.
-const OWNED: Owner = (Some(100.0), None);
+pub const OWNED: Owner = (Some(100.0), None);
 
 /// Without `--max-epsilon` an agent agreed to whatever ε the server said.
 #[test]
@@ -158,7 +158,7 @@ fn mended3_without_a_limit_of_its_own_an_agent_agrees_to_one_or_asks() {
 }
 
 /// Terms offered by a server that checks nothing: what an agent makes of them, and how many points it measured.
-async fn offered(
+pub async fn offered(
     terms: &Terms,
     enrolment: &Arc<Enrolment>,
     folder: std::path::PathBuf,

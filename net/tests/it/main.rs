@@ -8,6 +8,7 @@ mod bridges;
 #[cfg(feature = "mqtt")]
 mod brokers;
 mod campaigns;
+mod choices;
 mod commands;
 mod consents;
 mod datasets;
@@ -30,3 +31,4 @@ mod sites;
 mod statuses;
 mod upkeep;
 mod util;
+mod votes;

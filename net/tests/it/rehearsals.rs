@@ -25,7 +25,7 @@ pub fn simulated(scenario: &Scenario, method: Method) -> Digest {
     combine(runs.iter())
 }
 
-fn rehearsed(scenario: &Scenario, method: Method, chaos: bool) -> Outcome {
+pub fn rehearsed(scenario: &Scenario, method: Method, chaos: bool) -> Outcome {
     let options = Options { chaos, deadline: Duration::from_secs(120), ..Options::default() };
     runtime().block_on(rehearse(scenario, method, options)).unwrap()
 }
@@ -90,7 +90,18 @@ fn a_method_that_no_carrier_knows_is_refused_by_name() {
         let scenario = scenario("firmware", &["federation.methods=[\"random\"]"]);
         let options = Options::default();
         let refused = runtime().block_on(rehearse(&scenario, method::RANDOM, options)).unwrap_err();
-        assert!(refused.to_string().starts_with("method random: "), "{refused}");
+        assert!(refused.to_string().starts_with("method random: runs in one process only"), "{refused}");
+        // Of a scenario whose list they are not in, two have no plan, and no command says how many releases that would be.
+        for method in [method::VOTE, method::DP_PRIOR] {
+            let refused = runtime().block_on(rehearse(&scenario, method, Options::default())).unwrap_err().to_string();
+            let remedy = format!("--set 'federation.methods=[\"{}\"]'", method.name());
+            assert!(refused.contains("no plan of releases") && refused.contains(&remedy), "{refused}");
+        }
+        // A vote is a host's.
+        let votes = self::scenario("firmware", &["federation.methods=[\"vote\"]"]);
+        let options = Options { device: Some("device.bin".into()), ..Options::default() };
+        let refused = runtime().block_on(rehearse(&votes, method::VOTE, options)).unwrap_err().to_string();
+        assert!(refused.starts_with("--device: no machine of a device runs the method vote"), "{refused}");
         // A device takes part in one run.
         let several = Scenario { runs: 3, ..scenario };
         let options = Options { device: Some("device.bin".into()), ..Options::default() };

@@ -13,7 +13,7 @@ use sordino_core::random::RunSeed;
 use sordino_net::agent::HostAgent;
 use sordino_net::invitation::Invitation;
 use sordino_net::join::{JoinError, Joined, Joining, join};
-use sordino_net::party::{Draws, Party as _};
+use sordino_net::party::{Draws, Served as _};
 use sordino_net::terms::Terms;
 
 /// No test waits longer for anything.

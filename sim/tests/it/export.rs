@@ -133,7 +133,7 @@ fn what_a_server_announces_changes_the_digest_and_nothing_else() {
 fn what_no_device_can_hold_is_refused_by_name() {
     for (arguments, expected) in [
         (&["default", "--method", "dp-prior"][..], "surrogate.own_draw=features"),
-        (&["firmware", "--set", "federation.methods=[\"vote\"]"], "method vote: runs in one process only"),
+        (&["firmware", "--set", "federation.methods=[\"vote\"]"], "method vote: no machine of a device runs it"),
         (&["firmware", "--set", "surrogate.own_draw=joint"], "surrogate.own_draw=features"),
         (&["firmware", "--method", "dpfts"], "no such method"),
         (&["firmware", "--deployment", "ff"], "16 hexadecimal digits"),

@@ -8,6 +8,8 @@
 //! | draws | one round of queries | T + 1 |
 //! | federated prior | the rounds between two releases of the plan, none or many | releases + 1 |
 //! | campaign | first points, then releases with no round between them, then all rounds | releases + 1 |
+//! | vote | the initial points, then all rounds | 2 |
+//! | own | one round of queries | T + 1 |
 
 use serde::{Deserialize, Serialize};
 
@@ -15,65 +17,10 @@ use super::super::config::Config;
 use super::super::errors::ServerError;
 use super::super::estimator::Estimator;
 use super::super::prior::{CampaignProtocol, PriorProtocol};
-use crate::features::{FeatureError, RandomFourier, random_fourier};
-use crate::kernel::Stationary;
-use crate::math::Scalar;
+use super::features::PublicFeatures;
+use super::own::OwnProtocol;
+use super::vote::VoteProtocol;
 use crate::privacy::event::Event;
-
-/// Where the shared features come from.
-///
-/// **Example**: that of [`Agreement`](super::Agreement).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PublicFeatures {
-    /// The public seed, as [`crate::features::random_fourier::draw`] takes it.
-    pub seed: u64,
-    /// The index of the run under that seed.
-    pub run: u32,
-    /// The shape of the kernel.
-    pub kernel: Stationary,
-    /// Its lengthscale on the unit box, > 0.
-    pub lengthscale: f64,
-    /// s², > 0, unit y².
-    pub signal_variance: f64,
-    /// Whether every φ(x) is rescaled to norm s.
-    pub unit_norm: bool,
-    /// Share of the prior variance that the factor of joint own draws may lack, in [0, 1).
-    pub prior_tolerance: f64,
-}
-
-impl PublicFeatures {
-    /// The usual ones: of run 0, all of norm s, with a factor that lacks nothing.
-    pub const fn new(seed: u64, kernel: Stationary, lengthscale: f64, signal_variance: f64) -> Self {
-        PublicFeatures { seed, run: 0, kernel, lengthscale, signal_variance, unit_norm: true, prior_tolerance: 0.0 }
-    }
-
-    /// Draws the features of a domain of `dim` axes into `storage` and puts the map around them.
-    ///
-    /// **Parameters**: `count` M; `storage` of [`random_fourier::storage_len`] numbers.
-    ///
-    /// **Errors**: [`FeatureError`].
-    pub fn draw<'f, T: Scalar>(
-        &self,
-        dim: usize,
-        count: usize,
-        storage: &'f mut [T],
-    ) -> Result<RandomFourier<T, &'f [T]>, FeatureError> {
-        random_fourier::draw(self.seed, self.run, self.kernel, &[self.lengthscale], dim, count, storage)?;
-        self.map(dim, count, storage)
-    }
-
-    /// The map around features that were drawn before.
-    ///
-    /// **Errors**: [`FeatureError`].
-    pub fn map<'f, T: Scalar>(
-        &self,
-        dim: usize,
-        count: usize,
-        storage: &'f [T],
-    ) -> Result<RandomFourier<T, &'f [T]>, FeatureError> {
-        RandomFourier::new(dim, count, T::from_f64(self.signal_variance), self.unit_norm, storage)
-    }
-}
 
 /// Agents share draws of their posteriors, round by round.
 ///
@@ -98,6 +45,10 @@ pub enum Protocol {
     Prior(PriorProtocol),
     /// A prior file that agents with units of their own make together.
     Campaign(CampaignProtocol),
+    /// One private vote, then every agent for itself.
+    Vote(VoteProtocol),
+    /// A method of somebody's own, for which no guarantee is claimed.
+    Own(OwnProtocol),
 }
 
 impl Protocol {
@@ -105,7 +56,7 @@ impl Protocol {
     pub fn draws(&self) -> Option<&DrawsProtocol> {
         match self {
             Protocol::Draws(draws) => Some(draws),
-            Protocol::Prior(_) | Protocol::Campaign(_) => None,
+            Protocol::Prior(_) | Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_) => None,
         }
     }
 
@@ -115,6 +66,8 @@ impl Protocol {
             Protocol::Draws(draws) => draws.config.parameters().agents,
             Protocol::Prior(prior) => prior.config.parameters().agents,
             Protocol::Campaign(campaign) => campaign.config.parameters().agents,
+            Protocol::Vote(vote) => vote.ballot.parameters().agents,
+            Protocol::Own(own) => own.agents,
         }
     }
 
@@ -124,6 +77,8 @@ impl Protocol {
             Protocol::Draws(draws) => draws.config.parameters().rounds,
             Protocol::Prior(prior) => prior.rounds,
             Protocol::Campaign(campaign) => campaign.rounds,
+            Protocol::Vote(vote) => vote.rounds,
+            Protocol::Own(own) => own.rounds,
         }
     }
 
@@ -133,6 +88,8 @@ impl Protocol {
             Protocol::Draws(draws) => draws.config.parameters().initial_points,
             Protocol::Prior(prior) => prior.config.parameters().initial_points,
             Protocol::Campaign(campaign) => campaign.config.parameters().initial_points,
+            Protocol::Vote(vote) => vote.ballot.parameters().initial_points,
+            Protocol::Own(own) => own.initial_points,
         }
     }
 
@@ -142,6 +99,8 @@ impl Protocol {
             Protocol::Draws(draws) => draws.config.parameters().offset,
             Protocol::Prior(prior) => prior.offset,
             Protocol::Campaign(_) => 0.0,
+            Protocol::Vote(vote) => vote.ballot.parameters().offset,
+            Protocol::Own(own) => own.offset,
         }
     }
 
@@ -151,15 +110,18 @@ impl Protocol {
             Protocol::Draws(draws) => draws.config.parameters().rounds,
             Protocol::Prior(prior) => prior.releases(),
             Protocol::Campaign(campaign) => campaign.releases(),
+            Protocol::Vote(_) => VoteProtocol::RELEASES,
+            Protocol::Own(own) => own.rounds,
         }
     }
 
     /// The last round of epoch e: agents query up to it, and then contribute.
     pub fn last_round(&self, epoch: u32) -> u32 {
         match self {
-            Protocol::Draws(_) => epoch,
+            Protocol::Draws(_) | Protocol::Own(_) => epoch,
             Protocol::Prior(prior) => prior.last_round(epoch),
             Protocol::Campaign(campaign) => campaign.last_round(epoch),
+            Protocol::Vote(vote) => vote.last_round(epoch),
         }
     }
 
@@ -169,15 +131,19 @@ impl Protocol {
             Protocol::Draws(draws) => draws.config.parameters().feature_count as usize,
             Protocol::Prior(prior) => prior.config.contribution_len(),
             Protocol::Campaign(campaign) => campaign.config.contribution_len(),
+            Protocol::Vote(vote) => vote.ballot.parameters().feature_count as usize,
+            Protocol::Own(own) => own.message_len as usize,
         }
     }
 
-    /// Numbers of a release.
+    /// Numbers of a release; of a method of somebody's own the most that its server may send.
     pub fn released_len(&self) -> usize {
         match self {
             Protocol::Draws(draws) => draws.config.broadcast_len(),
             Protocol::Prior(prior) => prior.config.contribution_len(),
             Protocol::Campaign(campaign) => campaign.config.contribution_len(),
+            Protocol::Vote(vote) => vote.ballot.broadcast_len(),
+            Protocol::Own(own) => own.released_max as usize,
         }
     }
 
@@ -189,6 +155,8 @@ impl Protocol {
             Protocol::Draws(draws) => Estimator::<f64>::event(&&draws.config, release),
             Protocol::Prior(prior) => Ok(prior.plan().event(release)),
             Protocol::Campaign(campaign) => Ok(campaign.plan().event(release)),
+            Protocol::Vote(vote) if release < VoteProtocol::RELEASES => Estimator::<f64>::event(&&vote.ballot, release),
+            Protocol::Vote(_) | Protocol::Own(_) => Ok(None),
         }
     }
 }

@@ -463,3 +463,18 @@ fn mended3_a_round_that_is_held_stays_open_with_the_answers_it_has() {
     server.begin(1, Millis(3000));
     assert_eq!((server.exchange.answered(), server.exchange.due(Millis(4000))), (0, Due::Close));
 }
+
+/// Agreements that were stored before there were more methods are read as they were.
+#[test]
+fn the_first_byte_of_an_agreement_names_its_method() {
+    let first = |protocol: Protocol| {
+        let mut bytes = [0; 512];
+        postcard::to_slice(&Agreement { protocol, ..agreement(2) }, &mut bytes).unwrap()[0]
+    };
+    let Protocol::Draws(draws) = agreement(2).protocol else { panic!("another method") };
+    let (ballot, digest) = (draws.config.clone(), Digest::default());
+    let vote = VoteProtocol { ballot, rounds: 4, feature_count: 3, features: draws.features };
+    let own =
+        OwnProtocol { agents: 2, rounds: 4, initial_points: 1, offset: 0.0, message_len: 1, released_max: 9, digest };
+    assert_eq!([Protocol::Draws(draws), Protocol::Vote(vote), Protocol::Own(own)].map(first), [0, 3, 4]);
+}

@@ -47,9 +47,15 @@ pub enum DriverError {
     /// A method that cannot leave the process it runs in.
     #[error(
         "method {}: runs in one process only; admissible over a network: ts, methods that share draws (fts, dp-fts and their \
-         variants), and the federated prior (prior, dp-prior and its variants)", .0.name()
+         variants), the federated prior (prior, dp-prior and its variants), and vote", .0.name()
     )]
     NotCarried(Method),
+    /// A method whose releases follow a plan, in a scenario that has none.
+    #[error(
+        "method {name}: the scenario has no plan of releases ([prior]); it has one where federation.methods names the method: \
+         --set 'federation.methods=[\"{name}\"]'", name = .0.name()
+    )]
+    NoPlan(Method),
     /// The surrogate's kernel is not admissible.
     #[error(transparent)]
     Kernel(#[from] KernelError),

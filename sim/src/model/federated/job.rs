@@ -258,7 +258,7 @@ fn prior_numbers<T: Scalar>(
 }
 
 /// The parties of a handed-in method; `None` for all others.
-fn handed_in(customs: &[(String, Custom)], method: Method) -> Result<Option<Custom>, CustomError> {
+pub(super) fn handed_in(customs: &[(String, Custom)], method: Method) -> Result<Option<Custom>, CustomError> {
     if method.parts().kind != Kind::Custom {
         return Ok(custom::builtin::of(method));
     }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::super::contract::{Jobs, Model, ModelError, Options};
 use super::custom::{Custom, CustomError, join};
+use super::job::handed_in;
 use super::{DriverError, finished, loaded, recorded, run_over};
 use crate::journal::Journal;
 use crate::progress::Progress;
 use crate::record::{Explanation, MethodRun, Record};
 use crate::report::read::RunFiles;
 use crate::report::view::View;
-use crate::scenario::{Head, ObjectiveConfig, Scenario};
+use crate::scenario::{Head, Method, ObjectiveConfig, Scenario};
 use crate::world::command::Commands;
 use crate::world::oracle::Oracle;
 use crate::world::{self, Family, ObjectiveError};
@@ -96,17 +97,30 @@ impl Own {
         if let Some(results) = finished(&self.scenario, options)? {
             return Ok(results);
         }
-        let over = |family: &dyn Family| run_over(&self.scenario, family, &self.methods, options, progress);
+        run_over(&self.scenario, &*self.family(options)?, &self.methods, options, progress)
+    }
+
+    /// The functions of its agents.
+    ///
+    /// **Errors**: as [`run`](super::run()), for functions that cannot be built.
+    pub fn family(&self, options: &Options) -> Result<Arc<dyn Family>, DriverError> {
         match (&self.functions, &self.scenario.objective) {
-            (Some(Functions::Family(family)), _) => over(&**family),
+            (Some(Functions::Family(family)), _) => Ok(family.clone()),
             (Some(Functions::Asked(oracle)), ObjectiveConfig::Command(config)) => {
                 let answers = options.journal.as_deref().map(Journal::answers);
                 let (agents, data) = (self.scenario.federation.agents, options.data.as_deref());
-                over(&Commands::asking(config, agents, data, answers.as_deref(), oracle.clone())?)
+                Ok(Arc::new(Commands::asking(config, agents, data, answers.as_deref(), oracle.clone())?))
             }
             (Some(Functions::Asked(_)), _) => Err(DriverError::Check("a function in place of no program")),
-            (None, _) => over(&*loaded(&self.scenario, options)?),
+            (None, _) => Ok(loaded(&self.scenario, options)?.into()),
         }
+    }
+
+    /// What was handed in for a method; nothing for one that the program has itself.
+    ///
+    /// **Errors**: [`CustomError::Missing`].
+    pub fn handed_in(&self, method: Method) -> Result<Option<Custom>, CustomError> {
+        handed_in(&self.methods, method)
     }
 
     /// The scenario, with the digest.

@@ -131,12 +131,12 @@ impl<T: Scalar> Travels for Shard<MethodContext<T>> {
     }
 }
 
-/// An order of a vote is one of draws: it carries the winner in the place of the vectors.
+/// An order of a vote is one of draws, with the winner in the place of the vectors.
 impl<T: Scalar> Travels for Shard<VoteContext<T>> {
     type Common = Order<T>;
 
     fn write(order: &Order<T>, ranges: &[Range<u32>]) -> Result<Letter, RemoteError> {
-        <Shard<MethodContext<T>> as Travels>::write(order, ranges)
+        <Shard<MethodContext<T>> as Travels>::write(&Order { broadcast: None, ..order.clone() }, ranges)
     }
 
     fn open(common: &[u8]) -> Result<Order<T>, RemoteError> {

@@ -55,6 +55,11 @@ impl<T: Scalar> CustomContext<T> {
         Ok(CustomContext { base, ground, custom })
     }
 
+    /// The method that was handed in.
+    pub fn custom(&self) -> &Custom {
+        &self.custom
+    }
+
     /// How its agents choose.
     pub fn agents(&self) -> &dyn Chooser {
         &*self.custom.agents

@@ -136,6 +136,17 @@ impl Custom {
     }
 }
 
+/// The agents of the method.
+impl Chooser for Custom {
+    fn next(&self, sight: &Sight<'_>, coins: &mut Stream) -> u32 {
+        self.agents.next(sight, coins)
+    }
+
+    fn message(&self, sight: &Sight<'_>, coins: &mut Stream) -> Vec<f64> {
+        self.agents.message(sight, coins)
+    }
+}
+
 fn digest(version: &str) -> Digest {
     let mut frame = Frame::leaf();
     frame.bytes(b"sordino custom method");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::ServerError;
 use sordino_core::math::Scalar;
-use sordino_core::random::{Party, Purpose, Stream};
+use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 
 use super::super::arena::{Seat, State};
 use super::super::context::MethodContext;
@@ -171,16 +171,16 @@ impl<T: Scalar> Agents for CustomContext<T> {
 }
 
 /// The initial points are the same as in every method of the run that has one region.
-pub fn initial<T: Scalar>(base: &MethodContext<T>, sight: &Sight<'_>) -> u32 {
+pub fn initial(seed: RunSeed, sight: &Sight<'_>) -> u32 {
     let point = sight.log.len() as u32;
-    base.run.seed.stream(Party::Agent(sight.agent), Purpose::InitialPoints, point).below(sight.ground.count())
+    seed.stream(Party::Agent(sight.agent), Purpose::InitialPoints, point).below(sight.ground.count())
 }
 
 /// An initial point, or what the agent chooses.
 fn next<T: Scalar>(context: &CustomContext<T>, sight: &Sight<'_>, coins: &mut Stream) -> Result<u32, DriverError> {
     let (count, agent) = (context.ground.count(), sight.agent);
     if sight.round == 0 {
-        return Ok(initial(&context.base, sight));
+        return Ok(initial(context.base.run.seed, sight));
     }
     let candidate = context.agents().next(sight, coins);
     if candidate < count {

@@ -21,8 +21,8 @@ pub(super) fn text(export: &Export) -> String {
     let mut constants = match &export.agreement.protocol {
         Protocol::Draws(draws) => of_draws(export, draws),
         Protocol::Prior(prior) => of_prior(export, prior),
-        // No scenario is one: a campaign is made of a space.
-        Protocol::Campaign(_) => Vec::new(),
+        // None is exported: a campaign is made of a space, and no device runs the others.
+        Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_) => Vec::new(),
     };
     constants.push(("bytes of the agreement", "AGREEMENT_BYTES", export.bytes.len()));
     let points = match &export.points {

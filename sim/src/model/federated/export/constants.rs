@@ -20,6 +20,12 @@ pub enum ExportError {
          features: --set surrogate.own_draw=features"
     )]
     Joint,
+    /// A method whose agents are hosts.
+    #[error(
+        "method {}: no machine of a device runs it; admissible: ts, methods that share draws (fts, dp-fts and their variants), and \
+         the federated prior (prior, dp-prior and its variants)", .0.name()
+    )]
+    Hosts(Method),
     /// The scenario has no such federation.
     #[error(transparent)]
     Scenario(#[from] DriverError),
@@ -65,6 +71,9 @@ impl Export {
             return Err(ExportError::Joint);
         }
         let (agreement, landmarks) = agreement(scenario, method, 0, candidates, dim, deployment, announced)?;
+        if let Protocol::Vote(_) | Protocol::Own(_) = agreement.protocol {
+            return Err(ExportError::Hosts(method));
+        }
         let bytes = postcard::to_allocvec(&agreement).map_err(ExportError::Format)?;
         let scalar = scenario.surrogate.scalar;
         let points = match scalar {
@@ -111,7 +120,7 @@ impl Export {
                 let PublicFeatures { seed, run, .. } = draws.features;
                 (format!("feature seed {seed} (run {run})"), "features")
             }
-            Protocol::Prior(_) | Protocol::Campaign(_) => {
+            Protocol::Prior(_) | Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_) => {
                 ("the seeds in the agreement".to_owned(), "designs and common draws")
             }
         };

@@ -19,8 +19,8 @@ pub(super) fn text(export: &Export) -> String {
     let (uses, constants, landmarks) = match &export.agreement.protocol {
         Protocol::Draws(draws) => (OF_DRAWS, of_draws(export, draws), String::new()),
         Protocol::Prior(prior) => (OF_PRIOR, of_prior(export, prior), landmarks(export)),
-        // No scenario is one: a campaign is made of a space.
-        Protocol::Campaign(_) => (OF_PRIOR, Vec::new(), landmarks(export)),
+        // None is exported: a campaign is made of a space, and no device runs the others.
+        Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_) => (OF_PRIOR, Vec::new(), landmarks(export)),
     };
     let constants: String = constants
         .into_iter()

@@ -1,20 +1,20 @@
-//! What the parties of a vote borrow, and what everybody makes of the released shares.
+//! What the parties of a vote borrow, and what they agree on.
 
 use std::sync::Arc;
 
 use sordino_core::domain::Regions;
+use sordino_core::federated::exchange::VoteProtocol;
 use sordino_core::federated::{Aggregation, Config, Parameters, Signal};
-use sordino_core::linalg::{packed_len, root};
 use sordino_core::math::Scalar;
 use sordino_core::privacy::{ClippingNorm, NoiseMultiplier};
 use sordino_core::schedule::WeightConcentration;
 use sordino_core::wire;
 
-use super::super::context::{MethodContext, RunContext};
+use super::super::context::{MethodContext, RunContext, config, public_features};
 use super::super::custom::Ground;
-use super::super::custom::builtin::largest;
 use super::super::custom::context::ground;
 use super::super::error::DriverError;
+use super::voter::Voter;
 use crate::scenario::{Method, Scenario};
 
 /// One vote in one run.
@@ -25,8 +25,8 @@ pub struct VoteContext<T> {
     pub ground: Ground,
     /// The ballot: a release of vectors with a number for each candidate.
     pub ballot: Arc<Config>,
-    /// Standard deviation of the noise on every share.
-    pub noise_std: f64,
+    /// How its agents choose and vote.
+    pub voter: Voter,
 }
 
 impl<T: Scalar> VoteContext<T> {
@@ -39,37 +39,30 @@ impl<T: Scalar> VoteContext<T> {
         run: Arc<RunContext<T>>,
         workspace_bytes: Option<usize>,
     ) -> Result<Self, DriverError> {
+        let index = run.index;
         let mut base = MethodContext::new(scenario, method, run, workspace_bytes)?;
         let ground = ground(scenario, &base);
-        let missing = DriverError::Check("a vote without the plan whose ε it spends");
-        let noise_multiplier = scenario.prior.as_ref().and_then(|prior| prior.together()).ok_or(missing)?;
-        let ballot = ballot(&base.config, ground.count(), noise_multiplier, scenario.privacy.grid_exponent)?;
+        let protocol = protocol(scenario, method, index, ground.count())?;
+        let voter = Voter::of(&protocol).ok_or(DriverError::Check("a ballot without noise"))?;
+        let ballot = protocol.ballot;
         base.config_id = wire::config_id(&(&base.config, &ballot));
-        // Each of N votes counts 1/N.
-        let noise_std = noise_multiplier.value() / f64::from(ground.agents);
-        Ok(VoteContext { base, ground, ballot: Arc::new(ballot), noise_std })
+        Ok(VoteContext { base, ground, ballot: Arc::new(ballot), voter })
     }
+}
 
-    /// The candidate that everybody plays first: the largest mean of a Gaussian process with the scenario's kernel, up to
-    /// its scale, that was fitted to the released shares; the first of equals.
-    ///
-    /// **Equation**: sharesᵢ = 1/K + f(xᵢ) + N(0, τ²), f ~ GP(0, s²k/k(0)), s² = max(mean (sharesᵢ − 1/K)² − τ², τ²/100): a
-    /// function of public numbers alone.
-    pub fn winner(&self, shares: &[f64]) -> u32 {
-        let ground = &self.ground;
-        let (count, noise) = (shares.len().max(1) as f64, self.noise_std * self.noise_std);
-        let spread = shares.iter().map(|share| (share - 1.0 / count) * (share - 1.0 / count) / count).sum::<f64>();
-        let scale = Scalar::max(spread - noise, noise / 100.0) / ground.kernel.signal_variance;
-        let mut numbers = vec![0.0; packed_len(ground.columns) + ground.columns];
-        let (factor, rhs) = numbers.split_at_mut(packed_len(ground.columns));
-        root::reset(factor, rhs, noise / scale);
-        for (candidate, share) in (0..).zip(shares) {
-            root::rotate_in(factor, rhs, &mut ground.row(candidate).to_vec(), share - 1.0 / count);
-        }
-        let mut weights = rhs.to_vec();
-        root::solve(factor, &mut weights);
-        largest(ground, &weights)
-    }
+/// What the parties of a vote over so many candidates agree on, in a run of a scenario.
+///
+/// **Errors**: more candidates than a release may have numbers; [`DriverError::NoPlan`], because a vote spends the ε of the plan.
+pub fn protocol(scenario: &Scenario, method: Method, run: u32, candidates: u32) -> Result<VoteProtocol, DriverError> {
+    let together = scenario.prior.as_ref().and_then(|prior| prior.together());
+    let noise_multiplier = together.ok_or(DriverError::NoPlan(method))?;
+    let alone = config(scenario, method)?;
+    Ok(VoteProtocol {
+        ballot: ballot(&alone, candidates, noise_multiplier, scenario.privacy.grid_exponent)?,
+        rounds: scenario.federation.rounds,
+        feature_count: scenario.surrogate.features,
+        features: public_features(scenario, run),
+    })
 }
 
 /// The configuration of the one release: everybody's vector with a single 1, over all candidates.

@@ -7,7 +7,8 @@
 //!
 //! | name | what it is |
 //! |---|---|
-//! | [`context`] | what its parties borrow; the configuration of the ballot; the winner |
+//! | [`context`] | what its parties borrow; what they agree on, with the configuration of the ballot |
+//! | [`voter`] | an agent, here and on a network: its ballot, the winner, its own draws |
 //! | [`shard`] | agents in an arena: initial points, a ballot, the winner, their own draws |
 //! | [`server`] | one method from beginning to end |
 //!
@@ -19,3 +20,4 @@
 pub mod context;
 pub mod server;
 pub mod shard;
+pub mod voter;

@@ -16,7 +16,7 @@ use crate::progress::Stage;
 
 impl<T: Scalar> VoteContext<T> {
     /// Whether ballots are collected at the end of round t: of the initial points alone, and only if somebody will hear of it.
-    fn collects(&self, round: u32) -> bool {
+    pub(super) fn collects(&self, round: u32) -> bool {
         round == 0 && self.base.config.parameters().rounds > 0
     }
 }
@@ -43,11 +43,12 @@ impl<T: Scalar> Federated for VoteContext<T> {
     }
 
     fn query(&self, server: &mut ServerHost<T>, round: u32) -> Result<Order<T>, DriverError> {
-        let shares = server.broadcast().filter(|_| round == 1);
-        let maximum = shares.map(|shares| self.winner(&shares.iter().map(|x| x.to_f64()).collect::<Vec<_>>()));
+        let shares: Option<Arc<[T]>> = server.broadcast().filter(|_| round == 1).map(Arc::from);
+        let wide = |shares: &[T]| shares.iter().map(|x| x.to_f64()).collect::<Vec<_>>();
+        let maximum = shares.as_deref().map(|shares| self.voter.winner(&self.ground, &wide(shares)));
         let share = if self.collects(round) && server.open()? { Some(server.share()?) } else { None };
-        // The winner is public, and all that an agent needs of the shares.
-        Ok(Order { round, broadcast: None, maximum, share, source: server.kind() })
+        // The winner is public, and all that an agent here needs of the shares; an agent on a network finds it by itself.
+        Ok(Order { round, broadcast: shares, maximum, share, source: server.kind() })
     }
 
     fn close<'s>(

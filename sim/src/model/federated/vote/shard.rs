@@ -8,9 +8,8 @@ use sordino_core::random::{Party, Purpose, Stream};
 
 use super::super::arena::Seat;
 use super::super::context::MethodContext;
-use super::super::custom::builtin::own_draw;
 use super::super::custom::shard::{AgentState, initial};
-use super::super::custom::{Ground, Sight};
+use super::super::custom::{Chooser, Sight};
 use super::super::error::DriverError;
 use super::super::fabric::Order;
 use super::super::link::Reach;
@@ -88,11 +87,14 @@ impl<T: Scalar> Agents for VoteContext<T> {
             state.keep(kept, candidate, y);
             log.push((candidate, y.to_f64()));
         }
-        if order.share.is_none() {
+        // An agent votes before it hears whether the budget admits the release.
+        if !self.collects(round) {
             turn.silent(leaf);
             return Ok(());
         }
-        turn.upload(leaf, (agent, round), &vote(ground, &log))
+        let sight = Sight { ground, agent, round, log: &log, broadcast: None };
+        let ballot: Vec<T> = self.voter.message(&sight, &mut coins).into_iter().map(T::from_f64).collect();
+        turn.upload(leaf, (agent, round), &ballot)
     }
 
     fn collected(collector: Self::Collector<'_>) -> Collected {
@@ -104,24 +106,9 @@ impl<T: Scalar> VoteContext<T> {
     /// The same initial points as every method of the run; the winner; then a draw of the agent's own posterior.
     fn next(&self, sight: &Sight<'_>, winner: Option<u32>, coins: &mut Stream) -> u32 {
         match (sight.round, winner) {
-            (0, _) => initial(&self.base, sight),
+            (0, _) => initial(self.base.run.seed, sight),
             (_, Some(winner)) => winner,
-            (_, None) => own_draw(sight, coins),
+            (_, None) => self.voter.next(sight, coins),
         }
     }
-}
-
-/// An agent's vote: 1 for the best of what it has observed, the first of equals, 0 for all others; norm 1. All zeros before
-/// the first observation.
-pub fn vote<T: Scalar>(ground: &Ground, log: &[(u32, f64)]) -> Vec<T> {
-    let mut ballot = vec![T::ZERO; ground.count() as usize];
-    let better = |best: Option<(u32, f64)>, (candidate, y): &(u32, f64)| match best {
-        Some((_, value)) if value >= *y => best,
-        _ => Some((*candidate, *y)),
-    };
-    let chosen = log.iter().fold(None, better);
-    if let Some(mark) = chosen.and_then(|(candidate, _)| ballot.get_mut(candidate as usize)) {
-        *mark = T::ONE;
-    }
-    ballot
 }

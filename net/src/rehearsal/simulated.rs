@@ -1,0 +1,155 @@
+//! The simulator's half of every method that is rehearsed, and what its orders mean on a network.
+
+use std::sync::Arc;
+
+use sordino_sim::model::federated::DriverError;
+use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
+use sordino_sim::model::federated::custom::context::CustomContext;
+use sordino_sim::model::federated::custom::shard::CustomOrder;
+use sordino_sim::model::federated::fabric::Order;
+use sordino_sim::model::federated::prior::context::{PriorContext, PriorNumbers, landmarks, protocol};
+use sordino_sim::model::federated::prior::shard::PriorOrder;
+use sordino_sim::model::federated::run::Federated;
+use sordino_sim::model::federated::vote::context::VoteContext;
+use sordino_sim::scenario::{Method, Scenario};
+
+use crate::party::{Draws, Number, Prior, Served, Voting};
+
+/// A method that the simulator runs and real federations have.
+pub(super) trait Simulated<T: Number>: Served<T> {
+    /// Its half in the simulator.
+    type Context: Rehearsed<T>;
+
+    /// That half, for one run.
+    ///
+    /// **Errors**: numbers that do not fit.
+    fn simulated(
+        scenario: &Scenario,
+        method: Method,
+        run: Arc<RunContext<T>>,
+        shared: Arc<ScenarioContext<T>>,
+    ) -> Result<Arc<Self::Context>, DriverError>;
+}
+
+/// What an order of the simulator means on a network.
+pub(super) trait Rehearsed<T: Number>: Federated<Number = T> {
+    /// The epoch whose answers hold what the order asks for.
+    fn epoch(&self, order: &Self::Order) -> u32;
+
+    /// The numbers in the frame of an epoch up to that of the order; none if there was no release before it.
+    fn frame(&self, order: &Self::Order, epoch: u32) -> Option<Arc<[T]>>;
+
+    /// Whether the order takes uploads, and for which release.
+    fn takes(&self, order: &Self::Order) -> Option<u32>;
+}
+
+impl<T: Number> Simulated<T> for Draws<T> {
+    type Context = MethodContext<T>;
+
+    fn simulated(
+        scenario: &Scenario,
+        method: Method,
+        run: Arc<RunContext<T>>,
+        _: Arc<ScenarioContext<T>>,
+    ) -> Result<Arc<MethodContext<T>>, DriverError> {
+        MethodContext::new(scenario, method, run, None).map(Arc::new)
+    }
+}
+
+impl<T: Number> Rehearsed<T> for MethodContext<T> {
+    fn epoch(&self, order: &Order<T>) -> u32 {
+        order.round
+    }
+
+    fn frame(&self, order: &Order<T>, epoch: u32) -> Option<Arc<[T]>> {
+        order.broadcast.clone().filter(|_| epoch == order.round)
+    }
+
+    fn takes(&self, order: &Order<T>) -> Option<u32> {
+        order.share.as_ref().map(|_| order.round)
+    }
+}
+
+impl<T: Number> Simulated<T> for Prior<T> {
+    type Context = PriorContext<T>;
+
+    fn simulated(
+        scenario: &Scenario,
+        method: Method,
+        run: Arc<RunContext<T>>,
+        shared: Arc<ScenarioContext<T>>,
+    ) -> Result<Arc<PriorContext<T>>, DriverError> {
+        let (dim, objective) = (shared.dim(), run.objective.clone());
+        let landmarks = landmarks(scenario, dim);
+        let protocol = protocol(scenario, method, &landmarks, dim, run.seed)?.ok_or(DriverError::NoPlan(method))?;
+        let numbers = PriorNumbers::new(&protocol, &landmarks, objective.candidates(), dim)?;
+        PriorContext::new(scenario, method, run, shared, numbers, None).map(Arc::new)
+    }
+}
+
+impl<T: Number> Rehearsed<T> for PriorContext<T> {
+    fn epoch(&self, order: &PriorOrder<T>) -> u32 {
+        match order {
+            PriorOrder::Release { release, .. } => *release,
+            PriorOrder::Query { round, .. } => {
+                self.protocol.release_rounds.iter().filter(|after| *after < round).count() as u32
+            }
+        }
+    }
+
+    fn frame(&self, order: &PriorOrder<T>, epoch: u32) -> Option<Arc<[T]>> {
+        let (PriorOrder::Query { last, .. } | PriorOrder::Release { last, .. }) = order;
+        last.as_ref().filter(|(index, _)| Some(*index) == epoch.checked_sub(1)).map(|(_, sums)| sums.clone())
+    }
+
+    fn takes(&self, order: &PriorOrder<T>) -> Option<u32> {
+        match order {
+            PriorOrder::Release { release, .. } => Some(*release),
+            PriorOrder::Query { .. } => None,
+        }
+    }
+}
+
+impl<T: Number> Simulated<T> for Voting<T> {
+    type Context = VoteContext<T>;
+
+    fn simulated(
+        scenario: &Scenario,
+        method: Method,
+        run: Arc<RunContext<T>>,
+        _: Arc<ScenarioContext<T>>,
+    ) -> Result<Arc<VoteContext<T>>, DriverError> {
+        VoteContext::new(scenario, method, run, None).map(Arc::new)
+    }
+}
+
+/// The ballots of the initial points, then one epoch with all rounds, whose frame has the shares.
+impl<T: Number> Rehearsed<T> for VoteContext<T> {
+    fn epoch(&self, order: &Order<T>) -> u32 {
+        order.round.min(1)
+    }
+
+    fn frame(&self, order: &Order<T>, epoch: u32) -> Option<Arc<[T]>> {
+        order.broadcast.clone().filter(|_| epoch == 1)
+    }
+
+    fn takes(&self, order: &Order<T>) -> Option<u32> {
+        order.share.as_ref().map(|_| order.round)
+    }
+}
+
+/// One round an epoch, as often as its server listens and once more.
+impl<T: Number> Rehearsed<T> for CustomContext<T> {
+    fn epoch(&self, order: &CustomOrder) -> u32 {
+        order.round
+    }
+
+    fn frame(&self, order: &CustomOrder, epoch: u32) -> Option<Arc<[T]>> {
+        let sent = order.broadcast.as_deref().filter(|_| epoch == order.round)?;
+        Some(sent.iter().map(|x| T::from_f64(*x)).collect())
+    }
+
+    fn takes(&self, order: &CustomOrder) -> Option<u32> {
+        order.collecting.then_some(order.round)
+    }
+}
