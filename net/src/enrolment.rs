@@ -22,7 +22,6 @@ use sha2::{Digest as _, Sha256};
 use sordino_core::federated::shares::Trust;
 use sordino_host::files::{FileError, read_text, sync_folder};
 
-use crate::help::desk::Enrolling;
 use crate::invitation::Token;
 use crate::shares::MaskKey;
 use sordino_host::hex::hex;
@@ -183,11 +182,10 @@ impl Enrolment {
         Enrolment { trust, ..self }
     }
 
-    /// The keys of these agents' masks, of those that have one, as a helper is told them.
-    pub fn masks(&self, slots: &[u32]) -> Vec<Enrolling> {
+    /// The keys of these agents' masks, of those that have one.
+    pub fn masks(&self, slots: &[u32]) -> Vec<(u32, MaskKey)> {
         let lists = self.lists();
-        let enrolling = |agent: &u32| lists.masks.get(agent).map(|key| Enrolling { agent: *agent, key: *key });
-        slots.iter().filter_map(enrolling).collect()
+        slots.iter().filter_map(|slot| Some((*slot, *lists.masks.get(slot)?))).collect()
     }
 
     fn lists(&self) -> MutexGuard<'_, Lists> {

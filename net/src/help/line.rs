@@ -94,7 +94,7 @@ impl Line {
     pub async fn answered(
         &mut self,
         question: &Question,
-        keys: impl Fn(&[u32]) -> Vec<Enrolling>,
+        keys: impl Fn(&[u32]) -> Vec<(u32, MaskKey)>,
     ) -> Result<Bytes, LinkError> {
         let (asked, mut waits, mut again) = (json(question)?, Waits::new(&self.address), false);
         loop {
@@ -114,11 +114,12 @@ impl Line {
         &mut self,
         question: &Question,
         asked: &Bytes,
-        keys: &impl Fn(&[u32]) -> Vec<Enrolling>,
+        keys: &impl Fn(&[u32]) -> Vec<(u32, MaskKey)>,
     ) -> Result<Bytes, LinkError> {
         let untold = self.told.untold(&question.set);
         for part in untold.chunks(KEYS_MAX) {
-            let agents = keys(part);
+            let known = keys(part).into_iter();
+            let agents: Vec<_> = known.map(|(agent, key)| Enrolling { agent, key }).collect();
             self.post("agents", HeaderMap::new(), json(&agents)?).await?;
             // Remembered once the helper has stored them.
             self.told.add(&agents);

@@ -16,7 +16,6 @@ use sordino_host::shares::Question;
 use sordino_host::space::SpaceFile;
 use sordino_net::agent::Query;
 use sordino_net::help::address::HelperAddress;
-use sordino_net::help::desk::Enrolling;
 use sordino_net::help::line::Line;
 use sordino_net::identity::Identity;
 use sordino_net::invitation::Invitation;
@@ -24,6 +23,7 @@ use sordino_net::join::{JoinError, Joined, Joining, join};
 use sordino_net::journal::Step;
 use sordino_net::link::LinkError;
 use sordino_net::rehearsal::{Options, Outcome, rehearse};
+use sordino_net::shares::MaskKey;
 use sordino_net::terms::Terms;
 use sordino_sim::scenario::{Scenario, method};
 
@@ -170,16 +170,16 @@ fn question(run: Digest, epoch: u32, set: &[(u32, u32)]) -> Question {
 }
 
 /// Agents whose keys are made of a byte.
-fn enrolling(agents: &[(u32, u8)]) -> Vec<Enrolling> {
-    agents.iter().map(|(agent, byte)| Enrolling { agent: *agent, key: key(*byte) }).collect()
+fn enrolling(agents: &[(u32, u8)]) -> Vec<(u32, MaskKey)> {
+    agents.iter().map(|(agent, byte)| (*agent, key(*byte))).collect()
 }
 
 /// The keys of those that are asked for.
-fn of(known: &[Enrolling]) -> impl Fn(&[u32]) -> Vec<Enrolling> + '_ {
-    |agents| known.iter().filter(|enrolling| agents.contains(&enrolling.agent)).copied().collect()
+fn of(known: &[(u32, MaskKey)]) -> impl Fn(&[u32]) -> Vec<(u32, MaskKey)> + '_ {
+    |agents| known.iter().filter(|(agent, _)| agents.contains(agent)).copied().collect()
 }
 
-fn key(byte: u8) -> sordino_net::shares::MaskKey {
+fn key(byte: u8) -> MaskKey {
     SecretKey::new([byte; 32]).public_key().into()
 }
 
