@@ -1,8 +1,11 @@
 //! Bytes as hexadecimal text, for people, headers and labels.
 
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
 /// Lower-case hexadecimal digits, two for each byte.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble & 15)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
 /// Exactly N bytes from 2N hexadecimal digits of either case; nothing else is read.

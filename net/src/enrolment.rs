@@ -185,9 +185,9 @@ impl Enrolment {
     }
 
     /// The keys of these agents' masks, of those that have one.
-    pub fn masks(&self, slots: impl IntoIterator<Item = u32>) -> Vec<(u32, MaskKey)> {
+    pub fn masks(&self, slots: &[u32]) -> Vec<(u32, MaskKey)> {
         let lists = self.lists();
-        slots.into_iter().filter_map(|slot| Some((slot, *lists.masks.get(&slot)?))).collect()
+        slots.iter().filter_map(|slot| Some((*slot, *lists.masks.get(slot)?))).collect()
     }
 
     fn lists(&self) -> MutexGuard<'_, Lists> {

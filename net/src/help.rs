@@ -9,6 +9,7 @@
 //! | [`folder`] | what a helper must not lose |
 //! | [`mod@line`] | the leader's requests |
 //! | [`serve`] | the process |
+//! | [`told`] | whose keys the helper knows, as its leader remembers |
 //!
 //! **How they find each other.** `sordino help-serve FOLDER` makes keys and a token, and tells an address with both. The first
 //! server that shows the token becomes the leader, by the key of its connection, and hands the terms over. A leader cannot
@@ -24,3 +25,4 @@ pub mod door;
 pub mod folder;
 pub mod line;
 pub mod serve;
+pub mod told;

@@ -1,7 +1,5 @@
 //! The leader's side: shares of one epoch, the question that it asks, and what it opens.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
 use sordino_core::federated::shares::{Contributor, Modulus, Opened, ShareError, ShareSum};
@@ -50,51 +48,57 @@ pub enum QuestionError {
 }
 
 /// The shares of one epoch as they come in: their sum, and whose they are. No share is kept.
+///
+/// **Cost**: 8 bytes for each agent that is enrolled; a share is added without a search or an allocation.
 pub struct Collection {
     run: Digest,
     epoch: u32,
-    agents: u32,
     modulus: Modulus,
     words: Vec<u64>,
-    attempts: BTreeMap<u32, u32>,
+    /// The attempt of each agent's share, by its index.
+    attempts: Vec<Option<u32>>,
+    count: usize,
 }
 
 impl Collection {
     /// Before the first share of an epoch in which `agents` are enrolled and contribute `numbers` each.
     pub fn new(run: Digest, epoch: u32, agents: u32, numbers: usize, modulus: Modulus) -> Self {
-        Collection { run, epoch, agents, modulus, words: vec![0; numbers], attempts: BTreeMap::new() }
+        let attempts = vec![None; agents as usize];
+        Collection { run, epoch, modulus, words: vec![0; numbers], attempts, count: 0 }
     }
 
     /// Adds an agent's share.
     ///
     /// **Errors**: [`QuestionError`]; nothing changed then.
     pub fn add(&mut self, agent: u32, attempt: u32, share: &[u8]) -> Result<(), QuestionError> {
-        let Collection { epoch, agents, .. } = *self;
-        if agent >= agents {
+        let (epoch, agents) = (self.epoch, self.attempts.len() as u32);
+        let Some(place) = self.attempts.get_mut(agent as usize) else {
             return Err(QuestionError::Unknown { agent, agents });
-        }
-        if self.attempts.contains_key(&agent) {
+        };
+        if place.is_some() {
             return Err(QuestionError::Duplicate { agent, epoch });
         }
         ShareSum::new(&mut self.words, self.modulus).add(share)?;
-        self.attempts.insert(agent, attempt);
+        *place = Some(attempt);
+        self.count += 1;
         Ok(())
     }
 
     /// Number of agents whose shares were added.
     pub fn len(&self) -> usize {
-        self.attempts.len()
+        self.count
     }
 
     /// Whether there is no share yet.
     pub fn is_empty(&self) -> bool {
-        self.attempts.is_empty()
+        self.count == 0
     }
 
     /// No further shares: what is stored before the helper is asked.
     pub fn ask(self) -> Asked {
-        let set = self.attempts.into_iter().map(|(agent, attempt)| Contributor { agent, attempt }).collect();
-        let question = Question { run: self.run, epoch: self.epoch, set };
+        let attempts = (0..).zip(self.attempts);
+        let contributor = |(agent, attempt): (u32, Option<u32>)| attempt.map(|attempt| Contributor { agent, attempt });
+        let question = Question { run: self.run, epoch: self.epoch, set: attempts.filter_map(contributor).collect() };
         Asked { question, modulus: self.modulus, words: self.words }
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `POST /v1/RUN/helper/terms`, the terms; the header `sordino-token` until there is a leader | 200 the key of the masks; 403 not the leader; 409 other terms; 422 terms that are not agreed to |
 //! | `POST /v1/RUN/helper/agents`, keys in JSON | 200; 409 another key than before, or another agent's |
-//! | `POST /v1/RUN/helper/answer`, a question in JSON | 200 the answer; 409 another set, or not the next epoch |
+//! | `POST /v1/RUN/helper/answer`, a question in JSON | 200 the answer; 409 another set, or not the next epoch; 428 an agent without a key here |
 //! | any of them | 403 not the leader; 404 another path; 413 too long; 503 the helper is about to end |
 //!
 //! Who is no leader, and shows no token, is sent away before a byte of its request's body is read. An answer leaves at a fixed time after
@@ -102,6 +102,7 @@ fn said(refused: &Refused) -> Response {
         Refused::Helper(HelperError::OtherSet { .. } | HelperError::OutOfOrder { .. } | HelperError::Ledger(_)) => {
             StatusCode::CONFLICT
         }
+        Refused::Helper(HelperError::Unknown { .. }) => StatusCode::PRECONDITION_REQUIRED,
         _ => StatusCode::UNPROCESSABLE_ENTITY,
     };
     (status, refused.to_string()).into_response()

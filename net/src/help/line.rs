@@ -1,4 +1,8 @@
 //! The leader's line to its helper: three requests, tried again until there is an answer.
+//!
+//! **Keys of agents are told once.** The line remembers whose it told, and a question names agents by index alone. A helper that does
+//! not know one of them refuses with 428, charges nothing, and is told all of them again. What the line remembers ends with the leader's process:
+//! keys never change, and a helper takes the same ones any number of times.
 
 use std::time::Duration;
 
@@ -13,6 +17,7 @@ use sordino_sim::text::chain;
 
 use super::desk::Enrolling;
 use super::door::TOKEN;
+use super::told::Told;
 use crate::identity::{Identity, IdentityError};
 use crate::invitation::Token;
 use crate::link::{Link, LinkError, status};
@@ -28,11 +33,17 @@ const WAIT: Duration = Duration::from_secs(60);
 /// The longest answer, in bytes: 2¹⁴ numbers.
 const ANSWER_MAX: usize = 8 << 14;
 
+/// The status of a helper that has no key of an agent.
+const UNKNOWN: u16 = StatusCode::PRECONDITION_REQUIRED.as_u16();
+/// Keys in one request, far below what a door reads.
+const KEYS_MAX: usize = 1 << 16;
+
 /// A connection of a leader to its helper.
 pub struct Line {
     link: Link,
     run: String,
     address: String,
+    told: Told,
 }
 
 impl Line {
@@ -41,7 +52,7 @@ impl Line {
     /// **Errors**: [`IdentityError::Tls`].
     pub fn new(address: &str, key: Fingerprint, deployment: u64, identity: &Identity) -> Result<Self, IdentityError> {
         let link = Link::new(address, deployment, identity.client(&[key])?, WAIT);
-        Ok(Line { link, run: format!("{deployment:016x}"), address: address.to_owned() })
+        Ok(Line { link, run: format!("{deployment:016x}"), address: address.to_owned(), told: Told::default() })
     }
 
     async fn post(&mut self, what: &str, headers: HeaderMap, body: Bytes) -> Result<Bytes, LinkError> {
@@ -74,22 +85,46 @@ impl Line {
         }
     }
 
-    /// Tells the keys of agents, then asks, until there is an answer: the helper says the same whenever it is asked the same.
+    /// Asks until there is an answer: the helper says the same whenever it is asked the same. Before it, the helper is told
+    /// the keys that it was not told yet.
+    ///
+    /// **Parameters**: `keys`, those of these agents.
     ///
     /// **Errors**: [`LinkError::Status`], [`LinkError::Answer`].
-    pub async fn answered(&mut self, agents: &[Enrolling], question: &Question) -> Result<Bytes, LinkError> {
-        let (agents, question) = (json(&agents)?, json(question)?);
-        let mut waits = Waits::new(&self.address);
+    pub async fn answered(
+        &mut self,
+        question: &Question,
+        keys: impl Fn(&[u32]) -> Vec<(u32, MaskKey)>,
+    ) -> Result<Bytes, LinkError> {
+        let (asked, mut waits, mut again) = (json(question)?, Waits::new(&self.address), false);
         loop {
-            let asked = match self.post("agents", HeaderMap::new(), agents.clone()).await {
-                Ok(_told) => self.post("answer", HeaderMap::new(), question.clone()).await,
-                Err(error) => Err(error),
-            };
-            match asked {
+            match self.told_and_asked(question, &asked, &keys).await {
                 Ok(answer) => return Ok(answer),
+                // A helper that lost keys. Told all of them and still without one, it would be without it for ever.
+                Err(LinkError::Status { status, .. }) if status == UNKNOWN && !again => {
+                    self.told.forget();
+                    again = true;
+                }
                 Err(error) => waits.again(error).await?,
             }
         }
+    }
+
+    async fn told_and_asked(
+        &mut self,
+        question: &Question,
+        asked: &Bytes,
+        keys: &impl Fn(&[u32]) -> Vec<(u32, MaskKey)>,
+    ) -> Result<Bytes, LinkError> {
+        let untold = self.told.untold(&question.set);
+        for part in untold.chunks(KEYS_MAX) {
+            let known = keys(part).into_iter();
+            let agents: Vec<_> = known.map(|(agent, key)| Enrolling { agent, key }).collect();
+            self.post("agents", HeaderMap::new(), json(&agents)?).await?;
+            // Remembered once the helper has stored them.
+            self.told.add(&agents);
+        }
+        self.post("answer", HeaderMap::new(), asked.clone()).await
     }
 }
 

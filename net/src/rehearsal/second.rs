@@ -125,8 +125,7 @@ impl Second {
         if question.set.len() != self.agents as usize {
             return Err(DriverError::Check("an agent of a rehearsal sent no share").into());
         }
-        let keys = self.enrolment.masks(question.set.iter().map(|contributor| contributor.agent));
-        let agents: Vec<Enrolling> = keys.into_iter().map(|(agent, key)| Enrolling { agent, key }).collect();
-        Ok(self.line.answered(&agents, question).await?.to_vec())
+        let enrolment = &self.enrolment;
+        Ok(self.line.answered(question, |agents| enrolment.masks(agents)).await?.to_vec())
     }
 }

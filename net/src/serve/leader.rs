@@ -19,7 +19,6 @@ use sordino_host::signature::Fingerprint;
 use super::serving::Serving;
 use crate::enrolment::Enrolment;
 use crate::folder::Folder;
-use crate::help::desk::Enrolling;
 use crate::help::line::Line;
 use crate::identity::{Identity, IdentityError};
 use crate::link::LinkError;
@@ -215,9 +214,7 @@ impl Leader {
     pub(super) async fn answer(&mut self, enrolment: &Enrolment) -> Result<Bytes, LeaderError> {
         let Some(asked) = &self.asked else { return Err(LeaderError::NoHelper) };
         let question = asked.question();
-        let keys = enrolment.masks(question.set.iter().map(|contributor| contributor.agent));
-        let agents: Vec<Enrolling> = keys.into_iter().map(|(agent, key)| Enrolling { agent, key }).collect();
-        Ok(self.line.answered(&agents, question).await?)
+        Ok(self.line.answered(question, |agents| enrolment.masks(agents)).await?)
     }
 
     /// Puts shares and answer together.

@@ -153,7 +153,7 @@ fn leader_and_helper_killed_forty_times_charge_each_release_once_in_each_ledger(
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         }
         promised(federation, second, &invitations[0]);
-        println!("{} kills of the leader, {} of the helper, {agents} agents", kills[0], kills[1]);
+        println!("{} kills of the leader, {} of the helper, {agents} agents: {}", kills[0], kills[1], files[0]);
         assert!(kills.iter().sum::<u32>() >= KILLS && kills[1] >= 2 * RELEASES, "only {kills:?} kills");
         drop(helper);
     });

@@ -1,6 +1,7 @@
 //! Two servers: a rehearsal is the simulator's, a helper answers once, and neither
 //! server ever holds a vector.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,7 +16,6 @@ use sordino_host::shares::Question;
 use sordino_host::space::SpaceFile;
 use sordino_net::agent::Query;
 use sordino_net::help::address::HelperAddress;
-use sordino_net::help::desk::Enrolling;
 use sordino_net::help::line::Line;
 use sordino_net::identity::Identity;
 use sordino_net::invitation::Invitation;
@@ -23,6 +23,7 @@ use sordino_net::join::{JoinError, Joined, Joining, join};
 use sordino_net::journal::Step;
 use sordino_net::link::LinkError;
 use sordino_net::rehearsal::{Options, Outcome, rehearse};
+use sordino_net::shares::MaskKey;
 use sordino_net::terms::Terms;
 use sordino_sim::scenario::{Scenario, method};
 
@@ -168,7 +169,17 @@ fn question(run: Digest, epoch: u32, set: &[(u32, u32)]) -> Question {
     Question { run, epoch, set }
 }
 
-fn key(byte: u8) -> sordino_net::shares::MaskKey {
+/// Agents whose keys are made of a byte.
+fn enrolling(agents: &[(u32, u8)]) -> Vec<(u32, MaskKey)> {
+    agents.iter().map(|(agent, byte)| (*agent, key(*byte))).collect()
+}
+
+/// The keys of those that are asked for.
+fn of(known: &[(u32, MaskKey)]) -> impl Fn(&[u32]) -> Vec<(u32, MaskKey)> + '_ {
+    |agents| known.iter().filter(|(agent, _)| agents.contains(agent)).copied().collect()
+}
+
+fn key(byte: u8) -> MaskKey {
     SecretKey::new([byte; 32]).public_key().into()
 }
 
@@ -190,38 +201,43 @@ fn a_helper_hears_its_leader_alone_and_answers_one_set_also_after_kill_9() {
         let [leader, stranger] = [(); 2].map(|()| Identity::generate().unwrap());
         let line = |identity: &Identity| Line::new(&address.address, address.key, 0x5eed, identity).unwrap();
         let (mut leading, mut strange) = (line(&leader), line(&stranger));
-        let enrolling = |agents: &[(u32, u8)]| -> Vec<Enrolling> {
-            agents.iter().map(|(agent, byte)| Enrolling { agent: *agent, key: key(*byte) }).collect()
-        };
         let all = enrolling(&[(0, 10), (1, 11), (2, 12)]);
         runtime.block_on(async {
             assert_eq!(status(strange.begin(&[0; 16], bytes.clone()).await).0, 403, "not its token");
             let first = question(run, 0, &[(0, 0), (2, 3)]);
-            assert_eq!(status(leading.answered(&all, &first).await).0, 403, "nobody leads it yet");
+            assert_eq!(status(leading.answered(&first, of(&all)).await).0, 403, "nobody leads it yet");
             let one = bytes::Bytes::from(self::terms(Trust::OneServer).to_bytes().unwrap());
             assert_eq!(status(leading.begin(&address.token, one).await).0, 422, "one server needs no helper");
             let masks = leading.begun(&address.token, &bytes).await.unwrap();
             assert_eq!(leading.begun(&address.token, &bytes).await.unwrap(), masks, "the same terms again");
             assert_eq!(status(strange.begin(&address.token, bytes.clone()).await).0, 403, "it has a leader");
-            assert_eq!(status(strange.answered(&all, &first).await).0, 403);
+            assert_eq!(status(strange.answered(&first, of(&all)).await).0, 403);
             // An agent's key a second time would count it twice; another key opens nothing.
             let twice = enrolling(&[(0, 10), (1, 10)]);
-            let (code, why) = status(leading.answered(&twice, &question(run, 0, &[(0, 0), (1, 0)])).await);
+            let (code, why) = status(leading.answered(&question(run, 0, &[(0, 0), (1, 0)]), of(&twice)).await);
             assert!(code == 409 && why.contains("agents 0 and 1 have one key"), "{why}");
-            let answer = leading.answered(&all, &first).await.unwrap();
+            let answer = leading.answered(&first, of(&all)).await.unwrap();
             assert_eq!(answer.len(), 4 * terms.agreement.protocol.upload_len());
-            let (code, why) = status(leading.answered(&enrolling(&[(0, 13)]), &first).await);
+            let (code, why) = status(line(&leader).answered(&first, of(&enrolling(&[(0, 13)]))).await);
             assert!(code == 409 && why.contains("agent 0 has another key"), "{why}");
             helper.kill();
             helper = second.start(&quick);
-            assert_eq!(leading.answered(&all, &first).await.unwrap(), answer, "other noise would be another release");
+            assert_eq!(
+                leading.answered(&first, of(&all)).await.unwrap(),
+                answer,
+                "other noise would be another release"
+            );
             for other in [&[(0, 0)][..], &[(0, 0), (2, 4)], &[(0, 0), (1, 0), (2, 3)], &[]] {
-                let (code, why) = status(leading.answered(&all, &question(run, 0, other)).await);
+                let (code, why) = status(leading.answered(&question(run, 0, other), of(&all)).await);
                 assert!(code == 409 && why.contains("answered for another set"), "{why}");
             }
-            assert_eq!(status(leading.answered(&all, &question(run, 1, &[(1, 0), (1, 1)])).await).0, 422, "twice");
-            assert_eq!(status(leading.answered(&all, &question(run, 1, &[(4, 0)])).await).0, 422, "no key");
-            assert_eq!(status(leading.answered(&all, &question(Digest([1; 32]), 1, &[])).await).0, 422, "another run");
+            assert_eq!(status(leading.answered(&question(run, 1, &[(1, 0), (1, 1)]), of(&all)).await).0, 422, "twice");
+            assert_eq!(status(leading.answered(&question(run, 1, &[(4, 0)]), of(&all)).await).0, 428, "no key");
+            assert_eq!(
+                status(leading.answered(&question(Digest([1; 32]), 1, &[]), of(&all)).await).0,
+                422,
+                "another run"
+            );
         });
         assert!(second.said("replay").contains("helper: answers 1, charges 1"));
         assert!(second.said("promise").contains("\"signed_by\":\"helper\""));
@@ -237,6 +253,57 @@ fn a_helper_hears_its_leader_alone_and_answers_one_set_also_after_kill_9() {
         let mut line = Line::new(&address.address, address.key, 0x5eed, &leader).unwrap();
         let (code, why) = status(runtime.block_on(line.begun(&address.token, &bytes)));
         assert!(code == 422 && why.contains("at most ε = 0.5"), "{why}");
+    });
+}
+
+#[test]
+fn keys_are_told_once_and_a_helper_that_lost_them_is_told_all_of_them_again() {
+    bounded(|| {
+        let second = Second::new("shares-lost");
+        let quick = ["--delay", "1ms"];
+        let mut helper = second.start(&quick);
+        let (address, terms, runtime) = (second.address(), terms(Trust::TwoServers), runtime());
+        let (run, bytes) = (terms.agreement.digest(), bytes::Bytes::from(terms.to_bytes().unwrap()));
+        let leader = Identity::generate().unwrap();
+        let line = || Line::new(&address.address, address.key, 0x5eed, &leader).unwrap();
+        let (all, told) = (enrolling(&[(0, 10), (1, 11), (2, 12), (3, 13)]), RefCell::new(Vec::new()));
+        let keys = |agents: &[u32]| {
+            told.borrow_mut().push(agents.to_vec());
+            of(&all)(agents)
+        };
+        let kept = second.folder().join("agents.json");
+        let (first, next) = (question(run, 0, &[(0, 0), (2, 0)]), question(run, 1, &[(0, 0), (1, 0), (2, 0)]));
+        let mut leading = line();
+        runtime.block_on(async {
+            leading.begun(&address.token, &bytes).await.unwrap();
+            let answer = leading.answered(&first, keys).await.unwrap();
+            assert_eq!(leading.answered(&first, keys).await.unwrap(), answer);
+            assert_eq!(told.take(), [[0, 2]], "once");
+            // One that has the answer needs no key to say it again.
+            helper.kill();
+            fs::remove_file(&kept).unwrap();
+            helper = second.start(&quick);
+            assert_eq!(leading.answered(&first, keys).await.unwrap(), answer);
+            assert_eq!(told.take(), [[0; 0]; 0]);
+            // Of the next set it lacks two that the leader takes for told. A leader without their keys gets nothing.
+            let (code, why) = status(leading.answered(&next, |_| Vec::new()).await);
+            assert!(code == 428 && why.contains("agent 0 is not enrolled with this helper"), "{why}");
+            leading.answered(&first, keys).await.unwrap();
+            helper.kill();
+            fs::remove_file(&kept).unwrap_or_default();
+            helper = second.start(&quick);
+            told.take();
+            let answer = leading.answered(&next, keys).await.unwrap();
+            // The connection that broke may cost an attempt.
+            let mut heard = told.take();
+            heard.dedup();
+            assert_eq!(heard, [vec![1], vec![0, 1, 2]], "what it lacks, then all");
+            // A leader that was restarted tells what its set needs, which changes nothing.
+            assert_eq!(line().answered(&next, keys).await.unwrap(), answer);
+            assert_eq!(told.take(), [[0, 1, 2]], "a new line");
+        });
+        assert!(second.said("replay").contains("helper: answers 2, charges 2"));
+        drop(helper);
     });
 }
 

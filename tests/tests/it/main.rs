@@ -1,6 +1,7 @@
 //! The tests that need several packages, in one program.
 
 mod accountant;
+mod device_noise;
 mod digests;
 mod documentation;
 mod doors;

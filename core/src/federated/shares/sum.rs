@@ -125,9 +125,18 @@ impl<'a> ShareSum<'a> {
     /// **Errors**: [`ShareError::Length`]; nothing was added.
     pub fn add(&mut self, share: &[u8]) -> Result<(), ShareError> {
         self.check("share", share.len())?;
-        let words = share.chunks_exact(self.modulus.word_len()).map(|bytes| self.modulus.read(bytes));
-        self.words.iter_mut().zip(words).for_each(|(sum, word)| *sum = sum.wrapping_add(word));
+        // Words of a length that the compiler knows: a leader reads every number of every agent here.
+        match self.modulus {
+            Modulus::Bits32 => {
+                self.plus(share.as_chunks().0.iter().map(|bytes| u64::from(u32::from_le_bytes(*bytes))));
+            }
+            Modulus::Bits64 => self.plus(share.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes))),
+        }
         Ok(())
+    }
+
+    fn plus(&mut self, words: impl Iterator<Item = u64>) {
+        self.words.iter_mut().zip(words).for_each(|(sum, word)| *sum = sum.wrapping_add(word));
     }
 
     /// The sums, to be stored.
