@@ -36,7 +36,7 @@ kinds! {
         Command(CommandConfig) = "command",
         /// SVM tuning on the mine fields: 29 agents, `--data landmine.csv`.
         Landmine(TuningConfig) = "landmine",
-        /// SVM tuning on the red wines of linfa-datasets: 16 agents of 100 rows.
+        /// SVM tuning on red wines: 16 agents of 100 rows.
         Winequality(TuningConfig) = "winequality",
         /// Functions of a program that uses this library (`sim/examples/own_objective.rs`); `sordino` reads its run folders.
         Custom(CustomConfig) = "custom",

@@ -1,4 +1,4 @@
-//! Red wines of Cortez, Cerdeira, Almeida, Matos, Reis 2009, from linfa-datasets, compiled in: 1,599 rows, 11
+//! Red wines of Cortez, Cerdeira, Almeida, Matos, Reis 2009, compiled in (`data/wines.in`): 1,599 rows, 11
 //! measurements; is the quality 6 or better?
 //!
 //! Wine i belongs to agent i mod 16 (100 each, the last has 99). Within an agent and a label, every other wine is a test
@@ -13,7 +13,7 @@ pub const AGENTS: usize = 16;
 const MEASUREMENTS: usize = 11;
 // A wine of pH 3.14 is not meant to be π.
 #[allow(clippy::approx_constant)]
-static WINES: [[f64; MEASUREMENTS + 1]; WINE_RECORDS as usize] = include!(concat!(env!("OUT_DIR"), "/wines.rs"));
+static WINES: [[f64; MEASUREMENTS + 1]; WINE_RECORDS as usize] = include!("../../data/wines.in");
 /// (centre, scale): acidities, sugar, chlorides, sulphur dioxides, density, pH, sulphates, alcohol.
 const SCALES: [(f64, f64); MEASUREMENTS] = [
     (8.3, 1.7),
