@@ -149,7 +149,12 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
 /// Where a campaign's file is, and what it is for; nothing of other methods.
 fn written(folder: &Folder) -> String {
     let path = folder.path().join(PRIOR);
-    let told = |path: Display<'_>| format!("{path} is the file: sordino optimize --prior {path}\n");
+    let told = |path: Display<'_>| {
+        format!(
+            "{path} is the file: sordino optimize --prior {path}\nits address answers no longer; the same command serves it for a \
+             while, or give the file to whoever wants it\n"
+        )
+    };
     if path.is_file() { told(path.display()) } else { String::new() }
 }
 
