@@ -126,6 +126,8 @@ pub struct Admitted {
     pub agents: u32,
     /// What is searched and which values are better, in words.
     pub searched: String,
+    /// The most evaluations that an agent makes in all.
+    pub evaluations: u32,
     /// Points that may be asked for, all different.
     pub points: usize,
     /// Coordinates of a point, D.
@@ -216,6 +218,7 @@ pub fn admit(terms: &Terms) -> Result<Admitted, Inadmissible> {
     Ok(Admitted {
         agents,
         searched: searched(terms)?,
+        evaluations: protocol.initial_points().saturating_add(protocol.rounds()),
         points,
         dim,
         releases,
@@ -279,11 +282,14 @@ impl Admitted {
 /// One sentence for the person who agrees.
 impl fmt::Display for Admitted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Admitted { agents, searched, releases, .. } = self;
+        let Admitted { agents, searched, evaluations, releases, .. } = self;
+        let many = if *releases == 1 { ("is", "") } else { ("are", "s") };
         write!(
             f,
-            "{agents} agents search {searched}, and there are at most {releases} releases: {} bounds what they tell of whether an agent's contributions were used or counted as nothing, \
+            "{agents} agents search {searched}; each makes at most {evaluations} evaluations, and there {} at most {releases} release{}: {} bounds what they tell of whether an agent's contributions were used or counted as nothing, \
              and ε ≤ {} at δ = {} what they tell between two contributions that it may have sent",
+            many.0,
+            many.1,
             self.loss(),
             significant_up(self.epsilon_between, 3),
             significant(self.delta, 3),

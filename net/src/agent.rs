@@ -250,6 +250,11 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         self.exchange.want(Millis(0)) == Want::Done
     }
 
+    /// Whether it has the last frame: whatever is left to do, nothing more is asked of its server or given to it.
+    pub fn has_last(&self) -> bool {
+        self.exchange.have().frames > self.shared.agreement().protocol.epochs()
+    }
+
     /// The file of the releases that it has learned; nothing where there is none.
     ///
     /// **Errors**: those of its machine.

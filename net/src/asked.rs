@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::Serialize;
 use sordino_core::federated::shares::Trust;
-use sordino_host::campaign::EVALUATIONS_MAX;
 use sordino_host::prior::publish::Publication;
 use sordino_host::text::plain;
 use sordino_sim::text::{significant, significant_up};
@@ -66,14 +65,15 @@ impl Asked {
     ///
     /// **Errors**: [`Inadmissible`] for terms that nobody should agree to.
     pub fn of(terms: &Terms, invitation: &Invitation) -> Result<Self, Inadmissible> {
-        let Admitted { agents, searched, releases, epsilon, delta, epsilon_small, epsilon_between, .. } =
-            admission::admit(terms)?;
+        let Admitted {
+            agents, searched, evaluations, releases, epsilon, delta, epsilon_small, epsilon_between, ..
+        } = admission::admit(terms)?;
         let (protocol, announced) = (&terms.agreement.protocol, terms.agreement.announced);
         Ok(Asked {
             agents,
             agent: invitation.slot,
             first_evaluations: protocol.initial_points(),
-            evaluations_max: (protocol.initial_points() + protocol.rounds()).min(EVALUATIONS_MAX),
+            evaluations_max: evaluations,
             releases,
             epsilon,
             delta,
@@ -129,6 +129,7 @@ impl fmt::Display for Asked {
         if self.may_close_early {
             writeln!(f, "            rounds may close early: then everybody sees that nobody is absent")?;
         }
+        writeln!(f, "you make    {} evaluations at most", self.evaluations_max)?;
         writeln!(f, "you have    {} for the first evaluations", spoken(self.deadline_ms))?;
         writeln!(f, "server      {}, key {}", self.address, self.server_keys.join(" or "))?;
         if let Some(key) = &self.helper_key {

@@ -255,7 +255,7 @@ async fn enrol(
         }
         Err(Refusal::Taken) => {
             let why = "another folder has joined with this slot, or this folder with another one: an invitation is for one folder \
-                       (where that is lost: `sordino invite --again`)";
+                       (where one server is trusted and that folder is lost: `sordino invite --again`)";
             (StatusCode::FORBIDDEN, why).into_response()
         }
         Err(Refusal::Over) => (StatusCode::FORBIDDEN, "the invitation has ended").into_response(),

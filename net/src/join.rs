@@ -407,8 +407,8 @@ async fn take_part<T: Number, P: Served<T>, F: Future<Output = Result<f64, Strin
     let seed = RunSeed::new(deployment()?, joining.invitation.slot);
     let file = joining.folder.join("agent.bin");
     let open = || HostAgent::<T, P>::open(&shared, joining.invitation.slot, seed, Some(file.clone()));
-    // One that has all frames goes on without its server.
-    let kept = if file.exists() { Some(open()?).filter(HostAgent::has_all) } else { None };
+    // One that has all frames goes on without its server, whatever queries are left.
+    let kept = if file.exists() { Some(open()?).filter(HostAgent::has_last) } else { None };
     // One that needs its server no more needs no masks either.
     let masks = if kept.is_none() { masks(joining, terms)? } else { None };
     let public = masks.as_ref().map(Masks::public);

@@ -36,6 +36,8 @@ const ROWS_MAX: usize = 1 << 27;
 const FACTOR_NUMBERS_MAX: usize = 1 << 26;
 /// The most multiply-adds for that factor, n·columns², or for a release: a minute or two of one core.
 const FACTOR_WORK_MAX: f64 = 1e11;
+/// All queries of an agent of a vote together may take so many times that: they come one by one, hours apart.
+const QUERIES_WORK: f64 = 100.0;
 /// From this many candidates on, the work for the factor is told before it begins.
 const FACTOR_TOLD: usize = 2000;
 
@@ -281,8 +283,11 @@ impl Terms {
                 };
                 few(self.points().saturating_mul(columns))?;
                 // The winner is computed from a row for each candidate, a query from one for each observation.
-                let observations = vote.ballot.parameters().initial_points as usize + vote.rounds as usize;
-                return little(1.5 * self.points().max(observations) as f64 * (columns as f64).powi(2));
+                let queries = vote.ballot.parameters().initial_points as usize + vote.rounds as usize;
+                little(self.points().max(queries) as f64 * (columns as f64).powi(2))?;
+                // Each query solves for all observations before it anew.
+                let all = queries as f64 * queries as f64 * columns as f64 * queries.min(columns) as f64;
+                return little(all / QUERIES_WORK);
             }
             Protocol::Own(_) => return Err(TermsError::Method),
             Protocol::Campaign(campaign) => {

@@ -99,8 +99,9 @@ pub struct KeptChoices<T> {
 }
 
 impl<T: Number, V: Chooser + 'static> Chosen<T, V> {
-    /// The agents of an agreement over the candidates of this ground.
-    pub fn of(agreement: Agreement, ground: Ground, chooser: V) -> Arc<Self> {
+    /// The agents of an agreement over the candidates of this ground. Nobody but this crate makes any, so that nobody's own
+    /// choices reach a real door.
+    pub(crate) fn of(agreement: Agreement, ground: Ground, chooser: V) -> Arc<Self> {
         let points = ground.candidates.iter().map(|x| T::from_f64(*x)).collect();
         Arc::new(Chosen { agreement, ground, points, chooser })
     }

@@ -6,6 +6,7 @@ use sordino_core::domain::Candidates;
 use sordino_core::features::random_fourier;
 use sordino_core::federated::exchange::{Protocol, VoteProtocol};
 use sordino_core::federated::{Config, OwnDraw};
+use sordino_core::math::Scalar;
 use sordino_core::random::Stream;
 use sordino_host::server::HostError;
 use sordino_sim::model::federated::custom::{Chooser, Ground, Sight};
@@ -61,7 +62,7 @@ fn ground<T: Number>(terms: &Terms, vote: &VoteProtocol) -> Result<Ground, Terms
         OwnDraw::Joint => terms.factor()?.into_iter().map(T::from_f64).collect(),
         OwnDraw::Features => features(&points, dim, vote)?,
     };
-    let wide = |numbers: Vec<T>| numbers.iter().map(|x| x.to_f64()).collect::<Vec<f64>>();
+    let wide = |numbers: Vec<T>| numbers.into_iter().map(Scalar::to_f64).collect::<Vec<f64>>();
     let columns = rows.len() / terms.points().max(1);
     Ok(Ground {
         agents: p.agents,

@@ -17,7 +17,7 @@ use sordino_net::admission::{Inadmissible, admit};
 use sordino_net::agent::replay::replay;
 use sordino_net::enrolment::Enrolment;
 use sordino_net::folder::Folder;
-use sordino_net::join::JoinError;
+use sordino_net::join::{JoinError, join};
 use sordino_net::party::{Served, Voting};
 use sordino_net::serve::{Begin, ServeError, Serving, serve};
 use sordino_net::terms::{Terms, TermsError};
@@ -84,6 +84,40 @@ fn a_vote_that_is_killed_is_charged_once_and_agents_make_all_queries() {
     });
 }
 
+/// The last frame tells an agent of a vote everything, and nearly all of its queries are left.
+#[test]
+fn an_agent_that_dies_with_queries_left_makes_them_without_its_server() {
+    bounded(|| {
+        let (epsilon, budget) = (format!("prior.epsilon={EPSILON}"), format!("privacy.max_epsilon={EPSILON}"));
+        let mut more = vec!["--close-early", "--deadline", "60s", "--linger", "1s", "--delay", "10ms"];
+        for setting in ["federation.methods=[\"vote\"]", &epsilon, &budget] {
+            more.extend(["--set", setting]);
+        }
+        let federation = Federation::new("vote-alone", 2, ROUNDS, &more);
+        let server = federation.serve();
+        let (invitations, runtime) = (federation.invite(), runtime());
+        let joining = |index: usize| {
+            let mut joining = federation.joining(&invitations[index]);
+            joining.epsilon_max = Some(EPSILON);
+            joining
+        };
+        let other = runtime.spawn(take_part(joining(1)));
+        let dying = joining(0);
+        // It never ends its fourth query, the second of those behind the last frame.
+        let hanging = runtime.spawn(async move {
+            join(&dying, async |query| if query.number < 3 { Ok(query.point[0]) } else { std::future::pending().await })
+                .await
+        });
+        assert!(server.ended().success(), "{}", federation.heard());
+        hanging.abort();
+        assert!(runtime.block_on(hanging).unwrap_err().is_cancelled());
+        let joined = runtime.block_on(async { tokio::time::timeout(PATIENCE, take_part(joining(0))).await });
+        let joined = joined.expect("it waits for its server").unwrap();
+        assert_eq!((joined.observations, joined.given), (2 + ROUNDS, vec![0]));
+        assert_eq!(runtime.block_on(other).unwrap().unwrap().chain, joined.chain);
+    });
+}
+
 /// The promise, by an accountant of the test.
 fn promises_what_it_costs(federation: &Federation) {
     let promise = federation.command("promise");
@@ -142,6 +176,8 @@ fn a_vote_with_other_numbers_is_neither_served_nor_joined() {
         ("rounds = 0", vote(|_| {}, |vote| vote.rounds = 0)),
         ("prior_tolerance", vote(|_| {}, |vote| vote.features.prior_tolerance = f64::NAN)),
         ("multiply-adds", vote(|_| {}, |vote| (vote.rounds, vote.feature_count) = (1 << 20, 1 << 14))),
+        // Each query is little work, and there are a million of them.
+        ("multiply-adds", vote(|_| {}, |vote| vote.rounds = 1 << 20)),
     ] {
         let refused = admit(&terms).unwrap_err().to_string();
         assert!(refused.contains(expected), "{expected}: {refused}");

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use clap::{Args, ValueEnum};
+use sordino_core::optimizer::CANDIDATES_MAX;
 use sordino_core::prior::{PriorNumbers, PublicPrior, attach_len};
 use sordino_host::prior::{PriorFile, points};
 use sordino_host::space::{Goal, Parameter, Values};
@@ -23,7 +24,7 @@ pub struct Arguments {
     lang: Language,
     /// Write a list of candidates as well, both as a search reads them and in the parameters' own numbers: all points of a
     /// space that has no more, else this many that cover it. Not in `bin`
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 65_536))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, CANDIDATES_MAX as u64))]
     candidates: Option<u32>,
 }
 
@@ -209,6 +210,14 @@ fn bin(file: &PriorFile, dim: usize) -> Vec<u8> {
     sizes.into_iter().chain(numbers).flatten().collect()
 }
 
+/// Whether the whole numbers of a parameter are what they are in single precision.
+fn is_exact(values: &Values) -> bool {
+    match values {
+        Values::Number { low, high, integer: true, .. } => low.abs().max(high.abs()) <= f64::from(1 << 24),
+        _ => true,
+    }
+}
+
 /// A list of points to choose from.
 struct Candidates {
     /// What the parameters are called, in words.
@@ -227,6 +236,10 @@ impl Candidates {
         if let Some(given) = parameters.iter().find(|parameter| parameter.context) {
             let why = "is given with each question, so candidates are a device's own";
             return Err(CliError::input(format!("--candidates: {} {why}", given.name)));
+        }
+        if let Some(wide) = parameters.iter().find(|parameter| !is_exact(&parameter.values)) {
+            let why = "has whole numbers beyond 2^24, which single precision rounds: write candidates of your own";
+            return Err(CliError::input(format!("--candidates: {} {why}", wide.name)));
         }
         let encoding = file.encoding().map_err(CliError::input)?;
         let list = points(&file.label.space, count).map_err(CliError::input)?;
@@ -267,5 +280,17 @@ impl Candidates {
             own.len(),
             list(own)
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_that_single_precision_rounds_are_found() {
+        let number = |high: f64, integer| Values::Number { low: 1.0, high, log: false, integer };
+        assert!(is_exact(&number(16_777_216.0, true)) && !is_exact(&number(16_777_217.0, true)));
+        assert!(is_exact(&number(1e12, false)), "a length is rounded, and nobody minds");
     }
 }
