@@ -2,6 +2,7 @@
 //! joins a method of somebody's own.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use sordino_core::digest::Digest;
@@ -14,6 +15,7 @@ use sordino_core::privacy::{Event, NeighboringRelation};
 use sordino_core::random::Stream;
 use sordino_host::ledger::CounterPlace;
 use sordino_net::admission::{Inadmissible, admit};
+use sordino_net::agent::Query;
 use sordino_net::agent::replay::replay;
 use sordino_net::enrolment::Enrolment;
 use sordino_net::folder::Folder;
@@ -44,12 +46,23 @@ fn a_vote_that_is_killed_is_charged_once_and_agents_make_all_queries() {
         let federation = Federation::new("vote-kills", AGENTS, ROUNDS, &more);
         let mut server = federation.serve();
         let (invitations, runtime) = (federation.invite(), runtime());
+        // Nobody measures before the third death, however slow servers begin.
+        let deaths = Arc::new(AtomicU32::new(0));
         let agents: Vec<_> = (0..)
             .zip(&invitations)
             .map(|(index, invitation)| {
                 let mut joining = federation.joining(invitation);
                 joining.epsilon_max = Some(if index == 0 { LESS } else { EPSILON });
-                runtime.spawn(take_part(joining))
+                let deaths = deaths.clone();
+                runtime.spawn(async move {
+                    let measured = async |query: Query| {
+                        while deaths.load(Ordering::Relaxed) < 3 {
+                            tokio::time::sleep(Duration::from_millis(5)).await;
+                        }
+                        Ok(1.0 - (query.point[0] - 0.3).powi(2))
+                    };
+                    join(&joining, measured).await
+                })
             })
             .collect();
         // There is one frame after the first, so deaths come at any moment; a little later each time, until the shares are whole.
@@ -58,6 +71,7 @@ fn a_vote_that_is_killed_is_charged_once_and_agents_make_all_queries() {
             server.kill();
             kills += 1;
             server = federation.serve();
+            deaths.store(kills, Ordering::Relaxed);
         }
         let mut chains = Vec::new();
         for (index, agent) in agents.into_iter().enumerate() {

@@ -226,6 +226,7 @@ mod tests {
         ("prior publish --delta", &["-1", "0", "1"], "a number in (0, 1)"),
         ("prior publish --max-epsilon", &["-1", "0", "1e7"], "a number from 1e-5 to 1e6"),
         ("prior publish --releases", &["-1", "0", "65"], "a whole number from 1 to 64"),
+        ("prior export --candidates", &["-1", "0", "10001"], "a whole number from 1 to 10000"),
         ("prior publish --features", &["-1", "1", "1025"], "a whole number from 2 to 1024"),
         ("privacy epsilon --sampling-probability", &["-0.1", "0", "1.1", "NaN"], "a probability in (0, 1]"),
         ("privacy epsilon --noise-multiplier", &["-1", "0", "inf"], "a number from 0.001 to 1e6"),
