@@ -218,7 +218,7 @@ static int search(const sordino_prior *prior, const float *moments, uint64_t *di
     sordino_newcomer_settings settings;
     sordino_newcomer *newcomer;
     uint32_t candidate;
-    float mean;
+    float mean, trust;
     int32_t status;
     OK(sordino_newcomer_usual(2, TOLD, list, 2 * CANDIDATES, &settings));
     settings.moments = moments;
@@ -242,6 +242,8 @@ static int search(const sordino_prior *prior, const float *moments, uint64_t *di
     OK(sordino_newcomer_best(newcomer, &candidate, &mean));
     fold(digest, (float)candidate);
     fold(digest, mean);
+    OK(sordino_newcomer_trust(newcomer, &trust));
+    fold(digest, trust);
     return 0;
 }
 

@@ -123,6 +123,7 @@ fn search(list: &[f32], prior: Option<&PublicPrior<'_, f32>>, fold: &mut Fold) -
     }
     let (best, mean) = newcomer.best().ok_or("nothing observed")?;
     fold.add(&[best as f32, mean]);
+    fold.add(&[newcomer.trust()]);
     Ok(())
 }
 

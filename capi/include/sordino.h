@@ -1324,6 +1324,18 @@ sordino_status sordino_newcomer_best(struct sordino_newcomer *newcomer,
                                      float *mean);
 
 /**
+ * The posterior probability that the file counts, 0 to 1, to `probability`: below ½ the values speak against the file, and a
+ * device does better to ask a sordino_optimizer from then on, told all values, by sordino_optimizer_suggest_among. 0 without a
+ * file and with one that is not read. A suggestion that is not done begins again.
+ *
+ * All at once, not in slices: every hypothesis is weighed twice, n³/6 multiply-adds each after n observations.
+ *
+ * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote; `probability` is NULL or points to one number.
+ */
+sordino_status sordino_newcomer_trust(struct sordino_newcomer *newcomer,
+                                      float *probability);
+
+/**
  * Observations told, candidates, and how the file is read (SORDINO_READING_*); each may be NULL.
  *
  * Pointers: `newcomer` is NULL or what sordino_newcomer_open wrote; the other pointers are NULL or point to one

@@ -276,6 +276,28 @@ pub unsafe extern "C" fn sordino_newcomer_best(newcomer: *mut Newcomer, candidat
     }
 }
 
+/// The posterior probability that the file counts, 0 to 1, to `probability`: below ½ the values speak against the file, and a
+/// device does better to ask a sordino_optimizer from then on, told all values, by sordino_optimizer_suggest_among. 0 without a
+/// file and with one that is not read. A suggestion that is not done begins again.
+///
+/// All at once, not in slices: every hypothesis is weighed twice, n³/6 multiply-adds each after n observations.
+///
+/// # Safety
+///
+/// `newcomer` is NULL or what sordino_newcomer_open wrote; `probability` is NULL or good for one number.
+// SAFETY: the name begins with that of the library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sordino_newcomer_trust(newcomer: *mut Newcomer, probability: *mut f32) -> Status {
+    // SAFETY: what our caller promises is what is asked for.
+    unsafe {
+        with(newcomer, |search, word| {
+            word.admit(probability, 1)?;
+            word.write(probability, search.trust())?;
+            Ok(Status::Ok)
+        })
+    }
+}
+
 /// Observations told, candidates, and how the file is read (SORDINO_READING_*); each may be NULL.
 ///
 /// # Safety

@@ -317,6 +317,8 @@ fn memory_without_a_file_or_of_another_kind_is_no_file() {
         assert_eq!(sordino_newcomer_suggest(newcomer, 1, null_mut()), Status::Null);
         assert_eq!(sordino_newcomer_suggest(newcomer, 1, newcomer.cast()), Status::Overlap);
         assert_eq!(sordino_newcomer_best(newcomer, &mut candidate, null_mut()), Status::Index);
+        assert_eq!(sordino_newcomer_trust(newcomer, null_mut()), Status::Null);
+        assert_eq!(sordino_newcomer_trust(newcomer, newcomer.cast()), Status::Overlap);
     }
     assert_eq!(candidate, 7);
     // The file lies in the memory that the search is to be built in.
@@ -367,5 +369,37 @@ fn a_refused_observation_changes_nothing_and_a_log_gives_the_same_questions() {
         // SAFETY: what was opened, a value of ours.
         let status = unsafe { sordino_newcomer_describe(newcomer, null_mut(), null_mut(), &mut reading) };
         assert_eq!((status, reading), (Status::Ok, expected));
+    }
+}
+
+#[test]
+fn values_that_contradict_a_file_take_its_trust_and_values_that_bear_it_out_do_not() {
+    let (mut memory, mut file, world) = (Memory::new(), Memory::new(), World::new());
+    let prior = attach(&mut file, &world.numbers(), &mut []).unwrap();
+    // The file's mean at every candidate, and the same upside down.
+    let (mut moments, mut scratch) = ([0.0f32; 24], [0.0f32; M]);
+    let [count, width] = [world.candidates.len(), M];
+    // SAFETY: lists of the lengths beside them.
+    let status = unsafe {
+        let (points, out) = (world.candidates.as_ptr(), moments.as_mut_ptr());
+        sordino_prior_moments(prior, points, count, out, scratch.as_mut_ptr(), width)
+    };
+    assert_eq!(status, Status::Ok);
+    let trust = |newcomer| {
+        let mut probability = f32::NAN;
+        // SAFETY: a newcomer of this test, and one number.
+        assert_eq!(unsafe { sordino_newcomer_trust(newcomer, &mut probability) }, Status::Ok);
+        probability
+    };
+    for (prior, sign, range) in
+        [(prior.cast_const(), 1.0, 0.95..=1.0), (prior, -1.0, 0.0..=0.5), (null(), 1.0, 0.0..=0.0)]
+    {
+        let newcomer = open(&mut memory, &world.settings(), prior, &[]).unwrap();
+        let before = if prior.is_null() { 0.0 } else { 0.95 };
+        assert!((trust(newcomer) - before).abs() < 1e-5);
+        for candidate in [1, 3, 5, 7, 9, 11] {
+            assert_eq!(observe(newcomer, candidate, sign * moments[2 * candidate as usize]), Status::Ok);
+        }
+        assert!(range.contains(&trust(newcomer)), "{sign}: {}", trust(newcomer));
     }
 }
