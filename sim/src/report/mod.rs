@@ -6,6 +6,7 @@
 //! | [`grid`] | tables for a terminal, Markdown, LaTeX |
 //! | [`observations`] | every observation, every agent's best |
 //! | [`rows`] | the one writer of CSV |
+//! | [`columns`] | head, meaning and cell of a column in one place |
 //! | [`json`] | the summary of a federation, for programs |
 //! | [`figure`] | regret curves as SVG |
 //! | [`chart`] | a chart before it is drawn |
@@ -30,6 +31,7 @@
 pub mod advance;
 pub mod chart;
 pub mod charts;
+pub mod columns;
 pub mod curves;
 pub mod differences;
 pub mod events;

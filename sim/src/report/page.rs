@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use comfy_table::{Cell, CellAlignment, Table};
 
 use super::charts::element;
+use super::columns::Columns;
 use super::grid;
 use super::html::{document, section};
 use super::parts::{header, line};
@@ -13,7 +14,7 @@ use super::table::{LINES, NOT_PRIVATE};
 use crate::record::{Explanation, Summary};
 use crate::scenario::Head;
 
-/// A table: the first column and those in `words` hold words, the others numbers.
+/// A table, and what stands beside it.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
     /// Heads of the columns.
@@ -22,7 +23,7 @@ pub struct Shown {
     pub rows: Vec<Vec<String>>,
     /// Classes of the rows' curves, if the page shows a piece of each.
     pub looks: Vec<&'static str>,
-    /// Columns of words, besides the first.
+    /// Places of the columns that hold words; the others hold numbers.
     pub words: Vec<usize>,
     /// Notes that must go with it, a paragraph each.
     pub notes: Vec<String>,
@@ -33,8 +34,18 @@ pub struct Shown {
 }
 
 impl Shown {
+    /// These columns of these rows, with nothing beside them yet.
+    pub fn of<R>(columns: &Columns<'_, R>, rows: &[R]) -> Self {
+        Shown {
+            columns: columns.heads().map(str::to_owned).collect(),
+            rows: rows.iter().map(|row| columns.cells(row)).collect(),
+            words: columns.words(),
+            ..Shown::default()
+        }
+    }
+
     fn is_numeric(&self, column: usize) -> bool {
-        column > 0 && !self.words.contains(&column)
+        !self.words.contains(&column)
     }
 
     /// The table as text for the terminal.

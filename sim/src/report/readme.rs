@@ -45,7 +45,12 @@ const FILES: &[(&str, &str)] = &[
 
 /// The text for a folder with these files beside those that every folder has; `columns` are those of `rounds.csv`
 /// with their meanings.
-pub fn readme(trust: &str, files: &[&str], columns: &[(&str, &str)], remark: &str) -> String {
+pub fn readme<'c>(
+    trust: &str,
+    files: &[&str],
+    columns: impl Iterator<Item = (&'c str, &'c str)>,
+    remark: &str,
+) -> String {
     let mut out = format!(
         "# A run of sordino, trust model {trust}\n\nEqual scenarios (and equal data) leave equal folders: nothing here depends \
          on the machine, the time, the driver or the number of threads.\n**Simulation: not private.** Noise and coins come \

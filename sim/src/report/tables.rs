@@ -71,7 +71,7 @@ fn summary(results: &Results, keeps: &dyn Fn(&str) -> bool) -> Result<Table, Tab
     let methods: Vec<_> = results.summary.methods.iter().filter(|method| keeps(&method.name)).collect();
     let lead = |method: &MethodSummary| vec![method.name.clone(), method.guarantee.clone()];
     let rows: Vec<(Vec<String>, &MethodSummary)> = methods.iter().map(|method| (lead(method), *method)).collect();
-    let columns = Columns::of(methods.iter().copied());
+    let columns = MethodColumns::of(methods.iter().copied());
     let exact = methods.iter().map(|method| [lead(method), columns.fields(Some(method))].concat());
     let mut said = remarks(results);
     said.extend(results.twins().sentence());
@@ -84,19 +84,19 @@ fn summary(results: &Results, keeps: &dyn Fn(&str) -> bool) -> Result<Table, Tab
 }
 
 /// Numeric columns about methods, for programs.
-pub struct Columns<'m> {
+pub struct MethodColumns<'m> {
     measures: Vec<&'m str>,
     errors: Vec<String>,
     losses: Vec<&'m str>,
 }
 
-impl<'m> Columns<'m> {
+impl<'m> MethodColumns<'m> {
     /// All measures and losses that any of the methods has.
     pub fn of(methods: impl Iterator<Item = &'m MethodSummary> + Clone) -> Self {
         let measures = distinct(methods.clone().flat_map(|method| &method.measures).map(|found| found.name.as_str()));
         let errors = measures.iter().map(|measure| format!("{measure}_standard_error")).collect();
         let losses = distinct(methods.flat_map(|method| &method.losses).map(|loss| loss.name.as_str()));
-        Columns { measures, errors, losses }
+        MethodColumns { measures, errors, losses }
     }
 
     /// Heads of the columns.
@@ -123,7 +123,7 @@ impl<'m> Columns<'m> {
 
 /// A head, and a row for each method: its own cells, what it reached with standard errors, what its releases cost.
 pub fn reached(lead: &[&str], rows: &[(Vec<String>, &MethodSummary)]) -> Vec<Vec<String>> {
-    let Columns { measures, losses, .. } = Columns::of(rows.iter().map(|(_, method)| *method));
+    let MethodColumns { measures, losses, .. } = MethodColumns::of(rows.iter().map(|(_, method)| *method));
     let mean = |found: Option<&Measure>| {
         let error = |x| format!(" ± {}", significant(x, 2));
         found.map_or("–".to_owned(), |at| significant(at.mean, 4) + &at.standard_error.map_or(String::new(), error))

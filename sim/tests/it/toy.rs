@@ -15,11 +15,12 @@ use sordino_sim::metrics::Estimate;
 use sordino_sim::model::{MODELS, Model, ModelError, Options, TrustModel, jobs};
 use sordino_sim::progress::Progress;
 use sordino_sim::record::{Explanation, MethodSummary, Record, Summary};
+use sordino_sim::report::columns::Columns;
 use sordino_sim::report::page::Shown;
 use sordino_sim::report::read::RunFiles;
 use sordino_sim::report::readme::readme;
 use sordino_sim::report::results::Results;
-use sordino_sim::report::rows::{csv, number};
+use sordino_sim::report::rows::number;
 use sordino_sim::report::view::{Panels, View};
 use sordino_sim::scenario::keys::{Key, Preset, Table};
 use sordino_sim::scenario::rule::{Rule, whole};
@@ -68,9 +69,17 @@ fn read(mut root: Section) -> Result<Toy, Problem> {
     Ok(Toy { head, sides: game.required("sides", &SIDES, Some(100))? })
 }
 
+/// A run with its guess, and how far off that was.
+type Guessed = ((u32, u32), u32);
+
 /// Columns of `rounds.csv`.
-const COLUMNS: &[(&str, &str)] =
-    &[("run", "0-based"), ("method", "the guess"), ("round", "0: there is one"), ("off", "how far off it was")];
+fn columns() -> Columns<'static, Guessed> {
+    Columns::new()
+        .told("run", "0-based", |((run, _), _): &Guessed| run.to_string())
+        .told("method", "the guess", |((_, guess), _)| format!("guess-{guess}"))
+        .told("round", "0: there is one", |_| "0".to_owned())
+        .told("off", "how far off it was", |(_, off)| off.to_string())
+}
 
 impl Model for Toy {
     fn head(&self) -> Head {
@@ -112,22 +121,18 @@ impl Model for Toy {
             MethodSummary { name, guarantee: "none".into(), measures, ..MethodSummary::default() }
         });
         let summary = Summary::new(&self.head, &combine(digests.iter()), methods.collect());
-        let row = |((run, guess), off): (&(u32, u32), &u32)| {
-            [run.to_string(), format!("guess-{guess}"), "0".to_owned(), off.to_string()]
-        };
-        let rows = csv(COLUMNS.iter().map(|(name, _)| *name), jobs.iter().zip(&results).map(row));
-        let files = vec![("rounds.csv", rows), ("README.md", readme(TRUST.name, &[], COLUMNS, ""))];
+        let (columns, rows) = (columns(), jobs.iter().copied().zip(results.iter().copied()));
+        let files =
+            vec![("rounds.csv", columns.csv(rows)), ("README.md", readme(TRUST.name, &[], columns.meanings(), ""))];
         Ok(Record { summary, files })
     }
 
     fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError> {
         let results = Results::read(files).map_err(ModelError::input)?;
-        let cells = |method: &MethodSummary| vec![method.name.clone(), number(Some(method.measures[0].mean))];
-        let shown = Shown {
-            columns: vec!["method".into(), "off".into()],
-            rows: results.summary.methods.iter().map(cells).collect(),
-            ..Shown::default()
-        };
+        let columns = Columns::<MethodSummary>::new()
+            .text("method", |method| method.name.clone())
+            .number("off", |method| number(Some(method.measures[0].mean)));
+        let shown = Shown::of(&columns, &results.summary.methods);
         Ok(View {
             facts: vec![("sides", self.sides.to_string())],
             shown,

@@ -5,13 +5,14 @@ use sordino_core::digest::combine;
 use super::run::{LocalRun, curve_rounds};
 use crate::metrics::Estimate;
 use crate::record::{Loss, Measure, MethodSummary, Record, Summary};
+use crate::report::columns::Columns;
 use crate::report::curves::Curves;
 use crate::report::differences::few;
 use crate::report::page::Shown;
 use crate::report::read::ReadError;
 use crate::report::readme::readme;
 use crate::report::results::Results;
-use crate::report::rows::{csv, number};
+use crate::report::rows::number;
 use crate::report::svg::{Chart, Curve, Point, Scale};
 use crate::report::view::{Panels, View};
 use crate::scenario::local::{LocalMethod, LocalScenario};
@@ -23,22 +24,15 @@ const REGRET: &str = "cumulative_regret";
 const RATIO: &str = "ratio_to_random";
 const SPENT: &str = "epsilon_per_user";
 
-/// Columns of `rounds.csv`.
-const COLUMNS: &[(&str, &str)] = &[
-    ("run", "0-based; runs of one number are paired over methods: same function, same noise of rewards"),
-    ("method", "its name"),
-    ("round", "t, 1 to T; at most 200 rounds are kept, the last one always"),
-    ("regret", "cumulative: max f − f of what was played, summed over rounds 1 to t"),
-    (
-        "epsilon",
-        "the most that any one user's reports up to that round spend; empty if nobody is asked or nothing is private",
-    ),
-];
-
 /// What is written for programs.
 pub fn record(scenario: &LocalScenario, runs: &[LocalRun]) -> Record {
-    let files =
-        vec![("rounds.csv", rounds(scenario, runs)), ("README.md", readme(&scenario.head.trust, &[], COLUMNS, ""))];
+    let (columns, kept) = (columns(scenario), curve_rounds(scenario.learning.rounds));
+    let points =
+        runs.iter().flat_map(|run| kept.iter().copied().zip(run.curve.iter().copied()).map(move |at| (run, at)));
+    let files = vec![
+        ("rounds.csv", columns.csv(points)),
+        ("README.md", readme(&scenario.head.trust, &[], columns.meanings(), "")),
+    ];
     Record { summary: summary(scenario, runs), files }
 }
 
@@ -108,30 +102,24 @@ fn guarantee(scenario: &LocalScenario) -> String {
 type Found<'a> = (LocalMethod, &'a MethodSummary);
 
 fn shown(scenario: &LocalScenario, methods: &[Found<'_>]) -> Shown {
-    let columns = ["method", "cumulative regret", "std. error", "ratio to random", "std. error", "ε spent per user"];
     let mean = |measure: Option<&Measure>, shown: &dyn Fn(f64) -> String| {
         measure.map_or("–".to_owned(), |measure| shown(measure.mean))
     };
     let error = |measure: Option<&Measure>| {
         measure.and_then(|measure| measure.standard_error).map_or("–".to_owned(), |error| significant(error, 2))
     };
-    let row = |(method, summary): &Found<'_>| {
-        let (regret, ratio) = (summary.measure(REGRET), summary.measure(RATIO));
-        let spent = summary.loss(SPENT).and_then(|loss| loss.value);
-        let spent = match (method, spent) {
-            (LocalMethod::Random, _) => "nobody is asked".to_owned(),
-            (_, None) => "not private".to_owned(),
-            (_, Some(spent)) => significant(spent, 4),
-        };
-        vec![
-            summary.name.clone(),
-            mean(regret, &|regret| significant(regret, 4)),
-            error(regret),
-            mean(ratio, &|ratio| format!("{ratio:.3}")),
-            error(ratio),
-            spent,
-        ]
+    let spent = |(method, summary): &Found<'_>| match (method, summary.loss(SPENT).and_then(|loss| loss.value)) {
+        (LocalMethod::Random, _) => "nobody is asked".to_owned(),
+        (_, None) => "not private".to_owned(),
+        (_, Some(spent)) => significant(spent, 4),
     };
+    let columns = Columns::<Found<'_>>::new()
+        .text("method", |(_, summary)| summary.name.clone())
+        .number("cumulative regret", |(_, summary)| mean(summary.measure(REGRET), &|regret| significant(regret, 4)))
+        .number("std. error", |(_, summary)| error(summary.measure(REGRET)))
+        .number("ratio to random", |(_, summary)| mean(summary.measure(RATIO), &|ratio| format!("{ratio:.3}")))
+        .number("std. error", |(_, summary)| error(summary.measure(RATIO)))
+        .text("ε spent per user", spent);
     let rounds = scenario.learning.rounds;
     let mut notes = vec![
         format!(
@@ -142,29 +130,40 @@ fn shown(scenario: &LocalScenario, methods: &[Found<'_>]) -> Shown {
         format!("{}.", guarantee(scenario)),
     ];
     notes.extend(few(scenario.head.runs as usize));
-    Shown {
-        columns: columns.map(str::to_owned).to_vec(),
-        rows: methods.iter().map(row).collect(),
-        looks: Vec::new(),
-        words: vec![5],
-        notes,
-        cautions: Vec::new(),
-        noise: scenario.users.epsilon.is_some(),
-    }
+    Shown { notes, noise: scenario.users.epsilon.is_some(), ..Shown::of(&columns, methods) }
 }
 
-/// One line for each run, method and kept round.
-fn rounds(scenario: &LocalScenario, runs: &[LocalRun]) -> String {
-    let kept = curve_rounds(scenario.learning.rounds);
+/// A kept round of a run, with its regret.
+type At<'r> = (&'r LocalRun, (u32, f64));
+
+/// Columns of `rounds.csv`: one line for each run, method and kept round.
+fn columns<'c, 'r: 'c>(scenario: &'c LocalScenario) -> Columns<'c, At<'r>> {
     let users = scenario.learning.rounds.div_ceil(scenario.users.reports_per_user);
-    let row = |run: &LocalRun, (round, regret): (&u32, &f64)| {
-        // Users take their turns, so that all have reported as often as the first one or once less.
-        let spent = scenario.users.epsilon.filter(|_| run.epsilon_spent > 0.0);
-        let spent = spent.map(|epsilon| (epsilon * f64::from(round.div_ceil(users))).min(run.epsilon_spent));
-        [run.run.to_string(), run.method.name().to_owned(), round.to_string(), number(Some(*regret)), number(spent)]
+    // Users take their turns, so that all have reported as often as the first one or once less.
+    let spent = move |run: &LocalRun, round: u32| {
+        let epsilon = scenario.users.epsilon.filter(|_| run.epsilon_spent > 0.0)?;
+        Some((epsilon * f64::from(round.div_ceil(users))).min(run.epsilon_spent))
     };
-    let rows = runs.iter().flat_map(|run| kept.iter().zip(&run.curve).map(|at| row(run, at)));
-    csv(COLUMNS.iter().map(|(name, _)| *name), rows)
+    Columns::new()
+        .told(
+            "run",
+            "0-based; runs of one number are paired over methods: same function, same noise of rewards",
+            |(run, _): &At<'r>| run.run.to_string(),
+        )
+        .told("method", "its name", |(run, _)| run.method.name().to_owned())
+        .told("round", "t, 1 to T; at most 200 rounds are kept, the last one always", |(_, (round, _))| {
+            round.to_string()
+        })
+        .told(
+            "regret",
+            "cumulative: max f − f of what was played, summed over rounds 1 to t",
+            |(_, (_, regret))| number(Some(*regret)),
+        )
+        .told(
+            "epsilon",
+            "the most that any one user's reports up to that round spend; empty if nobody is asked or nothing is private",
+            move |(run, (round, _))| number(spent(run, *round)),
+        )
 }
 
 /// The picture, with the line below its title.

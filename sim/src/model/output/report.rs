@@ -6,13 +6,14 @@ use sordino_core::math::Scalar;
 use super::run::{OutputRun, Published};
 use crate::metrics::Estimate;
 use crate::record::{Loss, MethodSummary, Record, Summary};
+use crate::report::columns::Columns;
 use crate::report::differences::few;
 use crate::report::page::Shown;
 use crate::report::parts::scaled;
 use crate::report::read::ReadError;
 use crate::report::readme::readme;
 use crate::report::results::Results;
-use crate::report::rows::{csv, number};
+use crate::report::rows::number;
 use crate::report::svg::{Chart, Curve, Point, Points, Ruler, plain};
 use crate::report::view::{Panels, View};
 use crate::scenario::output::{OutputMethod, OutputObjective, OutputScenario};
@@ -21,20 +22,6 @@ use crate::text::significant;
 /// The measures of a method in `summary.json`.
 const REGRET: &str = "regret";
 const ERROR: &str = "score_error";
-
-/// Columns of `rounds.csv`.
-const COLUMNS: &[(&str, &str)] = &[
-    ("run", "0-based; runs of one number are paired over methods: same scores, same evaluations"),
-    ("method", "its name, with its ε where it has one, as in summary.json"),
-    ("round", "T, the number of evaluations before the release"),
-    ("regret", "worth of the best candidate − worth of the published one, mean over the releases of this run and ε"),
-    ("epsilon", "of the whole release; empty where nothing depends on it"),
-    ("guarantee", "`dp`, `private only under the GP prior`, `no protection`, `nothing released`"),
-    (
-        "score_error",
-        "|published score − worth of the best candidate|, the same mean; empty where no score is published",
-    ),
-];
 
 /// One method at one ε over all runs.
 struct Row {
@@ -62,8 +49,12 @@ fn rows(scenario: &OutputScenario, results: &Results) -> Result<Vec<Row>, ReadEr
 
 /// What is written for programs.
 pub fn record(scenario: &OutputScenario, runs: &[OutputRun]) -> Record {
-    let files =
-        vec![("rounds.csv", rounds(scenario, runs)), ("README.md", readme(&scenario.head.trust, &[], COLUMNS, ""))];
+    let columns = columns(scenario);
+    let published = runs.iter().flat_map(|run| run.published.iter().map(move |published| (run, published)));
+    let files = vec![
+        ("rounds.csv", columns.csv(published)),
+        ("README.md", readme(&scenario.head.trust, &[], columns.meanings(), "")),
+    ];
     Record { summary: summary(scenario, runs), files }
 }
 
@@ -112,17 +103,14 @@ fn protection(scenario: &OutputScenario, row: &Row) -> String {
 
 fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
     let error = |estimate: Estimate| estimate.standard_error.map_or("–".to_owned(), |error| significant(error, 2));
-    let row = |row: &Row| {
-        vec![
-            row.method.name().to_owned(),
-            row.epsilon.map_or("–".to_owned(), |epsilon| significant(epsilon, 3)),
-            significant(row.regret.mean, 3),
-            error(row.regret),
-            row.error.map_or("–".to_owned(), |at| significant(at.mean, 3)),
-            row.error.map_or("–".to_owned(), error),
-            protection(scenario, row),
-        ]
-    };
+    let columns = Columns::<Row>::new()
+        .text("method", |row| row.method.name().to_owned())
+        .number("ε", |row| row.epsilon.map_or("–".to_owned(), |epsilon| significant(epsilon, 3)))
+        .number("regret", |row| significant(row.regret.mean, 3))
+        .number("std. error", |row| error(row.regret))
+        .number("score error", |row| row.error.map_or("–".to_owned(), |at| significant(at.mean, 3)))
+        .number("std. error", |row| row.error.map_or("–".to_owned(), error))
+        .text("protection of one record", |row| protection(scenario, row));
     let has = |method| scenario.release.methods.contains(&method);
     let (unit, records) = (scenario.objective.unit(), scenario.objective.records());
     let mut notes = vec![format!(
@@ -154,17 +142,8 @@ fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
         ));
     }
     notes.extend(few(scenario.head.runs as usize));
-    Shown {
-        columns: ["method", "ε", "regret", "std. error", "score error", "std. error", "protection of one record"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows: rows.iter().map(row).collect(),
-        looks: Vec::new(),
-        words: vec![6],
-        notes,
-        cautions: Vec::new(),
-        noise: scenario.release.methods.iter().any(|method| method.is_private()),
-    }
+    let noise = scenario.release.methods.iter().any(|method| method.is_private());
+    Shown { notes, noise, ..Shown::of(&columns, rows) }
 }
 
 fn summary(scenario: &OutputScenario, runs: &[OutputRun]) -> Summary {
@@ -202,21 +181,39 @@ fn name_at(method: OutputMethod, epsilon: Option<f64>) -> String {
     epsilon.map_or(method.name().to_owned(), |epsilon| format!("{} at ε = {epsilon}", method.name()))
 }
 
-/// One line for each run, method and ε.
-fn rounds(scenario: &OutputScenario, runs: &[OutputRun]) -> String {
-    let row = |run: &OutputRun, published: &Published| {
-        [
-            run.run.to_string(),
-            name_at(published.method, published.epsilon),
-            scenario.prior.rounds.to_string(),
-            number(Some(published.regret)),
-            number(published.epsilon),
-            published.method.guarantee().to_owned(),
-            number(published.error),
-        ]
-    };
-    let rows = runs.iter().flat_map(|run| run.published.iter().map(|published| row(run, published)));
-    csv(COLUMNS.iter().map(|(name, _)| *name), rows)
+/// What was published at one ε of one run.
+type At<'r> = (&'r OutputRun, &'r Published);
+
+/// Columns of `rounds.csv`: one line for each run, method and ε.
+fn columns<'c, 'r: 'c>(scenario: &'c OutputScenario) -> Columns<'c, At<'r>> {
+    Columns::new()
+        .told(
+            "run",
+            "0-based; runs of one number are paired over methods: same scores, same evaluations",
+            |(run, _): &At<'r>| run.run.to_string(),
+        )
+        .told("method", "its name, with its ε where it has one, as in summary.json", |(_, published)| {
+            name_at(published.method, published.epsilon)
+        })
+        .told("round", "T, the number of evaluations before the release", |_| scenario.prior.rounds.to_string())
+        .told(
+            "regret",
+            "worth of the best candidate − worth of the published one, mean over the releases of this run and ε",
+            |(_, published)| number(Some(published.regret)),
+        )
+        .told("epsilon", "of the whole release; empty where nothing depends on it", |(_, published)| {
+            number(published.epsilon)
+        })
+        .told(
+            "guarantee",
+            "`dp`, `private only under the GP prior`, `no protection`, `nothing released`",
+            |(_, published)| published.method.guarantee().to_owned(),
+        )
+        .told(
+            "score_error",
+            "|published score − worth of the best candidate|, the same mean; empty where no score is published",
+            |(_, published)| number(published.error),
+        )
 }
 
 /// ln ε, with a number at every ε that has room for one.

@@ -13,6 +13,7 @@ use crate::journal::SUMMARY;
 use crate::metrics::Estimate;
 use crate::model::contract::ModelError;
 use crate::record::{Loss, MethodSummary, Record, Summary};
+use crate::report::columns::Columns;
 use crate::report::differences::few;
 use crate::report::page::Shown;
 use crate::report::palette::RAMP;
@@ -20,7 +21,7 @@ use crate::report::parts::scaled;
 use crate::report::read::ReadError;
 use crate::report::readme::readme;
 use crate::report::results::Results;
-use crate::report::rows::{csv, number};
+use crate::report::rows::number;
 use crate::report::svg::{Curve, Point};
 use crate::report::told_rounds;
 use crate::report::view::{Panels, View};
@@ -36,20 +37,14 @@ const ROWS: &str = "rows";
 const MOVED: &str = "rows_moved";
 const SMALLEST: &str = "smallest_singular_value";
 
-/// Columns of `rounds.csv`.
-const COLUMNS: &[(&str, &str)] = &[
-    ("run", "0-based; runs of one number are paired over methods: same function, initial row, noise of observations"),
-    ("method", "its name"),
-    ("round", "t: 0 after the initial row, then 1 to T"),
-    ("regret", "simple: largest value of any row − largest noise-free value of the rows asked for so far"),
-    ("epsilon", "of the rows that were released before round 0; of private methods only"),
-    ("guarantee", "`dp`, `no protection`, `nothing released`, or `not differentially private`: the paper's projection"),
-];
-
 /// What is written for programs.
 pub fn record(scenario: &OutsourcedScenario, source: &Source, runs: &[OutsourcedRun]) -> Record {
-    let files =
-        vec![("rounds.csv", rounds(scenario, runs)), ("README.md", readme(&scenario.head.trust, &[], COLUMNS, ""))];
+    let columns = columns(scenario);
+    let points = runs.iter().flat_map(|run| run.regret.iter().copied().enumerate().map(move |at| (run, at)));
+    let files = vec![
+        ("rounds.csv", columns.csv(points)),
+        ("README.md", readme(&scenario.head.trust, &[], columns.meanings(), "")),
+    ];
     Record { summary: summary(scenario, source, runs), files }
 }
 
@@ -158,25 +153,21 @@ fn unit(scenario: &OutsourcedScenario) -> String {
 }
 
 fn shown(scenario: &OutsourcedScenario, table: &TableFacts, methods: &[Found<'_>]) -> Result<Shown, ModelError> {
-    let told = told_rounds(scenario.modeler.rounds);
-    let mut columns = vec!["method".to_owned()];
-    columns.extend(told.iter().map(|round| format!("round {round}")));
-    columns.extend(["std. error", "protection of the inputs"].map(str::to_owned));
-    let row =
-        |method: &Found<'_>| {
-            let mut row = vec![method.compared.name()];
-            row.extend(told.iter().map(|round| {
-                method.curve.get(*round as usize).map_or("–".to_owned(), |at| significant(at.1.mean, 3))
-            }));
+    let mut columns = Columns::<Found<'_>>::new().text("method", |method| method.compared.name());
+    for round in told_rounds(scenario.modeler.rounds) {
+        columns = columns.number(format!("round {round}"), move |method| {
+            method.curve.get(round as usize).map_or("–".to_owned(), |at| significant(at.1.mean, 3))
+        });
+    }
+    let columns = columns
+        .number("std. error", |method| {
             let error = method.summary.measure(REGRET).and_then(|measure| measure.standard_error);
-            row.push(error.map_or("–".to_owned(), |error| significant(error, 2)));
-            let branch = match method.summary.facts.get(RAISED) {
-                Some(Value::Bool(true)) => " (singular values raised)",
-                _ => "",
-            };
-            row.push(method.guarantee(scenario) + branch);
-            row
-        };
+            error.map_or("–".to_owned(), |error| significant(error, 2))
+        })
+        .text("protection of the inputs", |method| {
+            let is_raised = method.summary.facts.get(RAISED) == Some(&Value::Bool(true));
+            method.guarantee(scenario) + if is_raised { " (singular values raised)" } else { "" }
+        });
     let has = |kind| scenario.modeler.methods.contains(&kind);
     let sense = match &scenario.objective {
         OutsourcedObjective::Csv(columns) if columns.goal == Goal::Minimize => {
@@ -214,21 +205,36 @@ fn shown(scenario: &OutsourcedScenario, table: &TableFacts, methods: &[Found<'_>
         ));
     }
     notes.extend(few(scenario.head.runs as usize));
-    let words = vec![columns.len() - 1];
-    let (rows, noise) = (methods.iter().map(row).collect(), has(Kind::GaussianProjection));
-    Ok(Shown { columns, rows, looks: Vec::new(), words, notes, cautions: Vec::new(), noise })
+    Ok(Shown { notes, noise: has(Kind::GaussianProjection), ..Shown::of(&columns, methods) })
 }
 
-/// One line for each run, method and round.
-fn rounds(scenario: &OutsourcedScenario, runs: &[OutsourcedRun]) -> String {
-    let row = |run: &OutsourcedRun, (round, regret): (usize, &f64)| {
-        let (name, kind) = (run.compared.name(), run.compared.kind);
-        let epsilon = (kind == Kind::GaussianProjection).then_some(scenario.curator.epsilon);
-        let address = [run.run.to_string(), name, round.to_string()];
-        address.into_iter().chain([number(Some(*regret)), number(epsilon), kind.guarantee().to_owned()])
-    };
-    let rows = runs.iter().flat_map(|run| run.regret.iter().enumerate().map(|at| row(run, at)));
-    csv(COLUMNS.iter().map(|(name, _)| *name), rows)
+/// A round of a run, with its regret.
+type At<'r> = (&'r OutsourcedRun, (usize, f64));
+
+/// Columns of `rounds.csv`: one line for each run, method and round.
+fn columns<'c, 'r: 'c>(scenario: &'c OutsourcedScenario) -> Columns<'c, At<'r>> {
+    let epsilon = |kind| (kind == Kind::GaussianProjection).then_some(scenario.curator.epsilon);
+    Columns::new()
+        .told(
+            "run",
+            "0-based; runs of one number are paired over methods: same function, initial row, noise of observations",
+            |(run, _): &At<'r>| run.run.to_string(),
+        )
+        .told("method", "its name", |(run, _)| run.compared.name())
+        .told("round", "t: 0 after the initial row, then 1 to T", |(_, (round, _))| round.to_string())
+        .told(
+            "regret",
+            "simple: largest value of any row − largest noise-free value of the rows asked for so far",
+            |(_, (_, regret))| number(Some(*regret)),
+        )
+        .told("epsilon", "of the rows that were released before round 0; of private methods only", move |(run, _)| {
+            number(epsilon(run.compared.kind))
+        })
+        .told(
+            "guarantee",
+            "`dp`, `no protection`, `nothing released`, or `not differentially private`: the paper's projection",
+            |(run, _)| run.compared.kind.guarantee().to_owned(),
+        )
 }
 
 /// The picture, with the line below its title.

@@ -5,6 +5,7 @@ pub mod pictures;
 
 use serde::Serialize;
 
+use super::columns::Columns;
 use super::json;
 use super::read::FORMAT;
 use super::readme::readme;
@@ -13,31 +14,6 @@ use crate::metrics::{Statistics, loss_after};
 use crate::record::{MethodRun, Record, noise};
 use crate::scenario::Scenario;
 use crate::world::fault::FaultCounts;
-
-/// Columns of `rounds.csv`.
-const COLUMNS: &[(&str, &str)] = &[
-    ("run", "0-based; runs of one number are paired over methods: same functions, initial points and noise"),
-    ("method", "its name"),
-    ("round", "t: 0 after the initial points, then 1 to T"),
-    ("regret", "mean over agents of the best-so-far noise-free regret, to five digits (model tuning: 1 − AUC)"),
-    (
-        "regret_p10",
-        "10 % quantile of the same over agents, to three digits; at the first round, the last, every ⌈T/10⌉-th",
-    ),
-    ("regret_p50", "the median"),
-    ("regret_p90", "the 90 % quantile"),
-    (
-        "clipped",
-        "how many of the selected uploads were longer than the clipping radius, at the broadcast after this round. *Not \
-         releasable*",
-    ),
-    ("selected", "how many agents were selected for that broadcast. *Not releasable*"),
-    (
-        "epsilon",
-        "tight ε of all releases up to that round, at the scenario's δ, rounded up to four decimals; private methods only, \
-         in run 0: it is the same in every run",
-    ),
-];
 
 /// What stands below the columns.
 const REMARK: &str = "The columns marked *not releasable* exist in simulation only: a server that told them would break its \
@@ -57,8 +33,10 @@ pub fn record(
     cautions: &[String],
     chain: bool,
 ) -> serde_json::Result<Record> {
+    let columns = columns(scenario, results, statistics);
+    let points = results.iter().flat_map(|result| (0..result.regret.len()).map(move |round| (result, round)));
     let mut files = vec![
-        ("rounds.csv", rounds(scenario, results, statistics)),
+        ("rounds.csv", columns.csv(points)),
         ("transcript.jsonl", transcript(scenario, results, statistics, chain)?),
     ];
     if results.iter().any(|result| !result.faults.is_empty()) {
@@ -66,43 +44,76 @@ pub fn record(
     }
     files.extend(kept);
     let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
-    files.push(("README.md", readme(&scenario.head().trust, &names, COLUMNS, REMARK)));
+    files.push(("README.md", readme(&scenario.head().trust, &names, columns.meanings(), REMARK)));
     Ok(Record { summary: json::summary(scenario, statistics, cautions), files })
 }
 
-/// One line for each run, method and round. A field is empty where there is no value, and for the ε of a run that
-/// released the same as the first.
-fn rounds(scenario: &Scenario, results: &[MethodRun], summary: &Statistics) -> String {
+/// A round of one method in one run.
+type At<'r> = (&'r MethodRun, usize);
+
+/// Columns of `rounds.csv`: one line for each run, method and round. A field is empty where there is no value, and for the ε
+/// of a run that released the same as the first.
+fn columns<'c>(scenario: &'c Scenario, results: &'c [MethodRun], summary: &'c Statistics) -> Columns<'c, At<'c>> {
     let count = |count: Option<&u32>| count.map_or(String::new(), u32::to_string);
-    let row = |result: &MethodRun, round: usize| {
-        let paid = summary.paid_by(result.method);
-        let quantiles = result.regret_quantiles.iter().find(|(t, _)| *t as usize == round).map(|(_, three)| three);
-        // The releases after this round are counted.
-        let method = scenario.method(result.method);
-        let planned = method.filter(|method| method.is_prior()).and_then(|method| scenario.of(method).prior.as_ref());
-        let planned = match planned {
-            Some(prior) => prior.releases_after(round as u32),
-            None if method.is_some_and(|method| method.is_vote()) => 1,
-            None => round as u32 + 1,
-        };
-        let releases = result.releases.min(planned);
-        let first = results.iter().find(|first| first.method == result.method).unwrap_or(result);
-        let told = paid.filter(|_| first.run == result.run || first.releases != result.releases);
-        [
-            result.run.to_string(),
-            result.method.to_string(),
-            round.to_string(),
-            short(result.regret.get(round).copied()),
-            short(quantiles.map(|three| three[0])),
-            short(quantiles.map(|three| three[1])),
-            short(quantiles.map(|three| three[2])),
-            count(result.clipped.get(round)),
-            count(result.selected.get(round)),
-            told.map_or(String::new(), |paid| spent(&paid.losses, releases)),
-        ]
+    let quantile = |(run, round): &At<'_>, place: usize| {
+        let quantiles = run.regret_quantiles.iter().find(|(t, _)| *t as usize == *round);
+        short(quantiles.map(|(_, three)| three[place]))
     };
-    let rows = results.iter().flat_map(|result| (0..result.regret.len()).map(move |round| row(result, round)));
-    csv(COLUMNS.iter().map(|(name, _)| *name), rows)
+    Columns::new()
+        .told(
+            "run",
+            "0-based; runs of one number are paired over methods: same functions, initial points and noise",
+            |(result, _): &At<'c>| result.run.to_string(),
+        )
+        .told("method", "its name", |(result, _)| result.method.to_string())
+        .told("round", "t: 0 after the initial points, then 1 to T", |(_, round)| round.to_string())
+        .told(
+            "regret",
+            "mean over agents of the best-so-far noise-free regret, to five digits (model tuning: 1 − AUC)",
+            |(result, round)| short(result.regret.get(*round).copied()),
+        )
+        .told(
+            "regret_p10",
+            "10 % quantile of the same over agents, to three digits; at the first round, the last, every ⌈T/10⌉-th",
+            move |at| quantile(at, 0),
+        )
+        .told("regret_p50", "the median", move |at| quantile(at, 1))
+        .told("regret_p90", "the 90 % quantile", move |at| quantile(at, 2))
+        .told(
+            "clipped",
+            "how many of the selected uploads were longer than the clipping radius, at the broadcast after this round. *Not \
+             releasable*",
+            move |(result, round)| count(result.clipped.get(*round)),
+        )
+        .told(
+            "selected",
+            "how many agents were selected for that broadcast. *Not releasable*",
+            move |(result, round)| count(result.selected.get(*round)),
+        )
+        .told(
+            "epsilon",
+            "tight ε of all releases up to that round, at the scenario's δ, rounded up to four decimals; private methods only, \
+             in run 0: it is the same in every run",
+            |(result, round)| {
+                let releases = releases_after(scenario, result, *round as u32);
+                let first = results.iter().find(|first| first.method == result.method).unwrap_or(result);
+                let is_new = first.run == result.run || first.releases != result.releases;
+                let paid = summary.paid_by(result.method).filter(|_| is_new);
+                paid.map_or(String::new(), |paid| spent(&paid.losses, releases))
+            },
+        )
+}
+
+/// Releases that a method made up to a round, the one after it among them.
+fn releases_after(scenario: &Scenario, result: &MethodRun, round: u32) -> u32 {
+    let method = scenario.method(result.method);
+    let prior = method.filter(|method| method.is_prior()).and_then(|method| scenario.of(method).prior.as_ref());
+    let planned = match prior {
+        Some(prior) => prior.releases_after(round),
+        None if method.is_some_and(|method| method.is_vote()) => 1,
+        None => round + 1,
+    };
+    result.releases.min(planned)
 }
 
 /// ε of this many releases to four decimals, rounded up; `inf` without a finite bound.

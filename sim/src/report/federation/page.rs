@@ -2,6 +2,7 @@
 
 use crate::metrics::{MethodStatistics, SMALL_DELTA, Statistics};
 use crate::record::Twins;
+use crate::report::columns::Columns;
 use crate::report::html::section;
 use crate::report::page::Shown;
 use crate::report::read::RunRecord;
@@ -50,32 +51,22 @@ pub fn view(record: &RunRecord) -> View {
 
 /// The methods' table with its legend.
 fn shown(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> Shown {
-    let told = told_rounds(scenario.federation.rounds);
     let regret_name = scenario.objective.regret_name();
-    let mut columns = vec!["method".to_owned(), format!("summed\n{regret_name}"), "std.\nerror".to_owned()];
-    columns.extend(told.iter().map(|round| format!("round\n{round}")));
+    let mut columns = Columns::<MethodStatistics>::new()
+        .text("method", |method| method.method.name().to_owned())
+        .number(format!("summed\n{regret_name}"), |method| significant(method.summed_regret.mean, 4))
+        .number("std.\nerror", |method| {
+            method.summed_regret.standard_error.map_or("–".to_owned(), |error| significant(error, 2))
+        });
+    for round in told_rounds(scenario.federation.rounds) {
+        columns = columns.number(format!("round\n{round}"), move |method| {
+            method.curve.get(round as usize).map_or("–".to_owned(), |at| format!("{:.4}", at.mean))
+        });
+    }
     let deltas = [significant(scenario.privacy.delta, 3), format!("{SMALL_DELTA:e}")];
-    columns.extend(deltas.map(|delta| format!("ε tight\nδ {delta}")));
-    let row =
-        |method: &MethodStatistics| {
-            let mut row = vec![
-                method.method.name().to_owned(),
-                significant(method.summed_regret.mean, 4),
-                method.summed_regret.standard_error.map_or("–".to_owned(), |error| significant(error, 2)),
-            ];
-            row.extend(told.iter().map(|round| {
-                method.curve.get(*round as usize).map_or("–".to_owned(), |at| format!("{:.4}", at.mean))
-            }));
-            match (method.guarantee(), &method.losses) {
-                (Guarantee::DifferentialPrivacy, Some(losses)) => {
-                    row.extend(losses.map(|loss| loss.tight.map_or("∞".to_owned(), |epsilon| significant(epsilon, 3))));
-                }
-                (Guarantee::NothingReleased, _) => row.extend(["no release".to_owned(), String::new()]),
-                (Guarantee::Unclaimed, _) => row.extend(["none claimed".to_owned(), String::new()]),
-                _ => row.extend(["unprotected".to_owned(), String::new()]),
-            }
-            row
-        };
+    for (place, delta) in deltas.iter().enumerate() {
+        columns = columns.number(format!("ε tight\nδ {delta}"), move |method| cost(method, place));
+    }
     let mut notes = vec![format!(
         "{regret_name}: mean over {} agents of the best so far, summed over rounds 0 to {}; {}.",
         scenario.federation.agents,
@@ -101,14 +92,25 @@ fn shown(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> Show
     notes.extend(differences::few(scenario.runs as usize));
     notes.extend(conclusion(scenario).map(|said| format!("What may be concluded: {said}")));
     Shown {
-        columns,
-        rows: summary.methods.iter().map(row).collect(),
         looks: summary.methods.iter().map(|method| palette::of(method.method)).collect(),
-        words: Vec::new(),
         notes,
         cautions: cautions.to_vec(),
         noise: true,
+        ..Shown::of(&columns, &summary.methods)
     }
+}
+
+/// What the releases of a method cost at the δ in this place; without a promise the first place says so in words.
+fn cost(method: &MethodStatistics, place: usize) -> String {
+    let why = match (method.guarantee(), &method.losses) {
+        (Guarantee::DifferentialPrivacy, Some(losses)) => {
+            return losses[place].tight.map_or("∞".to_owned(), |epsilon| significant(epsilon, 3));
+        }
+        (Guarantee::NothingReleased, _) => "no release",
+        (Guarantee::Unclaimed, _) => "none claimed",
+        _ => "unprotected",
+    };
+    if place == 0 { why.to_owned() } else { String::new() }
 }
 
 fn losses(out: &mut String, scenario: &Scenario, summary: &Statistics) {

@@ -7,7 +7,7 @@ use super::compared::{Compared, PairedCell, differences};
 use super::grid::{Axis, Plan, Point};
 use crate::record::{Measure, MethodSummary, distinct, noise};
 use crate::report::rows::csv;
-use crate::report::tables::Columns;
+use crate::report::tables::MethodColumns;
 
 /// What became of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -304,8 +304,8 @@ impl Index {
         told.map(said).collect()
     }
 
-    fn columns(&self) -> Columns<'_> {
-        Columns::of(self.entries.iter().flat_map(|entry| &entry.methods))
+    fn columns(&self) -> MethodColumns<'_> {
+        MethodColumns::of(self.entries.iter().flat_map(|entry| &entry.methods))
     }
 }
 
