@@ -5,26 +5,26 @@ use core::fmt;
 use cortex_m_semihosting::hprintln;
 use embedded_io::{Read, Write};
 use firmware_example::reset::{Cut, Flash, SLOT};
+use heapless::Vec;
 use rand_core::RngCore;
 use serde::{Deserialize, Serialize};
 use smoltcp::iface::{SocketSet, SocketStorage};
 use smoltcp::socket::tcp::{Socket, SocketBuffer};
 use sordino_core::digest::Digest;
-use sordino_core::domain::Candidates;
-use sordino_core::features::{RandomFourier, random_fourier};
-use sordino_core::federated::Public;
-use sordino_core::federated::exchange::{Agreement, Have, Millis, Reply, Want, candidates_digest};
+use sordino_core::federated::exchange::{Agreement, Have, Millis, Protocol, Reply, Want};
+use sordino_core::federated::shares::SecretKey;
 use sordino_core::snapshot::Stored;
 use sordino_core::wire::Header;
 
+use crate::fatal::Fatal;
 use crate::hardware::{Board, FLASH_BYTES, Registers, now, reset, rest};
 use crate::http::{Answer, Broken, request};
 use crate::lan9118::Lan9118;
-use crate::party::{Fatal, Found, Parts, Party};
+use crate::party::{Lent, TakesPart, Told};
 use crate::provision::{Invitation, Provision};
 use crate::tcp::Tcp;
 use crate::tls::{Entropy, Keys, READ_BYTES, WRITE_BYTES};
-use crate::{der, tls};
+use crate::{der, draws, masks, prior, tls};
 
 /// Slots of the party's flash, and of the count of boots behind it.
 const SLOTS: usize = FLASH_BYTES / SLOT - BOOT_SLOTS;
@@ -35,12 +35,11 @@ const GRAIN: usize = 16;
 const WAIT: u64 = 5000;
 /// Between two attempts to connect, in milliseconds.
 const PAUSE: u64 = 200;
-/// Coordinates of a candidate at most.
-const DIM_MAX: usize = 4;
 
 /// The numbers and buffers of the device, in one static.
 pub struct Memory {
     numbers: [f32; 3200],
+    designs: [u32; prior::DESIGNS_MAX],
     received: [u8; 1536],
     sent: [u8; 1024],
     read: [u8; READ_BYTES],
@@ -53,6 +52,7 @@ impl Memory {
     pub const fn new() -> Self {
         Memory {
             numbers: [0.0; 3200],
+            designs: [0; prior::DESIGNS_MAX],
             received: [0; 1536],
             sent: [0; 1024],
             read: [0; READ_BYTES],
@@ -66,15 +66,14 @@ impl Memory {
 pub struct End {
     agent: u32,
     boots: u32,
-    given: u32,
-    observations: u32,
-    chain: Digest,
+    told: Told,
 }
 
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let End { agent, boots, given, observations, chain } = self;
-        write!(f, "agent {agent}: {observations} observations, {given} rounds, {boots} boots, chain {chain}")
+        let End { agent, boots, told: Told { given, observations, masks, chain } } = self;
+        write!(f, "agent {agent}: {observations} observations, {given} rounds, ")?;
+        write!(f, "{masks} masks, {boots} boots, chain {chain}")
     }
 }
 
@@ -99,6 +98,7 @@ fn count_boot(flash: &mut [u8]) -> Result<u32, Fatal> {
 struct Own<'o> {
     invitation: &'o Invitation,
     keys: Keys<'o>,
+    masks: SecretKey,
 }
 
 /// One line to the server, made again when it breaks.
@@ -113,7 +113,7 @@ struct Line<'l, 's> {
 ///
 /// **Errors**: [`Fatal`]. A connection that fails is none.
 pub fn run(board: Board, memory: &mut Memory) -> Result<End, Fatal> {
-    let Memory { numbers, received, sent, read, write, buffer } = memory;
+    let Memory { numbers, designs, received, sent, read, write, buffer } = memory;
     let (flash, count) = board.flash.split_at_mut(SLOTS * SLOT);
     let boots = count_boot(count)?;
     let (given, _) = postcard::take_from_bytes::<Provision<'_>>(board.provision)
@@ -122,7 +122,7 @@ pub fn run(board: Board, memory: &mut Memory) -> Result<End, Fatal> {
     let key = tls::key(&given.secret).ok_or(Fatal::Given("its secret"))?;
     let certificate = der::certificate(&key).ok_or(Fatal::Given("its key"))?;
     let keys = Keys { own: &key, certificate: &certificate, pins: &invitation.pins };
-    let own = Own { invitation: &invitation, keys };
+    let own = Own { invitation: &invitation, keys, masks: masks::key(&given.secret) };
     let mut entropy = Entropy::new(given.secret, boots);
     let nic = Lan9118::new(Registers::take()).ok_or(Fatal::Given("no Ethernet controller"))?;
     let socket = Socket::new(SocketBuffer::new(&mut received[..]), SocketBuffer::new(&mut sent[..]));
@@ -138,18 +138,24 @@ pub fn run(board: Board, memory: &mut Memory) -> Result<End, Fatal> {
         if cut.is_some_and(|cut| steps > cut + STEPS_MIN) { reset() } else { Ok::<(), Cut>(()) }
     };
     let mut flash = Flash { bytes: flash, grain: GRAIN, power: &mut power };
-    let mut found = Found::load(&mut flash, &agreement, invitation.slot, given.seed)?;
-    let (dim, m) = (agreement.dim as usize, agreement.protocol.upload_len());
-    let (features, numbers) = numbers
-        .split_at_mut_checked(random_fourier::storage_len(dim, m))
-        .ok_or(Fatal::Given("more numbers than this device has memory for"))?;
-    let public = public(&agreement, features)?;
-    let parts = Parts { flash: &mut flash, numbers, sensor: given.sensor };
-    let mut party = Party::attach(&agreement, &public, &mut found, parts)?;
-    let mut enrolled = false;
-    line.until_done(&own, &mut |own, tls, buffer| take_part(own, tls, buffer, &mut party, &mut enrolled))?;
-    let (given, observations, chain) = party.told();
-    Ok(End { agent: invitation.slot, boots, given, observations, chain })
+    let lent = Lent { flash: &mut flash, numbers, designs, sensor: given.sensor };
+    let mut told = Told::default();
+    let mut taking = |party: &mut dyn TakesPart| {
+        let mut enrolled = false;
+        line.until_done(&own, &mut |own, tls, buffer| take_part(own, tls, buffer, party, &mut enrolled))?;
+        told = party.told();
+        Ok(())
+    };
+    masks::agreed(&agreement.protocol, invitation.helper.as_ref())?;
+    match &agreement.protocol {
+        Protocol::Draws(draws) => draws::with(&agreement, draws, (invitation.slot, given.seed), lent, &mut taking)?,
+        Protocol::Prior(prior) => {
+            let helper = invitation.helper.as_ref().map(|helper| (&own.masks, helper));
+            prior::with((&agreement, prior), (invitation.slot, given.seed), helper, lent, &mut taking)?;
+        }
+        _ => return Err(Fatal::Given("a method that this device does not take part in")),
+    }
+    Ok(End { agent: invitation.slot, boots, told })
 }
 
 /// A life has this many steps at least.
@@ -226,31 +232,6 @@ fn agreement_of<S: Read + Write>(own: &Own<'_>, tls: &mut S, buffer: &mut [u8]) 
     Ok(agreement)
 }
 
-/// The public context of the agent: features in `storage`, candidates on a grid whose digest is the agreement's.
-fn public<'p>(agreement: &'p Agreement, storage: &'p mut [f32]) -> Result<Public<'p, f32>, Fatal> {
-    let draws = agreement.protocol.draws().ok_or(Fatal::Given("a method that this device does not take part in"))?;
-    let (features, m, dim) = (&draws.features, agreement.protocol.upload_len(), agreement.dim as usize);
-    let mut point = [0.0; DIM_MAX];
-    let point = point.get_mut(..dim).ok_or(Fatal::Given("more coordinates than this device knows"))?;
-    // The smallest grid that fits: whatever is compared is small.
-    let points = (2..=POINTS_MAX).find(|points| {
-        let grid = Candidates::<f64>::grid(*points, dim);
-        grid.is_ok_and(|grid| candidates_digest(&grid, point) == agreement.candidates)
-    });
-    let points = points.ok_or(Fatal::Given("the candidates are not a grid that this device knows"))?;
-    let lengthscale = [features.lengthscale];
-    random_fourier::draw(features.seed, features.run, features.kernel, &lengthscale, dim, m, storage)
-        .map_err(|_| Fatal::Given("the features"))?;
-    let variance = features.signal_variance as f32;
-    let candidates = Candidates::grid(points, dim).map_err(|_| Fatal::Given("the candidates"))?;
-    let features = RandomFourier::new(dim, m, variance, features.unit_norm, &*storage)
-        .map_err(|_| Fatal::Given("the features"))?;
-    Public::streamed(&draws.config, candidates, features).map_err(|_| Fatal::Given("the features"))
-}
-
-/// Points of an axis at most.
-const POINTS_MAX: u32 = 128;
-
 /// A status that is no answer: to be tried again, or the end.
 fn refusal(answer: &Answer) -> Ended {
     match answer.status {
@@ -264,7 +245,7 @@ fn take_part<S: Read + Write>(
     own: &Own<'_>,
     tls: &mut S,
     buffer: &mut [u8],
-    party: &mut Party<'_, '_>,
+    party: &mut dyn TakesPart,
     enrolled: &mut bool,
 ) -> Result<(), Ended> {
     loop {
@@ -291,7 +272,7 @@ fn ask<S: Read + Write>(
     own: &Own<'_>,
     tls: &mut S,
     buffer: &mut [u8],
-    party: &mut Party<'_, '_>,
+    party: &mut dyn TakesPart,
     have: &Have,
     enrolled: &mut bool,
 ) -> Result<(), Ended> {
@@ -318,9 +299,15 @@ fn ask<S: Read + Write>(
 }
 
 fn enrol<S: Read + Write>(own: &Own<'_>, tls: &mut S, buffer: &mut [u8]) -> Result<(), Ended> {
-    let Invitation { deployment, slot, token, .. } = own.invitation;
+    let Invitation { deployment, slot, token, helper, .. } = own.invitation;
     let path = format_args!("/v1/{deployment:016x}/enrol/{slot}");
-    let answer = request(tls, "POST", path, format_args!(""), token, buffer)?;
+    let mut shown: Vec<u8, 48> = Vec::new();
+    // The key of its masks follows where there are two servers: one of them tells the other. Both fit.
+    let masks = helper.map(|_| own.masks.public_key().0);
+    let fits =
+        shown.extend_from_slice(token).and_then(|()| shown.extend_from_slice(masks.as_ref().map_or(&[], |key| key)));
+    fits.map_err(|_| Fatal::Given("a token too long"))?;
+    let answer = request(tls, "POST", path, format_args!(""), &shown, buffer)?;
     if answer.status == 200 { Ok(()) } else { Err(refusal(&answer)) }
 }
 
@@ -328,7 +315,7 @@ fn give<S: Read + Write>(
     own: &Own<'_>,
     tls: &mut S,
     buffer: &mut [u8],
-    party: &mut Party<'_, '_>,
+    party: &mut dyn TakesPart,
     header: Header,
 ) -> Result<(), Ended> {
     let mut frame = [0; FRAME_MAX];

@@ -10,17 +10,29 @@
 //! | [`tls`] | this device's key, and the server's, which is pinned |
 //! | [`http`] | one request, one answer |
 //! | [`provision`] | what the device was given before its first boot |
+//! | [`grid`] | candidates that the device computes itself |
+//! | [`draws`] | what an agent that shares draws computes with |
+//! | [`prior`] | what a member of a federated prior computes with |
+//! | [`machine`] | what a party asks of either |
+//! | [`fatal`] | why the device gives up |
 //! | [`party`] | the agent and its exchange, in flash |
+//! | [`masks`] | what hides its contributions where there are two servers |
 //! | [`boot`] | from reset to the end of the federation |
 #![no_std]
 #![no_main]
 
 mod boot;
 mod der;
+mod draws;
+mod fatal;
+mod grid;
 mod hardware;
 mod http;
 mod lan9118;
+mod machine;
+mod masks;
 mod party;
+mod prior;
 mod provision;
 mod tcp;
 mod tls;

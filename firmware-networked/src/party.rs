@@ -1,321 +1,422 @@
-//! The agent with its exchange, in flash: what comes of an input is stored before it is acted upon, by the rules of
-//! `docs/reset.md`.
+//! An agent of either method with its exchange, in flash: what comes of an input is stored before it is acted upon, by the
+//! rules of `docs/reset.md`.
 //!
 //! | slots | what |
 //! |---|---|
 //! | 0, 1 | [`Kept`]: agent, exchange and what was contributed to, in one piece |
-//! | 2 and up | an observation each |
+//! | 2, 3 | which masks were used, where there are two servers |
+//! | 4 to 11 | a release each, of which a member makes its posterior again |
+//! | 12 and up | an observation each |
 
-use core::fmt;
-
-use firmware_example::reset::{Flash, Stop};
+use firmware_example::reset::{Flash, SLOT, Stop};
+use heapless::Vec;
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
-use sordino_core::federated::exchange::{AgentExchange, Agreement, FrameError, Heard, Millis, Reply, Seal, Want};
-use sordino_core::federated::transcript::AgentLeaf;
-use sordino_core::federated::{
-    Agent, AgentError, AgentState, AgentStorage, Entry, Input, Output, Phase, Public, storage_len,
+use sordino_core::federated::exchange::{
+    AgentExchange, Agreement, FrameError, Heard, Millis, Protocol, Reply, Seal, Want,
 };
-use sordino_core::privacy::budget::{BudgetError, Filter};
-use sordino_core::random::RunSeed;
+use sordino_core::federated::transcript::{AgentLeaf, Step, steps, steps_max};
+use sordino_core::federated::{AgentState, Entry, Frame, Next};
+use sordino_core::privacy::Event;
+use sordino_core::privacy::budget::{BudgetError, Filter, GaussianFilter};
 use sordino_core::snapshot::Stored;
-use sordino_core::wire::{self, Header, Kind, WireError};
+use sordino_core::wire::{self, Header, Kind};
 
+use crate::fatal::Fatal;
+use crate::machine::{Machine, State, WORD};
+use crate::masks::{Masks, NUMBERS_MAX};
+
+/// The first slot of the releases, and how many there are.
+const RELEASES: usize = 4;
+const RELEASES_MAX: u32 = 8;
 /// The first slot of the log.
-const LOG: usize = 2;
-/// What follows an upload in a rehearsal: the agent's leaf of the transcript and its best value.
-const TRAILER: usize = 40;
+const LOG: usize = RELEASES + RELEASES_MAX as usize;
+/// What follows an upload in a rehearsal, for each step of its epoch: the agent's leaf of the transcript and its best value.
+const STEP: usize = 40;
 
-/// Why the device gives up.
-#[derive(Clone, Copy, Debug)]
-pub enum Fatal {
-    /// What it was given, or agreed to, does not fit: which part.
-    Given(&'static str),
-    /// What it finds in flash is refused, or its power was cut.
-    Flash(Stop),
-    /// The machine refused.
-    Agent(AgentError),
-    /// A frame of the server that must not be believed.
-    Frame(FrameError),
-    /// A frame that does not decode, or cannot be written.
-    Wire(WireError),
-    /// The server does not know this device's key, or has shut it out, or tells another history.
-    Refused(u16),
-}
-
-impl fmt::Display for Fatal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fatal::Given(what) => write!(f, "what this device was given does not fit: {what}"),
-            Fatal::Flash(stop) => write!(f, "flash: {stop:?}"),
-            Fatal::Agent(error) => write!(f, "agent: {error}"),
-            Fatal::Frame(error) => write!(f, "the server sent {error}"),
-            Fatal::Wire(error) => write!(f, "frame: {error}"),
-            Fatal::Refused(status) => write!(f, "the server says {status}"),
-        }
-    }
-}
-
-impl core::error::Error for Fatal {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Fatal::Agent(error) => Some(error),
-            Fatal::Frame(error) => Some(error),
-            Fatal::Wire(error) => Some(error),
-            Fatal::Given(_) | Fatal::Flash(_) | Fatal::Refused(_) => None,
-        }
-    }
-}
-
-impl From<Stop> for Fatal {
-    fn from(stop: Stop) -> Self {
-        Fatal::Flash(stop)
-    }
-}
-
-impl From<AgentError> for Fatal {
-    fn from(error: AgentError) -> Self {
-        Fatal::Agent(error)
-    }
-}
-
-impl From<WireError> for Fatal {
-    fn from(error: WireError) -> Self {
-        Fatal::Wire(error)
-    }
-}
-
-/// Everything but the log.
+/// Everything but log, masks and releases.
 #[derive(Clone, Serialize, Deserialize)]
-struct Kept {
-    state: AgentState,
+#[serde(bound = "S: State")]
+struct Kept<S> {
+    state: S,
     exchange: AgentExchange,
     /// How many rounds were contributed to, and the last of them.
     given: u32,
     last: Option<u32>,
+    /// How many releases were learned and are kept.
+    learned: u8,
 }
 
-/// Bytes that postcard takes for a u32 at most.
-const WORD: usize = 5;
-
-impl Stored for Kept {
-    const KIND: u8 = 0x4e;
-    // Beside agent and exchange: how many rounds, whether there is a last one, and which.
-    const BODY_MAX: usize = <(AgentState, AgentExchange)>::BODY_MAX + 2 * WORD + 1;
+impl<S: State> Stored for Kept<S> {
+    const KIND: u8 = S::KIND;
+    // Beside agent and exchange: how many rounds, whether there is a last one, and which; how many releases.
+    const BODY_MAX: usize =
+        S::BODY_MAX + <(AgentState, AgentExchange)>::BODY_MAX - <AgentState as Stored>::BODY_MAX + 2 * WORD + 2;
 }
 
-/// The party at work.
-pub struct Party<'a, 'f> {
-    agreement: &'a Agreement,
-    digest: Digest,
-    agent: Agent<'a, f32>,
-    exchange: AgentExchange,
-    flash: &'a mut Flash<'f>,
-    number: u32,
-    given: u32,
-    last: Option<u32>,
-    sensor: &'a [u8],
-    candidates: u32,
-    broadcast: &'a mut [f32],
+/// The numbers of a release.
+#[derive(Serialize, Deserialize)]
+struct Released(Vec<f32, NUMBERS_MAX>);
+
+impl Stored for Released {
+    const KIND: u8 = 0x52;
+    // Their length, and four bytes each.
+    const BODY_MAX: usize = 1 + 4 * NUMBERS_MAX;
 }
 
-/// What a party borrows beside its agreement.
-pub struct Parts<'a, 'f> {
-    /// Where it is stored.
-    pub flash: &'a mut Flash<'f>,
-    /// The numbers of the agent and of one broadcast.
-    pub numbers: &'a mut [f32],
-    /// The values of its sensor.
-    pub sensor: &'a [u8],
+/// The state of a party, which its machine borrows: read before it is put together.
+pub struct Found<S> {
+    /// The agent's state.
+    pub state: S,
+    /// What is kept beside it.
+    pub standing: Standing,
 }
 
-/// The state of a party, which its agent borrows: read before it is put together.
-pub struct Found {
-    state: AgentState,
+/// Where a party stands with its server.
+#[derive(Clone)]
+pub struct Standing {
     exchange: AgentExchange,
     number: u32,
     given: u32,
     last: Option<u32>,
+    learned: u8,
 }
 
-impl Found {
+impl<S: State> Found<S> {
     /// What flash holds under this agreement, or a party before its beginning, which is then stored.
     ///
     /// **Errors**: [`Fatal::Flash`].
-    pub fn load(flash: &mut Flash<'_>, agreement: &Agreement, agent: u32, seed: RunSeed) -> Result<Self, Fatal> {
-        let (state, exchange) = (AgentState::new(agent, seed), AgentExchange::new(agreement, agent));
-        let (number, kept) = flash.load(Kept { state, exchange, given: 0, last: None }, &agreement.digest())?;
-        let Kept { state, exchange, given, last } = kept;
-        Ok(Found { state, exchange, number, given, last })
+    pub fn load(flash: &mut Flash<'_>, agreement: &Agreement, first: S) -> Result<Self, Fatal> {
+        let exchange = AgentExchange::new(agreement, first.agent());
+        let kept = Kept { state: first, exchange, given: 0, last: None, learned: 0 };
+        let (number, kept) = flash.load(kept, &agreement.digest())?;
+        let Kept { state, exchange, given, last, learned } = kept;
+        Ok(Found { state, standing: Standing { exchange, number, given, last, learned } })
+    }
+
+    /// Reads the log of observations back.
+    ///
+    /// **Errors**: [`Fatal::Given`] for one that is missing or has no place.
+    pub fn read_log(&self, flash: &Flash<'_>, agreement: &Agreement, log: &mut [f32]) -> Result<(), Fatal> {
+        let (protocol, digest) = (&agreement.protocol, agreement.digest());
+        if LOG + (protocol.initial_points() + protocol.rounds()) as usize > flash.bytes.len() / SLOT {
+            return Err(Fatal::Given("more observations than this device has flash for"));
+        }
+        for i in 0..self.state.observations() {
+            let entry: Option<Entry<f32>> = flash.entry(LOG + i as usize, i, &digest);
+            let entry = entry.ok_or(Fatal::Given("an observation is missing in its log"))?;
+            let put = entry.put(i, protocol.offset(), log);
+            put.map_err(|_| Fatal::Given("more observations than this device has memory for"))?;
+        }
+        Ok(())
+    }
+
+    /// Hands over the releases that were learned, in order, each with its number.
+    ///
+    /// **Errors**: [`Fatal::Given`] for one that is missing; those of `learn`.
+    pub fn read_releases(
+        &self,
+        flash: &Flash<'_>,
+        agreement: &Agreement,
+        mut learn: impl FnMut(u32, &[f32]) -> Result<(), Fatal>,
+    ) -> Result<(), Fatal> {
+        let (frames, mut found) = (self.standing.exchange.have().frames, 0);
+        for index in 0..frames.saturating_sub(1).min(RELEASES_MAX) {
+            let slot = RELEASES + index as usize;
+            if let Some(Released(numbers)) = flash.entry(slot, index, &agreement.digest()) {
+                learn(index, &numbers)?;
+                found += 1;
+            }
+        }
+        if found == self.standing.learned { Ok(()) } else { Err(Fatal::Given("a release that it learned is missing")) }
     }
 }
 
-impl<'a, 'f> Party<'a, 'f> {
-    /// Joins what was found with its log and its numbers.
-    ///
-    /// **Errors**: [`Fatal`].
-    pub fn attach(
-        agreement: &'a Agreement,
-        public: &'a Public<'a, f32>,
-        found: &'a mut Found,
-        parts: Parts<'a, 'f>,
-    ) -> Result<Self, Fatal> {
-        let Parts { flash, numbers, sensor } = parts;
-        let (protocol, digest) = (&agreement.protocol, agreement.digest());
-        let short = Fatal::Given("more numbers than this device has memory for");
-        let (broadcast, rest) = numbers.split_at_mut_checked(protocol.released_len()).ok_or(short)?;
-        let rest = rest.get_mut(..storage_len(public)).ok_or(short)?;
-        let storage = AgentStorage::split(public, rest).map_err(|_| short)?;
-        for i in 0..found.state.observations() {
-            let entry: Option<Entry<f32>> = flash.entry(LOG + i as usize, i, &digest);
-            let entry = entry.ok_or(Fatal::Given("an observation is missing in its log"))?;
-            entry.put(i, protocol.offset(), storage.log).map_err(|_| short)?;
-        }
-        let agent = Agent::attach(public, &mut found.state, storage)?;
-        let (exchange, number, candidates) = (found.exchange.clone(), found.number, public.candidates().count());
-        let (given, last) = (found.given, found.last);
-        Ok(Party { agreement, digest, agent, exchange, flash, number, given, last, sensor, candidates, broadcast })
-    }
+/// What a party borrows beside its agreement and its machine.
+pub struct Parts<'a, 'f> {
+    /// Where it is stored.
+    pub flash: &'a mut Flash<'f>,
+    /// The numbers of one broadcast.
+    pub broadcast: &'a mut [f32],
+    /// The values of its sensor, and of how many candidates.
+    pub sensor: (&'a [u8], u32),
+    /// What hides its contributions, where there are two servers.
+    pub masks: Option<Masks>,
+}
 
+/// The party at work.
+pub struct Party<'a, 'f, M: Machine> {
+    agreement: &'a Agreement,
+    digest: Digest,
+    machine: M,
+    exchange: AgentExchange,
+    number: u32,
+    given: u32,
+    last: Option<u32>,
+    learned: u8,
+    parts: Parts<'a, 'f>,
+}
+
+/// What a party tells at its end.
+#[derive(Clone, Copy, Default)]
+pub struct Told {
+    /// Rounds that were contributed to.
+    pub given: u32,
+    /// Points that were measured.
+    pub observations: u32,
+    /// Masks that were used, those included whose share was never sent.
+    pub masks: u32,
+    /// The digest of its history.
+    pub chain: Digest,
+}
+
+/// What the machine of a method is made of: flash, memory, and a sensor.
+pub struct Lent<'l, 'f> {
+    /// Where the party is stored.
+    pub flash: &'l mut Flash<'f>,
+    /// All its numbers.
+    pub numbers: &'l mut [f32],
+    /// Candidates of virtual designs.
+    pub designs: &'l mut [u32],
+    /// The values of its sensor.
+    pub sensor: &'l [u8],
+}
+
+/// What is done with a party once it is put together.
+pub type Taking<'t> = dyn FnMut(&mut dyn TakesPart) -> Result<(), Fatal> + 't;
+
+/// A party of either method, as its link sees it.
+pub trait TakesPart {
     /// How it stands with its server.
-    pub fn exchange(&mut self) -> &mut AgentExchange {
-        &mut self.exchange
-    }
+    fn exchange(&mut self) -> &mut AgentExchange;
 
-    /// What to do at this moment.
-    pub fn want(&self, now: Millis) -> Want {
-        self.exchange.want(now)
-    }
-
-    /// Rounds that were contributed to, points that were measured, and the history.
-    pub fn told(&self) -> (u32, u32, Digest) {
-        (self.given, self.agent.state().observations(), self.exchange.have().chain)
-    }
+    /// What there is to tell at the end.
+    fn told(&self) -> Told;
 
     /// Makes everything durable that a reset needs.
     ///
     /// **Errors**: [`Fatal::Flash`].
-    pub fn save(&mut self) -> Result<(), Fatal> {
-        let (state, exchange) = (self.agent.state().clone(), self.exchange.clone());
-        let kept = Kept { state, exchange, given: self.given, last: self.last };
-        Ok(self.flash.save(&kept, &mut self.number, &self.digest)?)
+    fn save(&mut self) -> Result<(), Fatal>;
+
+    /// A frame of the server, not stored yet, but for the release in it.
+    ///
+    /// **Errors**: [`Fatal`].
+    fn heard(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<(), Fatal>;
+
+    /// One observation, or the end of the round; not stored yet, but for the observation itself.
+    ///
+    /// **Errors**: [`Fatal`].
+    fn work(&mut self) -> Result<(), Fatal>;
+
+    /// Writes this round's answer: how many bytes. What it contributes to, and the mask that hides it, are stored before it
+    /// can leave.
+    ///
+    /// **Errors**: [`Fatal`].
+    fn answer(&mut self, header: Header, out: &mut [u8]) -> Result<usize, Fatal>;
+
+    /// What to do at this moment.
+    fn want(&mut self, now: Millis) -> Want {
+        self.exchange().want(now)
     }
 
     /// What the server said to an answer.
-    pub fn replied(&mut self, round: u32, reply: Reply, now: Millis) {
-        self.exchange.told(round, reply, now);
+    fn replied(&mut self, round: u32, reply: Reply, now: Millis) {
+        self.exchange().told(round, reply, now);
+    }
+}
+
+impl<'a, 'f, M: Machine> Party<'a, 'f, M>
+where
+    Fatal: From<M::Error>,
+{
+    /// Joins a machine with how it was found and with its exchange.
+    ///
+    /// **Errors**: [`Fatal::Given`] for more releases than this device keeps.
+    pub fn new(agreement: &'a Agreement, machine: M, standing: Standing, parts: Parts<'a, 'f>) -> Result<Self, Fatal> {
+        let protocol = &agreement.protocol;
+        let fits = protocol.epochs() <= RELEASES_MAX && protocol.released_len() <= NUMBERS_MAX;
+        if M::KEEPS_RELEASES && !fits {
+            return Err(Fatal::Given("more releases, or longer ones, than this device keeps"));
+        }
+        let (digest, Standing { exchange, number, given, last, learned }) = (agreement.digest(), standing);
+        Ok(Party { agreement, digest, machine, exchange, number, given, last, learned, parts })
     }
 
-    /// A frame of the server, not stored yet.
-    ///
-    /// **Errors**: [`Fatal`].
-    pub fn heard(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<(), Fatal> {
+    /// What the sensor shows.
+    fn measure(&self, candidate: u32, number: u32) -> Result<f32, Fatal> {
+        let (values, candidates) = self.parts.sensor;
+        let place = 4 * (number as usize * candidates as usize + candidate as usize);
+        let shown = values.get(place..).and_then(|rest| rest.first_chunk());
+        shown.map(|bytes| f32::from_le_bytes(*bytes)).ok_or(Fatal::Given("its sensor has no such value"))
+    }
+
+    /// The leaf of a step of the transcript: the observations in it, and the upload that belongs to it.
+    fn leaf(&self, step: Step, upload: &[f32]) -> Result<Digest, Fatal> {
+        let Step { round, observations: (from, until), gives } = step;
+        let mut leaf = AgentLeaf::new(self.machine.state().agent(), round, until - from);
+        for number in from..until {
+            let entry: Option<Entry<f32>> = self.parts.flash.entry(LOG + number as usize, number, &self.digest);
+            let entry = entry.ok_or(Fatal::Given("an observation is missing in its log"))?;
+            leaf.observation(entry.candidate, entry.value);
+        }
+        Ok(leaf.end(if gives { upload } else { &[] }))
+    }
+
+    /// Appends what a rehearsal wants to know of an epoch: how many bytes the answer has then.
+    fn trailer(&self, epoch: u32, upload: &[f32], used: usize, out: &mut [u8]) -> Result<usize, Fatal> {
+        let protocol = &self.agreement.protocol;
+        let end = used + STEP * steps_max(protocol);
+        let places = out.get_mut(used..end).ok_or(Fatal::Given("an answer too long"))?;
+        // The best value without noise, which no device knows, stays 0: it is in no digest.
+        places.fill(0);
+        for (place, step) in places.chunks_exact_mut(STEP).zip(steps(protocol, epoch)) {
+            place[..32].copy_from_slice(&self.leaf(step, upload)?.0);
+        }
+        Ok(end)
+    }
+
+    /// What a release costs.
+    fn event(&self, release: u32) -> Result<Event, Fatal> {
+        self.agreement.protocol.event(release).map_err(|_| UNCOUNTED)?.ok_or(UNCOUNTED)
+    }
+
+    /// Whether a contribution to this release fits the budget that was announced. Of a plan all releases before it count, whether this
+    /// device gave to them or not.
+    fn affords(&self, release: u32) -> Result<bool, Fatal> {
+        let announced = self.agreement.announced;
+        let Some(epsilon_max) = announced.epsilon_max else { return Ok(true) };
+        let counted = match self.agreement.protocol {
+            Protocol::Draws(_) => {
+                let mut filter = Filter::new(epsilon_max, announced.delta).map_err(|_| UNCOUNTED)?;
+                for _ in 0..self.given {
+                    filter.charge(&self.event(0)?).map_err(|_| UNCOUNTED)?;
+                }
+                filter.admits(&self.event(0)?)
+            }
+            _ => {
+                let mut filter = GaussianFilter::new(epsilon_max, announced.delta).map_err(|_| UNCOUNTED)?;
+                let mut charged = Ok(());
+                for index in 0..=release {
+                    charged = charged.and(filter.charge(&self.event(index)?));
+                }
+                charged
+            }
+        };
+        match counted {
+            Ok(()) => Ok(true),
+            Err(BudgetError::Exhausted { .. }) => Ok(false),
+            Err(_) => Err(UNCOUNTED),
+        }
+    }
+}
+
+impl<M: Machine> TakesPart for Party<'_, '_, M>
+where
+    Fatal: From<M::Error>,
+{
+    fn exchange(&mut self) -> &mut AgentExchange {
+        &mut self.exchange
+    }
+
+    fn told(&self) -> Told {
+        Told {
+            given: self.given,
+            observations: self.machine.state().observations(),
+            masks: self.parts.masks.as_ref().map_or(0, Masks::used),
+            chain: self.exchange.have().chain,
+        }
+    }
+
+    fn save(&mut self) -> Result<(), Fatal> {
+        let (state, exchange) = (self.machine.state().clone(), self.exchange.clone());
+        let kept = Kept { state, exchange, given: self.given, last: self.last, learned: self.learned };
+        Ok(self.parts.flash.save(&kept, &mut self.number, &self.digest)?)
+    }
+
+    fn heard(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<(), Fatal> {
         let (header, payload) = wire::decode(bytes, self.agreement.frame_numbers_max())?;
         let heard = match self.exchange.frame(&header, &payload, current, seal) {
             // An older frame that came late says nothing.
             Err(FrameError::Round { .. }) => return Ok(()),
             heard => heard.map_err(Fatal::Frame)?,
         };
-        let vectors = self.broadcast.get_mut(..header.len as usize).ok_or(Fatal::Given("a frame too long"))?;
+        let broadcast = &mut *self.parts.broadcast;
+        let vectors = broadcast.get_mut(..header.len as usize).ok_or(Fatal::Given("a frame too long"))?;
         payload.read(vectors)?;
-        let input = match (heard, header.kind) {
+        let numbers = (header.kind == Kind::Broadcast).then_some(&*vectors);
+        let frame = match (heard, numbers) {
             (Heard::Again, _) => return Ok(()),
-            (Heard::Missed, _) => Input::Missed,
-            (Heard::Enter, _) if header.round == 0 => Input::Start,
-            (Heard::Enter, Kind::Broadcast) => Input::Broadcast { vectors, maximum: None },
-            (Heard::Enter, _) => Input::NoBroadcast,
+            (Heard::Missed, numbers) => Frame::Missed(numbers),
+            (Heard::Enter, _) if header.round == 0 => Frame::Start,
+            (Heard::Enter, Some(numbers)) => Frame::Released(numbers),
+            (Heard::Enter, None) => Frame::Nothing,
         };
-        self.agent.handle(input)?;
-        Ok(())
+        if let (true, Some(numbers), Some(index)) = (M::KEEPS_RELEASES, frame.numbers(), header.round.checked_sub(1)) {
+            let kept = Released(Vec::from_slice(numbers).map_err(|_| Fatal::Given("a release too long"))?);
+            self.parts.flash.write(RELEASES + index as usize, &kept, index, &self.digest)?;
+            self.learned += 1;
+        }
+        Ok(self.machine.enter(frame)?)
     }
 
-    /// One observation, or the end of the round; not stored yet, but for the observation itself.
-    ///
-    /// **Errors**: [`Fatal`].
-    pub fn work(&mut self) -> Result<(), Fatal> {
-        if !matches!(self.agent.state().phase(), Phase::Initial | Phase::Evaluating) {
+    fn work(&mut self) -> Result<(), Fatal> {
+        let Next::Query { candidate, number } = self.machine.next()? else {
             self.exchange.made();
-            return Ok(());
-        }
-        let Output::Evaluate { candidate, number, .. } = self.agent.repeat()? else {
             return Ok(());
         };
         let slot = LOG + number as usize;
-        let value = match self.flash.entry::<Entry<f32>>(slot, number, &self.digest) {
+        let value = match self.parts.flash.entry::<Entry<f32>>(slot, number, &self.digest) {
             Some(entry) if entry.candidate == candidate => entry.value,
             _ => {
-                self.flash.step().map_err(Stop::from)?;
+                self.parts.flash.step().map_err(Stop::from)?;
                 let value = self.measure(candidate, number)?;
-                self.flash.write(slot, &Entry { candidate, value }, number, &self.digest)?;
+                self.parts.flash.write(slot, &Entry { candidate, value }, number, &self.digest)?;
                 value
             }
         };
-        match self.agent.handle(Input::Observed(value)).map(|_| ()) {
-            // The round is over, and there is nothing to give.
-            Ok(()) | Err(AgentError::UploadNotFinite { .. }) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        Ok(self.machine.observed(value)?)
     }
 
-    /// What the sensor shows.
-    fn measure(&self, candidate: u32, number: u32) -> Result<f32, Fatal> {
-        let place = 4 * (number as usize * self.candidates as usize + candidate as usize);
-        let shown = self.sensor.get(place..).and_then(|rest| rest.first_chunk());
-        shown.map(|bytes| f32::from_le_bytes(*bytes)).ok_or(Fatal::Given("its sensor has no such value"))
-    }
-
-    /// Writes this round's answer: how many bytes. What it contributes to is stored before it can leave.
-    ///
-    /// **Errors**: [`Fatal`].
-    pub fn answer(&mut self, header: Header, out: &mut [u8]) -> Result<usize, Fatal> {
-        let new = self.last != Some(header.round);
-        let affords = !new || self.affords()?;
-        let leaf = self.leaf(header.round)?;
-        let upload: &[f32] = match self.agent.repeat() {
-            Ok(Output::Upload(vector)) if affords => vector,
-            Ok(_) | Err(AgentError::UploadNotFinite { .. }) => &[],
-            Err(error) => return Err(error.into()),
+    fn answer(&mut self, header: Header, out: &mut [u8]) -> Result<usize, Fatal> {
+        let (epoch, new) = (header.round, self.last != Some(header.round));
+        let affords = !new || self.affords(epoch)?;
+        let mut upload = [0.0; UPLOAD_MAX];
+        let len = match self.machine.next()? {
+            Next::Give(numbers) if affords => {
+                let place = upload.get_mut(..numbers.len()).ok_or(Fatal::Given("a contribution too long"))?;
+                place.copy_from_slice(numbers);
+                numbers.len()
+            }
+            _ => 0,
         };
-        let (used, contributes) = (wire::encode(header, upload, out)?, !upload.is_empty());
-        let leaf = leaf.end(upload);
-        let trailer = out.get_mut(used..used + TRAILER).ok_or(Fatal::Given("an answer too long"))?;
-        trailer[..32].copy_from_slice(&leaf.0);
-        // The best value without noise, which no device knows: it is in no digest.
-        trailer[32..].fill(0);
-        if contributes && new {
-            (self.given, self.last) = (self.given + 1, Some(header.round));
+        let upload = &upload[..len];
+        if len > 0 && new {
+            (self.given, self.last) = (self.given + 1, Some(epoch));
             self.save()?;
         }
-        Ok(used + TRAILER)
-    }
-
-    /// The leaf of the transcript of this round, up to what was uploaded: the observations that it made.
-    fn leaf(&self, round: u32) -> Result<AgentLeaf, Fatal> {
-        let first = self.agreement.protocol.initial_points();
-        let (from, count) = if round == 0 { (0, first) } else { (first + round - 1, 1) };
-        let mut leaf = AgentLeaf::new(self.agent.state().agent(), round, count);
-        for number in from..from + count {
-            let entry: Option<Entry<f32>> = self.flash.entry(LOG + number as usize, number, &self.digest);
-            let entry = entry.ok_or(Fatal::Given("an observation is missing in its log"))?;
-            leaf.observation(entry.candidate, entry.value);
-        }
-        Ok(leaf)
-    }
-
-    /// Whether one more contribution fits the budget that was announced.
-    fn affords(&self) -> Result<bool, Fatal> {
-        let announced = self.agreement.announced;
-        let Some(epsilon_max) = announced.epsilon_max else { return Ok(true) };
-        let unfit = Fatal::Given("a budget that cannot be counted");
-        let event = self.agreement.protocol.event(0).map_err(|_| unfit)?.ok_or(unfit)?;
-        let mut filter = Filter::new(epsilon_max, announced.delta).map_err(|_| unfit)?;
-        for _ in 0..self.given {
-            filter.charge(&event).map_err(|_| unfit)?;
-        }
-        match filter.admits(&event) {
-            Ok(()) => Ok(true),
-            Err(BudgetError::Exhausted { .. }) => Ok(false),
-            Err(_) => Err(unfit),
-        }
+        let Parts { flash, masks, .. } = &mut self.parts;
+        let used = match masks {
+            None => wire::encode(header, upload, out)?,
+            Some(masks) => {
+                let used = wire::encode::<f32>(header, &[], out)?;
+                let behind = out.get_mut(used..).unwrap_or_default();
+                match self.machine.encoding()? {
+                    Some(encoding) if len > 0 => {
+                        let hidden = masks.hide(epoch, &encoding, upload, flash, behind)?;
+                        // Of tests: a place to die between store and send.
+                        flash.step().map_err(Stop::from)?;
+                        used + hidden
+                    }
+                    None if len > 0 => return Err(Fatal::Given("nothing that its contribution could be added to")),
+                    _ => used,
+                }
+            }
+        };
+        self.trailer(epoch, upload, used, out)
     }
 }
+
+/// What a device whose budget cannot be counted says.
+const UNCOUNTED: Fatal = Fatal::Given("a budget that cannot be counted");
+/// Numbers of a contribution at most.
+const UPLOAD_MAX: usize = 112;

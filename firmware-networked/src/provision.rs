@@ -4,6 +4,7 @@
 use heapless::Vec;
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
+use sordino_core::federated::shares::PublicKey;
 use sordino_core::random::RunSeed;
 
 /// As `sordino-net rehearse --device` writes it, in postcard form.
@@ -33,6 +34,8 @@ pub struct Invitation {
     pub pins: Vec<Digest, 2>,
     /// What to show once.
     pub token: [u8; 16],
+    /// The key of the helper's masks, where there are two servers.
+    pub helper: Option<PublicKey>,
 }
 
 impl Invitation {
@@ -49,17 +52,18 @@ impl Invitation {
         let server = (address, port.parse().ok()?);
         let deployment = u64::from_be_bytes(from_hex(parts.next()?)?);
         let slot = parts.next()?.parse().ok()?;
-        let (mut terms, mut pins, mut token) = (None, Vec::new(), None);
+        let (mut terms, mut pins, mut token, mut helper) = (None, Vec::new(), None, None);
         for (name, value) in query.split('&').map_while(|pair| pair.split_once('=')) {
             match name {
                 "terms" => terms = from_hex(value).map(Digest),
                 "pin" => pins.push(Digest(from_hex(value)?)).ok()?,
                 "token" => token = from_hex(value),
+                "helper" if helper.is_none() => helper = Some(PublicKey(from_hex(value)?)),
                 _ => return None,
             }
         }
         let whole = parts.next().is_none() && numbers.next().is_none() && !pins.is_empty();
-        whole.then_some(Invitation { server, deployment, slot, terms: terms?, pins, token: token? })
+        whole.then_some(Invitation { server, deployment, slot, terms: terms?, pins, token: token?, helper })
     }
 }
 

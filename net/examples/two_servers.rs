@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use sordino_core::federated::Estimator as _;
 use sordino_core::federated::exchange::Announced;
-use sordino_core::federated::shares::{Attempts, Contributor, SecretKey, Store, Trust};
-use sordino_core::federated::{Encoding, Estimator as _};
+use sordino_core::federated::shares::{Attempts, Contribution, Contributor, Modulus, SecretKey, Store, Trust};
 use sordino_core::random::{Stream, normal};
 use sordino_core::wire::{self, Header, Kind, ScalarTag, VERSION};
 use sordino_host::campaign::Campaign;
@@ -234,16 +234,15 @@ fn messages(terms: &Terms, helper: &SecretKey) -> Result<Vec<Vec<u8>>, Failed> {
     let mut releases = hosted.estimator()?;
     releases.prepare(0)?;
     let encoding = releases.encoding(0)?.ok_or("no release")?;
-    let modulus = shares::plan(agreement)?.and_then(|plan| plan.modulus(0)).ok_or("no release")?;
+    let modulus = Modulus::of(&encoding).ok_or("no release")?;
     let message = |agent: u32| {
-        let vector = vector(terms, agent);
-        let (mut integers, mut share) = (vec![0; vector.len()], vec![0; modulus.share_len(vector.len())]);
-        encoding.add_if(true, agent, &vector, &mut integers)?;
-        let attempt = Attempts::new(agreement.digest()).reserve(0, &mut Nowhere)?;
-        let attempt = secret(agent).with_helper(&public)?.mask(attempt, modulus).split(&mut integers, &mut share)?;
-        let mut message = frame(header(terms, agent, 0), &[])?;
-        Shared { attempt, share: &share }.append(&mut message);
-        Ok(message)
+        let numbers = &vector(terms, agent)[..];
+        let (mut integers, mut hidden) = (vec![0; numbers.len()], vec![0; modulus.hidden_len(numbers.len())]);
+        let (contribution, mut attempts) =
+            (Contribution { epoch: 0, encoding: &encoding, numbers }, Attempts::new(agreement.digest()));
+        let key = secret(agent).with_helper(&public)?;
+        key.hide(contribution, &mut attempts, &mut Nowhere, &mut integers, &mut hidden)?;
+        Ok([frame(header(terms, agent, 0), &[])?, hidden].concat())
     };
     (0..agreement.protocol.agents()).map(message).collect()
 }

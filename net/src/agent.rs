@@ -45,8 +45,8 @@ use sordino_host::hex::hex;
 pub use awaited::Awaited;
 use awaited::TOLD_AFTER;
 use masks::{MaskError, Masks};
+pub use watched::SLOT_BYTES;
 use watched::Watched;
-pub use watched::{SLOT_BYTES, slots};
 
 /// After a failed request: this long at first, twice as long each time, up to [`RETRY_MAX`].
 const RETRY: Duration = Duration::from_millis(20);

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use sordino_core::digest::{Digest, combine};
 use sordino_core::federated::exchange::{Announced, Pace, Protocol};
-use sordino_core::federated::shares::Trust;
+use sordino_core::federated::transcript::steps_max;
 use sordino_core::random::RunSeed;
 use sordino_host::entropy::deployment;
 use sordino_sim::model::Options as Executing;
@@ -38,10 +38,9 @@ pub use self::options::Options;
 use self::place::{Agents, Place};
 use self::second::Second;
 use self::simulated::{Rehearsed, Simulated};
-use crate::agent::{SLOT_BYTES, slots};
+use crate::agent::SLOT_BYTES;
 use crate::party::{Number, OwnParty, Party, dispatch};
 use crate::rounds::{QUEUE, Rounds};
-use crate::shares;
 use crate::terms::Terms;
 
 /// How long a device may ask again after its last answer.
@@ -208,11 +207,7 @@ async fn federation<T: Number, P: Party<T>, M: Rehearsed<T>>(
     if options.device.is_some() && matches!(terms.agreement.protocol, Protocol::Vote(_) | Protocol::Own(_)) {
         return Err(RehearsalError::DeviceMethod(base.method));
     }
-    let (deadline_ms, slots) = (options.deadline.as_millis() as u64, slots(&terms.agreement.protocol));
-    let two = shares::trust(&terms.agreement.protocol) == Trust::TwoServers;
-    if two && options.device.is_some() {
-        return Err(RehearsalError::DeviceTrust);
-    }
+    let (deadline_ms, slots) = (options.deadline.as_millis() as u64, steps_max(&terms.agreement.protocol));
     let (mut place, listener) = Place::open(terms, &options).await?;
     let second = Second::open(terms, base, &mut place, options.chaos).await?;
     let helper = second.as_ref().map(|second| second.key);
@@ -223,7 +218,7 @@ async fn federation<T: Number, P: Party<T>, M: Rehearsed<T>>(
     let serving = tokio::spawn(door);
     let first = match &options.device {
         Some(path) => {
-            device::write(path, base, &place.invitation(terms, device::SLOT)?)?;
+            device::write(path, base, &place.invitation(terms, device::SLOT, helper)?)?;
             device::SLOT + 1
         }
         None => 0,

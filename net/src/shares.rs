@@ -6,22 +6,20 @@
 //! | leader | [`sordino_host::shares::Collection`], and the requests of [`crate::help`] |
 //! | helper | [`crate::help`] |
 //!
-//! **Format**: frame ‖ attempt (4 bytes, little-endian) ‖ share ([`share_len`](sordino_core::federated::shares::Modulus::share_len)
-//! bytes). An agent that has nothing to give sends the frame alone. The attempt is that of the mask, not that of the round.
+//! **Format**: frame ‖ attempt (4 bytes, little-endian) ‖ share, the last two as
+//! [`AgentKey::hide`](sordino_core::federated::shares::AgentKey::hide) writes them. An agent that has nothing to give sends the frame alone. The attempt is that of the mask, not that of the round.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::exchange::{Agreement, Protocol};
-use sordino_core::federated::shares::{Modulus, PublicKey, Trust};
+use sordino_core::federated::shares::{ATTEMPT_LEN, Modulus, PublicKey, Trust};
 use sordino_core::privacy::mechanism::gaussian::GaussianError;
 use sordino_core::wire::{Header, ScalarTag, WireError, frame_len_max};
 use sordino_host::hex::{from_hex, hex};
 use sordino_host::shares::HelperPlan;
 
-/// Bytes of an attempt in front of a share.
-const ATTEMPT: usize = 4;
 /// Bytes of a frame's checksum.
 const CHECKSUM: usize = 4;
 
@@ -94,7 +92,7 @@ impl TryFrom<String> for MaskKey {
 
 /// Bytes of the longest message of an agent of two servers that contributes so many numbers.
 pub fn message_len_max(numbers: usize) -> usize {
-    frame_len_max(ScalarTag::F64, 0) + ATTEMPT + Modulus::Bits64.share_len(numbers)
+    frame_len_max(ScalarTag::F64, 0) + Modulus::Bits64.hidden_len(numbers)
 }
 
 /// A share with the attempt of its mask, as it follows a frame.
@@ -109,14 +107,8 @@ pub struct Shared<'b> {
 impl<'b> Shared<'b> {
     /// What follows a frame; nothing if there is nothing, or less than an attempt.
     pub fn read(bytes: &'b [u8]) -> Option<Self> {
-        let (attempt, share) = bytes.split_first_chunk::<ATTEMPT>()?;
+        let (attempt, share) = bytes.split_first_chunk::<ATTEMPT_LEN>()?;
         Some(Shared { attempt: u32::from_le_bytes(*attempt), share })
-    }
-
-    /// Appends it to a frame.
-    pub fn append(&self, frame: &mut Vec<u8>) {
-        frame.extend_from_slice(&self.attempt.to_le_bytes());
-        frame.extend_from_slice(self.share);
     }
 }
 
@@ -155,7 +147,8 @@ mod tests {
         frame.truncate(used);
         let mut message = frame.clone();
         let share = [7; 204];
-        Shared { attempt: 9, share: &share }.append(&mut message);
+        message.extend_from_slice(&9u32.to_le_bytes());
+        message.extend_from_slice(&share);
         assert!(message.len() <= 300 && message.len() <= message_len_max(51), "{} bytes", message.len());
         let (front, behind) = split(&message).unwrap();
         assert_eq!((front, Shared::read(behind)), (&frame[..], Some(Shared { attempt: 9, share: &share })));

@@ -11,6 +11,7 @@
 //!
 //! **Example**: that of [`AgentLeaf`].
 
+use super::exchange::Protocol;
 use crate::digest::{Digest, Frame};
 use crate::math::Scalar;
 
@@ -57,6 +58,60 @@ impl AgentLeaf {
         self.0.scalars(upload);
         self.0.end()
     }
+}
+
+/// One step of the transcript that an agent takes part in: the queries of a round, or a contribution to a release.
+///
+/// **Example**: that of [`steps`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The round of the step's leaf.
+    pub round: u32,
+    /// The first observation that is in it, and the first that is not any more.
+    pub observations: (u32, u32),
+    /// Whether the upload of the epoch belongs to it.
+    pub gives: bool,
+}
+
+/// The steps of an epoch, in the order of the transcript.
+///
+/// What agents of a federated prior or a campaign contribute has a step of its own; everywhere else it is given with the
+/// queries of its round.
+///
+/// ```
+/// use sordino_core::federated::exchange::Protocol;
+/// use sordino_core::federated::transcript::{Step, steps};
+/// # use sordino_core::domain::Regions;
+/// # use sordino_core::federated::exchange::{DrawsProtocol, PublicFeatures};
+/// # use sordino_core::federated::{Aggregation, Config, Parameters};
+/// # use sordino_core::kernel::Stationary;
+/// # let config = Config::new(Parameters::usual(2, Regions::whole(1)?, 6, 16, Aggregation::private(6.0, 0.5, 1.0)?))?;
+/// # let features = PublicFeatures::new(7, Stationary::SquaredExponential, 0.2, 1.0);
+/// # let protocol = Protocol::Draws(DrawsProtocol { config, features });
+///
+/// // `protocol` shares draws, after ten initial points.
+/// assert!(steps(&protocol, 0).eq([Step { round: 0, observations: (0, 10), gives: true }]));
+/// assert!(steps(&protocol, 3).eq([Step { round: 3, observations: (12, 13), gives: true }]));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+pub fn steps(protocol: &Protocol, epoch: u32) -> impl Iterator<Item = Step> + use<> {
+    let initial = protocol.initial_points();
+    let first = epoch.checked_sub(1).map_or(0, |before| protocol.last_round(before) + 1);
+    let last = protocol.last_round(epoch);
+    let gives = matches!(protocol, Protocol::Draws(_) | Protocol::Vote(_) | Protocol::Own(_));
+    let end = initial + last;
+    let release = Step { round: last, observations: (end, end), gives: true };
+    let release = (!gives && epoch < protocol.epochs()).then_some(release);
+    let queries = (first..=last).map(move |round| {
+        let from = round.checked_sub(1).map_or(0, |before| initial + before);
+        Step { round, observations: (from, initial + round), gives }
+    });
+    queries.chain(release)
+}
+
+/// The most steps that an epoch has.
+pub fn steps_max(protocol: &Protocol) -> usize {
+    (0..=protocol.epochs()).map(|epoch| steps(protocol, epoch).count()).max().unwrap_or(1)
 }
 
 /// One block's part of a round.
@@ -112,6 +167,27 @@ mod tests {
     extern crate std;
     use super::*;
     use std::vec::Vec;
+
+    /// A campaign contributes twice before its first round, and goes on alone after the last release.
+    #[test]
+    fn releases_without_rounds_between_them_are_steps_of_their_own() {
+        use crate::federated::prior::{CampaignProtocol, Config, Parameters};
+        let protocol = Protocol::Campaign(CampaignProtocol {
+            config: Config::new(Parameters::own_units(50, 100, 10)).unwrap(),
+            rounds: 3,
+            noise_multipliers: [9.0, 9.0].into_iter().collect(),
+            lengthscale: 0.5,
+            landmarks: Digest::default(),
+            publication: Digest::default(),
+        });
+        let step = |round, observations, gives| Step { round, observations, gives };
+        let of = |epoch| steps(&protocol, epoch).collect::<Vec<_>>();
+        let release = step(0, (10, 10), true);
+        assert_eq!(of(0), [step(0, (0, 10), false), release]);
+        assert_eq!(of(1), [release]);
+        assert_eq!(of(2), [step(1, (10, 11), false), step(2, (11, 12), false), step(3, (12, 13), false)]);
+        assert_eq!(steps_max(&protocol), 3);
+    }
 
     /// The layout of the module's head, written out byte by byte for 1,025 agents: a whole block and one of one agent.
     #[test]

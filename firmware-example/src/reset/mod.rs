@@ -94,20 +94,40 @@ impl Flash<'_> {
     ///
     /// **Errors**: as [`Flash::write`].
     pub fn save<S: Stored>(&mut self, state: &S, number: &mut u32, agreement: &Digest) -> Result<(), Stop> {
+        self.save_at(0, state, number, agreement)
+    }
+
+    /// The same into the slots `first` and `first` + 1, for a device that keeps more than one state.
+    ///
+    /// **Errors**: as [`Flash::write`].
+    pub fn save_at<S: Stored>(
+        &mut self,
+        first: usize,
+        state: &S,
+        number: &mut u32,
+        agreement: &Digest,
+    ) -> Result<(), Stop> {
         *number += 1;
-        self.write(0, state, *number, agreement)?;
-        self.write(1, state, *number, agreement)
+        self.write(first, state, *number, agreement)?;
+        self.write(first + 1, state, *number, agreement)
     }
 
     /// The state of slots 0 and 1, or `first`, which is then written.
     ///
     /// **Errors**: as [`Flash::write`].
     pub fn load<S: Stored>(&mut self, first: S, agreement: &Digest) -> Result<(u32, S), Stop> {
-        match snapshot::newest_or_first([self.slot(0), self.slot(1)], agreement) {
+        self.load_at(0, first, agreement)
+    }
+
+    /// The same of the slots `at` and `at` + 1.
+    ///
+    /// **Errors**: as [`Flash::write`].
+    pub fn load_at<S: Stored>(&mut self, at: usize, first: S, agreement: &Digest) -> Result<(u32, S), Stop> {
+        match snapshot::newest_or_first([self.slot(at), self.slot(at + 1)], agreement) {
             Ok(Some((number, state))) => {
                 // A cut may have left one slot torn, erased or old. The next write begins by erasing the first, so before
                 // anything is done both hold the state again.
-                for slot in [0, 1] {
+                for slot in [at, at + 1] {
                     let found = snapshot::read::<S>(self.slot(slot), agreement);
                     if !matches!(found, Ok(Some((same, _))) if same == number) {
                         self.write(slot, &state, number, agreement)?;
@@ -118,7 +138,7 @@ impl Flash<'_> {
             // Nothing was written yet, or the very first write was cut off and nothing was done on its ground.
             Ok(None) => {
                 let mut number = 0;
-                self.save(&first, &mut number, agreement)?;
+                self.save_at(at, &first, &mut number, agreement)?;
                 Ok((number, first))
             }
             Err(error) => Err(error.into()),

@@ -1,6 +1,6 @@
 //! What an agent of two servers sends in place of numbers.
 
-use sordino_core::federated::shares::{ShareError, Trust};
+use sordino_core::federated::shares::Trust;
 
 use super::masks::{MaskError, Masks};
 use super::{AgentEnd, HostAgent};
@@ -26,12 +26,10 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             (Trust::TwoServers, None) => return Err(MaskError::NoHelper.into()),
             (Trust::TwoServers, Some(_)) => {}
         }
-        let plan = shares::plan(agreement).map_err(ShareError::from).map_err(MaskError::from)?;
-        let modulus = plan.and_then(|plan| plan.modulus(epoch)).ok_or(MaskError::NoRelease)?;
         let numbers = [&mut self.log[..], &mut self.workspace[..]];
         let encoding = self.shared.encoding(&mut self.state, numbers)?.ok_or(MaskError::NoRelease)?;
         let (mut behind, masks) = (Vec::new(), self.masks.as_mut().ok_or(MaskError::NoHelper)?);
-        masks.append((epoch, modulus), &encoding, upload, &mut behind)?;
+        masks.append(epoch, &encoding, upload, &mut behind)?;
         Ok((&[], behind))
     }
 }

@@ -6,10 +6,9 @@ use sordino_core::federated::Encoding;
 use sordino_core::federated::exchange::Agreement;
 use sordino_core::federated::prior::JointVectors;
 use sordino_core::federated::shares::{
-    AgentKey, Attempts, Modulus, PublicKey, ReserveError, SecretKey, ShareError, Store,
+    AgentKey, Attempts, Contribution, HideError, Modulus, PublicKey, SecretKey, ShareError, Store,
 };
 use sordino_core::math::Scalar;
-use sordino_core::privacy::encode::EncodeError;
 use sordino_host::entropy::{self, NoEntropy};
 use sordino_host::files::{FileError, read_bounded, write_privately};
 use sordino_host::shares::open_key;
@@ -17,7 +16,6 @@ use sordino_host::signature::KeyError;
 use zeroize::Zeroizing;
 
 use super::beside::beside;
-use crate::shares::Shared;
 
 /// The file of an agent's masks: the next attempt of each.
 pub const MASKS: &str = "agent.masks";
@@ -38,12 +36,9 @@ pub enum MaskError {
     /// The system gives no randomness.
     #[error(transparent)]
     Entropy(#[from] NoEntropy),
-    /// The helper's key agrees on no secret, or the integers do not fit.
+    /// The helper's key agrees on no secret.
     #[error(transparent)]
     Share(#[from] ShareError),
-    /// The contribution does not become integers.
-    #[error(transparent)]
-    Encode(#[from] EncodeError),
     /// Which masks were used cannot be read.
     #[error("{}: does not say which masks were used: {error}", path.display())]
     Format {
@@ -69,9 +64,9 @@ pub enum MaskError {
         /// Path of the file.
         path: PathBuf,
     },
-    /// No attempt is left, an epoch is over, or it cannot be stored.
-    #[error("no mask: {0}")]
-    Reserve(#[from] ReserveError<FileError>),
+    /// The contribution does not become integers, or there is no mask for it, or that it is used cannot be stored.
+    #[error(transparent)]
+    Hide(#[from] HideError<FileError>),
     /// Two servers, and no key of a helper.
     #[error(
         "the terms name two servers, and nothing says which key the second has: nothing is sent to one server alone"
@@ -154,18 +149,17 @@ impl Masks {
     /// **Errors**: [`MaskError`]; nothing was appended then.
     pub(super) fn append<T: Scalar>(
         &mut self,
-        (epoch, modulus): (u32, Modulus),
+        epoch: u32,
         encoding: &JointVectors,
         upload: &[T],
         frame: &mut Vec<u8>,
     ) -> Result<(), MaskError> {
         let mut integers = Zeroizing::new(vec![0; encoding.sums_len()]);
-        // What is too long is clipped, what is no number counts as zero: the norm is checked in integers, here.
-        let _outcome = encoding.add_if(true, 0, upload, &mut integers)?;
-        let attempt = self.attempts.reserve(epoch, &mut Place(self.file.as_deref()))?;
-        let mut share = vec![0; modulus.share_len(integers.len())];
-        let attempt = self.key.mask(attempt, modulus).split(&mut integers, &mut share)?;
-        Shared { attempt, share: &share }.append(frame);
+        let mut hidden = vec![0; Modulus::Bits64.hidden_len(integers.len())];
+        let contribution = Contribution { epoch, encoding, numbers: upload };
+        let (attempts, place) = (&mut self.attempts, &mut Place(self.file.as_deref()));
+        let used = self.key.hide(contribution, attempts, place, &mut integers, &mut hidden)?;
+        frame.extend_from_slice(&hidden[..used]);
         Ok(())
     }
 }

@@ -32,9 +32,6 @@ pub enum RehearsalError {
     /// A method that was not handed in.
     #[error("the method {} was not handed in: it is rehearsed as one of the scenario's", .0.name())]
     NotOwn(Method),
-    /// A device has no masks.
-    #[error("--device: devices do not take part in two servers yet; admissible: privacy.trust = \"one-server\"")]
-    DeviceTrust,
     /// The helper cannot be made.
     #[error("the helper: {0}")]
     Helper(#[from] Refused),

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::Protocol;
+use sordino_core::federated::transcript::steps_max;
 use sordino_host::shares::{Asked, Collection};
 use sordino_sim::model::federated::DriverError;
 use sordino_sim::model::federated::blocks;
@@ -112,7 +113,7 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
     async fn exchange(&mut self, epoch: u32, numbers: Option<&[T]>) -> Result<(), RehearsalError> {
         let count = self.protocol.agents() as usize;
         let (frame, chain) = self.rounds.frame(epoch, 0, numbers)?;
-        let (start, slots) = (Instant::now(), crate::agent::slots(self.protocol));
+        let (start, slots) = (Instant::now(), steps_max(self.protocol));
         let mut steps = vec![(vec![Digest::default(); count], vec![f64::NEG_INFINITY; count]); slots];
         let (mut incoming, uploads) = (vec![T::ZERO; self.protocol.upload_len()], &mut self.uploads);
         uploads.clear();

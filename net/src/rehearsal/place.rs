@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use sordino_core::federated::transcript::steps_max;
 use sordino_host::entropy::NoEntropy;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
@@ -11,14 +12,14 @@ use tokio::task::JoinSet;
 
 use super::error::RehearsalError;
 use super::options::Options;
-use crate::agent::{SLOT_BYTES, slots};
+use crate::agent::SLOT_BYTES;
 use crate::chaos;
 use crate::door::{self, Counts, Door, Limits};
 use crate::enrolment::Enrolment;
 use crate::identity::{Identity, Sealer};
 use crate::invitation::Invitation;
 use crate::keys;
-use crate::shares;
+use crate::shares::{self, MaskKey};
 use crate::terms::Terms;
 
 /// Agents as tasks.
@@ -92,7 +93,7 @@ impl Place {
             deployment: agreement.deployment,
             file: watch::channel(bytes::Bytes::new()).1,
             terms: terms.to_bytes()?.into(),
-            body_max: terms.upload_bytes_max() + SLOT_BYTES * slots(&agreement.protocol),
+            body_max: terms.upload_bytes_max() + SLOT_BYTES * steps_max(&agreement.protocol),
             enrolment: self.enrolment.clone(),
             authority: None,
             tells_joined: false,
@@ -108,11 +109,15 @@ impl Place {
         Sealer::new(&terms.agreement.digest().0)
     }
 
-    pub(super) fn invitation(&self, terms: &Terms, slot: u32) -> Result<Invitation, RehearsalError> {
+    pub(super) fn invitation(
+        &self,
+        terms: &Terms,
+        slot: u32,
+        helper: Option<MaskKey>,
+    ) -> Result<Invitation, RehearsalError> {
         let (address, deployment) = (self.address.clone(), terms.agreement.deployment);
         let (pins, token) = (vec![self.identity.fingerprint()?], Some(token(slot)));
-        // Only a device is invited, and only where there is one server.
-        Ok(Invitation { address, deployment, slot, terms: terms.digest(), pins, token, helper: None })
+        Ok(Invitation { address, deployment, slot, terms: terms.digest(), pins, token, helper })
     }
 }
 

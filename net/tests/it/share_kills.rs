@@ -8,7 +8,6 @@ use sordino_core::federated::shares::{Modulus, SecretKey};
 use sordino_core::random::Stream;
 use sordino_core::wire::{self, ScalarTag};
 use sordino_net::invitation::Invitation;
-use sordino_net::shares::Shared;
 
 use super::deaths::Mortal;
 use super::kills::bare;
@@ -166,8 +165,9 @@ async fn liar(invitation: Invitation) -> String {
         let mut message = vec![0; wire::frame_len_max(ScalarTag::F64, 0)];
         let used = wire::encode::<f64>(header, &[], &mut message).unwrap();
         message.truncate(used);
-        let share = vec![0x5a; Modulus::Bits32.share_len(agreement.protocol.upload_len())];
-        Shared { attempt: 0, share: &share }.append(&mut message);
+        // Attempt 0, and a share.
+        message.extend([0; 4]);
+        message.extend(vec![0x5a; Modulus::Bits32.share_len(agreement.protocol.upload_len())]);
         message
     })
     .await

@@ -14,10 +14,16 @@ struct Column<'c, R> {
     cell: Box<dyn Fn(&R) -> String + 'c>,
 }
 
+impl<R> Default for Columns<'_, R> {
+    fn default() -> Self {
+        Columns(Vec::new())
+    }
+}
+
 impl<'c, R> Columns<'c, R> {
     /// No columns yet.
-    pub const fn new() -> Self {
-        Columns(Vec::new())
+    pub fn new() -> Self {
+        Columns::default()
     }
 
     /// One more, of numbers.

@@ -5,6 +5,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
+use crate::snapshot::{Stored, varint_max};
 
 /// The next mask of an agent in a run that was not used yet. An agent stores it ([`Store`]) and goes on from there.
 ///
@@ -26,6 +27,12 @@ pub struct Attempts {
     run: Digest,
     epoch: u32,
     next: u32,
+}
+
+impl Stored for Attempts {
+    const KIND: u8 = 0xac;
+    // Run, epoch, next attempt.
+    const BODY_MAX: usize = 32 + 2 * varint_max(32);
 }
 
 /// Where an agent keeps its [`Attempts`].

@@ -98,6 +98,7 @@
 mod attempts;
 mod error;
 mod helper;
+mod hidden;
 mod key;
 mod mask;
 mod sum;
@@ -106,6 +107,7 @@ mod trust;
 pub use attempts::{Attempt, Attempts, ReserveError, Store};
 pub use error::ShareError;
 pub use helper::{ChargedHelper, HelperRelease};
+pub use hidden::{ATTEMPT_LEN, Contribution, HideError};
 pub use key::{AgentKey, HelperKey, PublicKey, SecretKey};
 pub use mask::Mask;
 pub use sum::{Contributor, Modulus, Opened, ShareSum};

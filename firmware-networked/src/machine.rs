@@ -1,0 +1,96 @@
+//! What a [`Party`](crate::party::Party) asks of the agents of either method: beside what a member does on a link, what it
+//! keeps.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sordino_core::federated::prior::{self, JointVectors, MemberState};
+use sordino_core::federated::{Agent, AgentState, Member};
+use sordino_core::snapshot::Stored;
+
+use crate::fatal::Fatal;
+
+/// Bytes that postcard takes for a u32 at most.
+pub const WORD: usize = 5;
+
+/// What an agent keeps beside its log.
+pub trait State: Clone + Serialize + DeserializeOwned {
+    /// Tells it, with its exchange, from what other methods store.
+    const KIND: u8;
+    /// Bytes of its postcard form at most.
+    const BODY_MAX: usize;
+
+    /// Index of the agent.
+    fn agent(&self) -> u32;
+
+    /// Observations in its log.
+    fn observations(&self) -> u32;
+}
+
+impl State for AgentState {
+    const KIND: u8 = 0x50;
+    const BODY_MAX: usize = <AgentState as Stored>::BODY_MAX;
+
+    fn agent(&self) -> u32 {
+        AgentState::agent(self)
+    }
+
+    fn observations(&self) -> u32 {
+        AgentState::observations(self)
+    }
+}
+
+impl State for MemberState<f32> {
+    const KIND: u8 = 0x51;
+    // Its agent; frames and releases; heterogeneity and clip factor.
+    const BODY_MAX: usize = <prior::agent::AgentState as Stored>::BODY_MAX + 2 * WORD + 2 * 4;
+
+    fn agent(&self) -> u32 {
+        MemberState::agent(self).agent()
+    }
+
+    fn observations(&self) -> u32 {
+        MemberState::agent(self).observations()
+    }
+}
+
+/// An agent that a party drives.
+pub trait Machine: Member<f32> {
+    /// What it keeps beside its log.
+    type State: State;
+    /// Whether its numbers are a function of the releases, which the device therefore keeps.
+    const KEEPS_RELEASES: bool;
+
+    /// The state that it works on.
+    fn state(&self) -> &Self::State;
+
+    /// How its contribution to the release of its epoch becomes integers; nothing where its method knows no shares.
+    ///
+    /// **Errors**: the machine's.
+    fn encoding(&mut self) -> Result<Option<JointVectors>, Fatal>;
+}
+
+impl Machine for Agent<'_, f32> {
+    type State = AgentState;
+    const KEEPS_RELEASES: bool = false;
+
+    fn state(&self) -> &AgentState {
+        Agent::state(self)
+    }
+
+    fn encoding(&mut self) -> Result<Option<JointVectors>, Fatal> {
+        Ok(None)
+    }
+}
+
+impl Machine for prior::Member<'_, f32> {
+    type State = MemberState<f32>;
+    const KEEPS_RELEASES: bool = true;
+
+    fn state(&self) -> &MemberState<f32> {
+        prior::Member::state(self)
+    }
+
+    fn encoding(&mut self) -> Result<Option<JointVectors>, Fatal> {
+        Ok(prior::Member::encoding(self)?)
+    }
+}
