@@ -41,6 +41,10 @@ use crate::keys::Keys;
 use crate::stored::{self, VersionError};
 use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
 
+mod difference;
+
+pub use difference::Difference;
+
 /// A frame is read up to this length: 64 regions of 2¹⁴ numbers.
 const FRAME_BYTES_MAX: u64 = (64 << 17) + 1024;
 
@@ -86,14 +90,14 @@ pub enum FolderError {
         why: String,
     },
     /// It was begun under terms other than those of the scenario to be served.
-    #[error("{}: begun under other terms ({what}); agents agreed to those, so serve the scenario it was begun with, \
+    #[error("{}: begun under other terms ({difference}); agents agreed to those, so serve the scenario it was begun with, \
                  or another folder",
                 path.display())]
     OtherTerms {
         /// Path of the folder.
         path: PathBuf,
-        /// What differs, in words.
-        what: &'static str,
+        /// The first field that differs.
+        difference: Difference,
     },
     /// A file of a newer program.
     #[error(transparent)]
@@ -182,16 +186,10 @@ impl Folder {
         }
         let folder = Folder::open(path)?;
         let (ours, mut asked) = (&folder.terms.agreement, terms.agreement);
-        let authority = folder.terms.authority == terms.authority;
         asked.deployment = ours.deployment;
-        let other = |what| Err(FolderError::OtherTerms { path: path.to_owned(), what });
-        match () {
-            () if asked.protocol != ours.protocol => other("the method or its numbers"),
-            () if asked.announced != ours.announced => other("budget, delta, deadline or early closing"),
-            () if asked != *ours => other("candidates or number format"),
-            () if !authority => other("the authority that signs for agents"),
-            () => Ok(folder),
-        }
+        let authorities = [folder.terms.authority.as_deref(), terms.authority.as_deref()];
+        let found = Difference::of(ours, &asked).or_else(|| Difference::of_authorities(authorities));
+        found.map_or(Ok(folder), |difference| Err(FolderError::OtherTerms { path: path.to_owned(), difference }))
     }
 
     /// Where the folder is.

@@ -4,8 +4,11 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use sordino_net::folder::Folder;
 use sordino_net::identity::Identity;
+use sordino_net::terms::Terms;
 
+use super::bodies::terms;
 use super::util::{Federation, PATIENCE, Place, bounded, runtime, take_part};
 
 /// Permissions and path of every file below a folder, locks included: whoever may open a lock may hold the server out.
@@ -110,4 +113,26 @@ fn mended_a_key_is_made_once_whoever_opens_it_first() {
     let keys: Vec<_> = opened.into_iter().map(|opened| opened.join().unwrap()).collect();
     assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
     assert_eq!(fs::read_dir(&place.0).unwrap().count(), 1, "the key, and nothing beside it");
+}
+
+#[test]
+fn a_folder_says_which_number_differs_from_the_terms_it_was_begun_with() {
+    let place = Place::new("other-terms");
+    Folder::begin(&place.0, terms()).unwrap();
+    let refused = |change: &dyn Fn(&mut Terms)| {
+        let mut other = terms();
+        change(&mut other);
+        Folder::begin(&place.0, other).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let says = |change: &dyn Fn(&mut Terms), expected: &str| {
+        let refused = refused(change);
+        assert!(refused.contains(&format!("begun under other terms ({expected})")), "{expected}: {refused}");
+    };
+    says(&|terms| terms.agreement.announced.epsilon_max = Some(9.5), "announced.epsilon_max: then 8.0, now 9.5");
+    says(&|terms| terms.agreement.announced.epsilon_max = None, "announced.epsilon_max: then 8.0, now none");
+    says(&|terms| terms.agreement.announced.deadline_ms += 1, "announced.deadline_ms: then 170000, now 170001");
+    assert!(refused(&|terms| terms.authority = Some(vec![7])).contains("authority: then none, now SHA-256 "));
+    // Negative controls: the run alone may differ, and a folder that refused goes on with its own terms.
+    assert_eq!(refused(&|terms| terms.agreement.deployment ^= 1), "");
+    assert_eq!(refused(&|_| {}), "");
 }

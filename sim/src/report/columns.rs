@@ -21,17 +21,17 @@ impl<R> Default for Columns<'_, R> {
 }
 
 impl<'c, R> Columns<'c, R> {
-    /// No columns yet.
+    /// A table without columns yet.
     pub fn new() -> Self {
         Columns::default()
     }
 
-    /// One more, of numbers.
+    /// One more column, of numbers.
     pub fn number(self, head: impl Into<String>, cell: impl Fn(&R) -> String + 'c) -> Self {
         self.with(head.into(), "", false, cell)
     }
 
-    /// One more, of words.
+    /// One more column, of words.
     pub fn text(self, head: impl Into<String>, cell: impl Fn(&R) -> String + 'c) -> Self {
         self.with(head.into(), "", true, cell)
     }
@@ -46,7 +46,7 @@ impl<'c, R> Columns<'c, R> {
         self
     }
 
-    /// Their heads.
+    /// The heads, in order.
     pub fn heads(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|column| column.head.as_str())
     }

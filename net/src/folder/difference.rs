@@ -1,0 +1,103 @@
+//! The field of terms in which a folder differs from what is to be served.
+
+use std::fmt;
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use sordino_core::digest::Digest;
+use sordino_core::federated::exchange::Agreement;
+
+/// The first field in which terms differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Where it is in the agreement, the names of its fields joined by dots.
+    pub field: String,
+    /// What the folder was begun with.
+    pub then: String,
+    /// What is asked for now.
+    pub now: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: then {}, now {}", self.field, self.then, self.now)
+    }
+}
+
+impl Difference {
+    /// The first field in which two agreements differ; none of equal ones.
+    pub(super) fn of(then: &Agreement, now: &Agreement) -> Option<Self> {
+        if then == now {
+            return None;
+        }
+        let (before, after) = (serde_json::to_value(then).ok(), serde_json::to_value(now).ok());
+        let found = before.zip(after).and_then(|(before, after)| within(&before, &after, String::new()));
+        // What JSON cannot tell apart, or cannot hold, is refused all the same.
+        Some(found.unwrap_or_else(|| Difference {
+            field: "digest of the agreement".to_owned(),
+            then: then.digest().to_string(),
+            now: now.digest().to_string(),
+        }))
+    }
+
+    /// The difference between who signs for agents, then and now; none of the same.
+    pub(super) fn of_authorities([then, now]: [Option<&[u8]>; 2]) -> Option<Self> {
+        // Told apart without its text.
+        let named = |der: Option<&[u8]>| {
+            der.map_or_else(|| "none".to_owned(), |der| format!("SHA-256 {}", Digest(Sha256::digest(der).into())))
+        };
+        (then != now).then(|| Difference { field: "authority".to_owned(), then: named(then), now: named(now) })
+    }
+}
+
+/// The first leaf below these values that differs, or the value itself where their shapes do.
+fn within(then: &Value, now: &Value, field: String) -> Option<Difference> {
+    let below = |name: &str| if field.is_empty() { name.to_owned() } else { format!("{field}.{name}") };
+    match (then, now) {
+        _ if then == now => None,
+        (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
+            a.iter().zip(b.values()).find_map(|((name, a), b)| within(a, b, below(name)))
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            a.iter().zip(b).enumerate().find_map(|(at, (a, b))| within(a, b, below(&at.to_string())))
+        }
+        _ => Some(Difference { field, then: said(then), now: said(now) }),
+    }
+}
+
+/// A value in words.
+fn said(value: &Value) -> String {
+    if value.is_null() { "none".to_owned() } else { value.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_first_field_that_differs_is_named_with_both_numbers() {
+        let then = json!({ "announced": { "delta": 1e-5, "epsilon_max": null }, "dim": 2, "plan": [1, 2] });
+        let differs = |pointer: &str, now: Value| {
+            let mut other = then.clone();
+            *other.pointer_mut(pointer).unwrap() = now;
+            within(&then, &other, String::new()).unwrap().to_string()
+        };
+        assert_eq!(within(&then, &then, String::new()), None);
+        assert_eq!(differs("/announced/epsilon_max", json!(2.5)), "announced.epsilon_max: then none, now 2.5");
+        assert_eq!(differs("/dim", json!(3)), "dim: then 2, now 3");
+        assert_eq!(differs("/plan/1", json!(4)), "plan.1: then 2, now 4");
+        assert_eq!(differs("/plan", json!([1])), "plan: then [1,2], now [1]");
+    }
+
+    #[test]
+    fn authorities_are_told_apart_by_their_digests() {
+        let of = |then, now| Difference::of_authorities([then, now]).map(|found| (found.then, found.now));
+        let (a, b): (&[u8], &[u8]) = (b"a", b"b");
+        assert_eq!((of(None, None), of(Some(a), Some(a))), (None, None));
+        let (then, now) = of(None, Some(a)).unwrap();
+        assert_eq!((then.as_str(), now.starts_with("SHA-256 ")), ("none", true));
+        assert!(of(Some(a), Some(b)).is_some_and(|(then, now)| then != now));
+    }
+}
