@@ -18,6 +18,7 @@ pub use self::error::JoinError;
 use crate::admission::{self, Admitted, EPSILON_UNASKED, Inadmissible};
 use crate::agent::beside::beside;
 use crate::agent::masks::{MaskError, Masks};
+use crate::agent::replay::AGENT;
 use crate::agent::{Best, HostAgent, Query};
 use crate::authority;
 use crate::data::{self, Before, Data, DataError};
@@ -118,9 +119,19 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     let Some(terms) = terms(joining, &mut link, over.is_some()).await? else { return gave_up(over) };
     trusted(&terms, invitation)?;
     let count = counted(joining)?;
+    let is_first = count.as_ref().is_some_and(|count| !count.has_agreed());
     let count = if over.is_none() { agree(joining, &terms, count).await? } else { count };
     let part = Part { joining, terms: &terms, link: &mut link, over, count };
-    dispatch!(terms.agreement, take_part<F>(part, evaluate).await)
+    let done = dispatch!(terms.agreement, take_part<F>(part, evaluate).await);
+    // It was not let in, and nothing left it. What a process before this one, or another folder, agreed to is not its to free.
+    if done.is_err()
+        && is_first
+        && !folder.join(AGENT).exists()
+        && let Some(mut count) = counted(joining)?
+    {
+        beside(|| count.withdraw()).map_err(DataError::from)?;
+    }
+    done
 }
 
 /// What an agent did that needs its server no more, and did not reach it.
@@ -160,7 +171,7 @@ async fn agree(
     let others = before.as_ref().map_or(String::new(), |before| format!("; {before}"));
     let sentence = format!("{admitted}; {}{own}{others}", seen(&joining.invitation, &key));
     // Who has begun has agreed, to as much as was admitted then.
-    let is_new = !joining.folder.join("agent.bin").exists();
+    let is_new = !joining.folder.join(AGENT).exists();
     let most = joining.epsilon_max.unwrap_or(EPSILON_UNASKED);
     let exceeds = |Weighed { is_more, together, .. }: Weighed| is_more && !plan.is_empty() && !(together <= most);
     let refused = match before {
@@ -278,7 +289,7 @@ async fn enrolled(
 /// What an agent with the last frame did, and whether the server knows that it has it: if so, no server is needed; if not,
 /// the agent tries for a few seconds to tell it.
 fn finished(joining: &Joining) -> Result<Option<(Joined, bool)>, JoinError> {
-    let [file, terms] = ["agent.bin", "terms.bin"].map(|name| joining.folder.join(name));
+    let [file, terms] = [AGENT, "terms.bin"].map(|name| joining.folder.join(name));
     if !file.exists() || !terms.exists() {
         return Ok(None);
     }
@@ -405,7 +416,7 @@ async fn take_part<T: Number, P: Served<T>, F: Future<Output = Result<f64, Strin
     let shared = P::new(terms)?;
     // Its own draws, from its own entropy; only a new agent uses it.
     let seed = RunSeed::new(deployment()?, joining.invitation.slot);
-    let file = joining.folder.join("agent.bin");
+    let file = joining.folder.join(AGENT);
     let open = || HostAgent::<T, P>::open(&shared, joining.invitation.slot, seed, Some(file.clone()));
     // One that has all frames goes on without its server, whatever queries are left.
     let kept = if file.exists() { Some(open()?).filter(HostAgent::has_last) } else { None };

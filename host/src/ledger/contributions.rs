@@ -337,6 +337,20 @@ impl Contributions {
         self.write(kept)
     }
 
+    /// Whether this agent agreed to anything yet, in this process or in an earlier one.
+    pub fn has_agreed(&self) -> bool {
+        self.own.is_some()
+    }
+
+    /// The agent was not let in: what it agreed to and did not give is free for others, and it may agree again.
+    ///
+    /// **Errors**: [`ContributionsError`].
+    pub fn withdraw(&mut self) -> Result<(), ContributionsError> {
+        let Some(mut kept) = self.own.clone() else { return Ok(()) };
+        kept.agreed = kept.given();
+        self.write(kept)
+    }
+
     fn fresh(&self, delta: f64) -> Kept {
         Kept {
             sordino_contributions: VERSION,

@@ -295,3 +295,32 @@ fn a_site_that_lost_its_folder_comes_again_and_an_invitation_ends() {
         assert!(spent > 0.99 && spent <= 1.0, "{spent}: what was agreed to twice is given once");
     });
 }
+
+#[test]
+fn what_was_agreed_to_with_an_invitation_that_is_refused_does_not_count() {
+    bounded(|| {
+        let federation = campaign("dataset-refused", 2, &[]);
+        let counts = Place::new("dataset-refused-counts");
+        let server = federation.serve();
+        let invitations = federation.invite();
+        let named = |invitation, name| site(&federation, invitation, &counts, &["--dataset", name]);
+        let first = begun(&federation, &invitations[0], &named(&invitations[0], "ward 1"));
+        let start = std::time::Instant::now();
+        while !federation.joining(&invitations[0]).folder.join("agent.bin").exists() {
+            assert!(start.elapsed() < PATIENCE, "{}", std::fs::read_to_string(&first.1).unwrap());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        // Another site with the same invitation: it agrees, and is not let in.
+        let mut other = named(&invitations[0], "ward 2");
+        other[3] = federation.place.0.join("another folder").display().to_string();
+        let output = said(&words(&other));
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(told.contains(" agrees: ") && told.contains("403: another folder has joined with this slot"), "{told}");
+        // Its data are free for the invitation that was meant, which was refused as a second agent of the same data.
+        let second = begun(&federation, &invitations[1], &named(&invitations[1], "ward 2"));
+        for told in ended(vec![first, second]) {
+            assert!(told.contains("2 rounds contributed to"), "{told}");
+        }
+        assert!(server.ended().success(), "{}", federation.heard());
+    });
+}

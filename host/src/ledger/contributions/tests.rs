@@ -87,6 +87,29 @@ fn what_was_agreed_and_not_given_is_free_again_at_the_end() {
 }
 
 #[test]
+fn who_was_not_let_in_frees_what_it_agreed_to_and_may_agree_again() {
+    let place = Place::new("withdraws");
+    let plan = [(gaussian(3.0), 2)];
+    let mut first = place.agent(Some("wards"), "first", 0);
+    first.withdraw().unwrap();
+    assert!(!first.has_agreed() && !place.agent(Some("wards"), "first", 0).has_agreed());
+    first.agree(&plan, DELTA, 9.0).unwrap();
+    // Another slot of the same federation is the same data twice, until the first is not let in.
+    let mut second = place.agent(Some("wards"), "first", 1);
+    assert!(matches!(second.agree(&plan, DELTA, 9.0), Err(ContributionsError::Twice { slot: 0, .. })));
+    first.withdraw().unwrap();
+    assert_eq!(second.agree(&plan, DELTA, 9.0).unwrap().unwrap().federations, 0);
+    assert!(!first.give(0, &gaussian(3.0)).unwrap(), "it agreed to nothing now");
+    // What was given stays, and the same agent may come again.
+    assert!(second.give(0, &gaussian(3.0)).unwrap());
+    second.withdraw().unwrap();
+    let other = place.agent(Some("wards"), "second", 0);
+    assert!((other.weigh(&plan, DELTA).unwrap().before - exact(&[3.0])).abs() < 1e-9);
+    second.agree(&plan, DELTA, 9.0).unwrap();
+    assert!(second.give(1, &gaussian(3.0)).unwrap());
+}
+
+#[test]
 fn agents_of_one_federation_are_different_data_unless_they_have_one_name() {
     let place = Place::new("agents");
     let plan = [(gaussian(3.0), 2)];
