@@ -20,7 +20,7 @@ use crate::fatal::Fatal;
 use crate::hardware::{Board, FLASH_BYTES, Registers, now, reset, rest};
 use crate::http::{Answer, Broken, request};
 use crate::lan9118::Lan9118;
-use crate::party::{Lent, TakesPart, Told};
+use crate::party::{ANSWER_MAX, Lent, TakesPart, Told};
 use crate::provision::{Invitation, Provision};
 use crate::tcp::Tcp;
 use crate::tls::{Entropy, Keys, READ_BYTES, WRITE_BYTES};
@@ -90,8 +90,9 @@ impl Stored for Boots {
 fn count_boot(flash: &mut [u8]) -> Result<u32, Fatal> {
     let mut flash = Flash { bytes: flash, grain: GRAIN, power: &mut || Ok(()) };
     let (mut number, Boots(before)) = flash.load(Boots(0), &Digest::default())?;
-    flash.save(&Boots(before + 1), &mut number, &Digest::default())?;
-    Ok(before + 1)
+    let boots = before.checked_add(1).ok_or(Fatal::Given("no boots are left: it needs a new secret"))?;
+    flash.save(&Boots(boots), &mut number, &Digest::default())?;
+    Ok(boots)
 }
 
 /// What does not change while the device runs.
@@ -138,7 +139,7 @@ pub fn run(board: Board, memory: &mut Memory) -> Result<End, Fatal> {
         if cut.is_some_and(|cut| steps > cut + STEPS_MIN) { reset() } else { Ok::<(), Cut>(()) }
     };
     let mut flash = Flash { bytes: flash, grain: GRAIN, power: &mut power };
-    let lent = Lent { flash: &mut flash, numbers, designs, sensor: given.sensor };
+    let lent = Lent { flash: &mut flash, numbers, designs, sensor: given.sensor, rehearses: given.rehearses };
     let mut told = Told::default();
     let mut taking = |party: &mut dyn TakesPart| {
         let mut enrolled = false;
@@ -318,7 +319,7 @@ fn give<S: Read + Write>(
     party: &mut dyn TakesPart,
     header: Header,
 ) -> Result<(), Ended> {
-    let mut frame = [0; FRAME_MAX];
+    let mut frame = [0; ANSWER_MAX];
     let used = party.answer(header, &mut frame)?;
     let (run, round, agent) = (own.invitation.deployment, header.round, header.agent);
     let path = format_args!("/v1/{run:016x}/rounds/{round}/agents/{agent}");
@@ -335,9 +336,6 @@ fn give<S: Read + Write>(
     party.replied(round, reply, now());
     Ok(())
 }
-
-/// The longest answer.
-const FRAME_MAX: usize = 512;
 
 /// Bytes as hexadecimal digits.
 struct Hex<'h>(&'h [u8]);

@@ -22,7 +22,7 @@ pub fn with(
     lent: Lent<'_, '_>,
     taking: &mut Taking<'_>,
 ) -> Result<(), Fatal> {
-    let Lent { flash, numbers, sensor, .. } = lent;
+    let Lent { flash, numbers, sensor, rehearses, .. } = lent;
     let mut found = Found::load(flash, agreement, AgentState::new(agent, seed))?;
     let (dim, m) = (agreement.dim as usize, agreement.protocol.upload_len());
     let (features, numbers) = numbers.split_at_mut_checked(random_fourier::storage_len(dim, m)).ok_or(SHORT)?;
@@ -33,7 +33,7 @@ pub fn with(
     found.read_log(flash, agreement, storage.log)?;
     let standing = found.standing;
     let machine = Agent::attach(&public, &mut found.state, storage)?;
-    let parts = Parts { flash, broadcast, sensor: (sensor, public.candidates().count()), masks: None };
+    let parts = Parts { flash, broadcast, sensor: (sensor, public.candidates().count()), masks: None, rehearses };
     taking(&mut Party::new(agreement, machine, standing, parts)?)
 }
 

@@ -1,7 +1,7 @@
 //! What hides the contributions of this device where there are two servers: which masks were used is in flash before one is
 //! made.
 
-use firmware_example::reset::{Flash, Stop};
+use firmware_example::reset::{Flash, SLOT, Stop};
 use sordino_core::digest::Digest;
 use sordino_core::federated::prior::JointVectors;
 use sordino_core::federated::shares::{
@@ -18,8 +18,8 @@ const MASKS: usize = 2;
 /// Numbers of a contribution that is hidden, and of a release that is kept, at most.
 pub const NUMBERS_MAX: usize = 40;
 
-/// The secret half of the key of this device's masks. A board draws it once and keeps it in the pages that hold the
-/// attempts: whoever erases one erases the other.
+/// The secret half of the key of this device's masks. A board draws it once, and anew whenever its pages are erased: with the
+/// same secret and without the attempts a mask would serve twice. Here it is what the device was given.
 pub fn key(secret: &[u8; 32]) -> SecretKey {
     SecretKey::new(sha256(&[b"sordino masks of a device", secret]))
 }
@@ -27,7 +27,7 @@ pub fn key(secret: &[u8; 32]) -> SecretKey {
 /// What the terms say about servers must be what the invitation says.
 ///
 /// **Errors**: [`Fatal::Given`].
-pub fn agreed(protocol: &Protocol, helper: Option<&PublicKey>) -> Result<(), Fatal> {
+pub fn agreed<H>(protocol: &Protocol, helper: Option<&H>) -> Result<(), Fatal> {
     let trust = match protocol {
         Protocol::Prior(prior) => prior.config.parameters().trust,
         Protocol::Campaign(campaign) => campaign.config.parameters().trust,
@@ -67,11 +67,15 @@ impl Masks {
     /// **Errors**: [`Fatal`]; [`Fatal::Given`] where the device has a past and does not know which masks it used.
     pub fn load(flash: &mut Flash<'_>, run: Digest, own: &SecretKey, helper: &PublicKey) -> Result<Self, Fatal> {
         let known = snapshot::newest_or_first::<Attempts>([flash.slot(MASKS), flash.slot(MASKS + 1)], &run);
-        let has_past = [0, 1].iter().any(|slot| flash.slot(*slot).iter().any(|byte| !matches!(byte, 0 | 0xff)));
-        if matches!(known, Ok(None)) && has_past {
+        // Attempts are the first that is written, so whatever else there is was written after them.
+        let mut others = (0..flash.bytes.len() / SLOT).filter(|slot| !(MASKS..MASKS + 2).contains(slot));
+        if matches!(known, Ok(None)) && others.any(|slot| !flash.is_blank(slot)) {
             return Err(Fatal::Given("which masks were used is not known any more: it needs a new secret"));
         }
         let (number, attempts) = flash.load_at(MASKS, Attempts::new(run), &run)?;
+        if *attempts.run() != run {
+            return Err(Fatal::Given("masks of another run"));
+        }
         let key = own.with_helper(helper).map_err(|_| Fatal::Given("the key of the helper"))?;
         Ok(Masks { key, attempts, number })
     }

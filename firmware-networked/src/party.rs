@@ -15,16 +15,17 @@ use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{
     AgentExchange, Agreement, FrameError, Heard, Millis, Protocol, Reply, Seal, Want,
 };
+use sordino_core::federated::shares::ATTEMPT_LEN;
 use sordino_core::federated::transcript::{AgentLeaf, Step, steps, steps_max};
 use sordino_core::federated::{AgentState, Entry, Frame, Next};
 use sordino_core::privacy::Event;
 use sordino_core::privacy::budget::{BudgetError, Filter, GaussianFilter};
 use sordino_core::snapshot::Stored;
-use sordino_core::wire::{self, Header, Kind};
+use sordino_core::wire::{self, Header, Kind, ScalarTag};
 
 use crate::fatal::Fatal;
 use crate::machine::{Machine, State, WORD};
-use crate::masks::{Masks, NUMBERS_MAX};
+use crate::masks::{self, Masks, NUMBERS_MAX};
 
 /// The first slot of the releases, and how many there are.
 const RELEASES: usize = 4;
@@ -43,13 +44,13 @@ struct Kept<S> {
     /// How many rounds were contributed to, and the last of them.
     given: u32,
     last: Option<u32>,
-    /// How many releases were learned and are kept.
+    /// Which releases were learned and are kept, by bits.
     learned: u8,
 }
 
 impl<S: State> Stored for Kept<S> {
     const KIND: u8 = S::KIND;
-    // Beside agent and exchange: how many rounds, whether there is a last one, and which; how many releases.
+    // Beside agent and exchange: how many rounds, whether there is a last one, and which; which releases.
     const BODY_MAX: usize =
         S::BODY_MAX + <(AgentState, AgentExchange)>::BODY_MAX - <AgentState as Stored>::BODY_MAX + 2 * WORD + 2;
 }
@@ -89,6 +90,13 @@ impl<S: State> Found<S> {
     pub fn load(flash: &mut Flash<'_>, agreement: &Agreement, first: S) -> Result<Self, Fatal> {
         let exchange = AgentExchange::new(agreement, first.agent());
         let kept = Kept { state: first, exchange, given: 0, last: None, learned: 0 };
+        // The state is written before anything that follows from it.
+        let is_new = flash.is_blank(0) && flash.is_blank(1);
+        if is_new && (RELEASES..flash.bytes.len() / SLOT).any(|slot| !flash.is_blank(slot)) {
+            return Err(Fatal::Given(
+                "its state is lost, and what it observed is not: it needs a new secret and invitation",
+            ));
+        }
         let (number, kept) = flash.load(kept, &agreement.digest())?;
         let Kept { state, exchange, given, last, learned } = kept;
         Ok(Found { state, standing: Standing { exchange, number, given, last, learned } })
@@ -99,7 +107,8 @@ impl<S: State> Found<S> {
     /// **Errors**: [`Fatal::Given`] for one that is missing or has no place.
     pub fn read_log(&self, flash: &Flash<'_>, agreement: &Agreement, log: &mut [f32]) -> Result<(), Fatal> {
         let (protocol, digest) = (&agreement.protocol, agreement.digest());
-        if LOG + (protocol.initial_points() + protocol.rounds()) as usize > flash.bytes.len() / SLOT {
+        let observations = protocol.initial_points().saturating_add(protocol.rounds()) as usize;
+        if observations.saturating_add(LOG) > flash.bytes.len() / SLOT {
             return Err(Fatal::Given("more observations than this device has flash for"));
         }
         for i in 0..self.state.observations() {
@@ -120,15 +129,13 @@ impl<S: State> Found<S> {
         agreement: &Agreement,
         mut learn: impl FnMut(u32, &[f32]) -> Result<(), Fatal>,
     ) -> Result<(), Fatal> {
-        let (frames, mut found) = (self.standing.exchange.have().frames, 0);
-        for index in 0..frames.saturating_sub(1).min(RELEASES_MAX) {
-            let slot = RELEASES + index as usize;
-            if let Some(Released(numbers)) = flash.entry(slot, index, &agreement.digest()) {
-                learn(index, &numbers)?;
-                found += 1;
-            }
+        // One that is in flash and was not learned is of a boot that ended in between.
+        for index in (0..RELEASES_MAX).filter(|index| self.standing.learned >> index & 1 == 1) {
+            let found = flash.entry(RELEASES + index as usize, index, &agreement.digest());
+            let Released(numbers) = found.ok_or(Fatal::Given("a release that it learned is missing"))?;
+            learn(index, &numbers)?;
         }
-        if found == self.standing.learned { Ok(()) } else { Err(Fatal::Given("a release that it learned is missing")) }
+        Ok(())
     }
 }
 
@@ -142,6 +149,8 @@ pub struct Parts<'a, 'f> {
     pub sensor: (&'a [u8], u32),
     /// What hides its contributions, where there are two servers.
     pub masks: Option<Masks>,
+    /// Whether digests of what was observed follow each answer: in a rehearsal alone.
+    pub rehearses: bool,
 }
 
 /// The party at work.
@@ -180,6 +189,8 @@ pub struct Lent<'l, 'f> {
     pub designs: &'l mut [u32],
     /// The values of its sensor.
     pub sensor: &'l [u8],
+    /// As [`Parts::rehearses`].
+    pub rehearses: bool,
 }
 
 /// What is done with a party once it is put together.
@@ -231,12 +242,19 @@ where
 {
     /// Joins a machine with how it was found and with its exchange.
     ///
-    /// **Errors**: [`Fatal::Given`] for more releases than this device keeps.
+    /// **Errors**: [`Fatal::Given`] for more releases than this device keeps, answers that are too long for it, and masks where
+    /// there is one server or none where there are two.
     pub fn new(agreement: &'a Agreement, machine: M, standing: Standing, parts: Parts<'a, 'f>) -> Result<Self, Fatal> {
         let protocol = &agreement.protocol;
         let fits = protocol.epochs() <= RELEASES_MAX && protocol.released_len() <= NUMBERS_MAX;
         if M::KEEPS_RELEASES && !fits {
             return Err(Fatal::Given("more releases, or longer ones, than this device keeps"));
+        }
+        masks::agreed(protocol, parts.masks.as_ref())?;
+        let hidden = parts.masks.as_ref().map_or(0, |_| ATTEMPT_LEN + SHARE_MAX * protocol.upload_len());
+        let trailer = if parts.rehearses { STEP * steps_max(protocol) } else { 0 };
+        if wire::frame_len_max(ScalarTag::F32, protocol.upload_len()) + hidden + trailer > ANSWER_MAX {
+            return Err(Fatal::Given("answers that are too long for this device"));
         }
         let (digest, Standing { exchange, number, given, last, learned }) = (agreement.digest(), standing);
         Ok(Party { agreement, digest, machine, exchange, number, given, last, learned, parts })
@@ -354,7 +372,7 @@ where
         if let (true, Some(numbers), Some(index)) = (M::KEEPS_RELEASES, frame.numbers(), header.round.checked_sub(1)) {
             let kept = Released(Vec::from_slice(numbers).map_err(|_| Fatal::Given("a release too long"))?);
             self.parts.flash.write(RELEASES + index as usize, &kept, index, &self.digest)?;
-            self.learned += 1;
+            self.learned |= 1 << index;
         }
         Ok(self.machine.enter(frame)?)
     }
@@ -379,16 +397,17 @@ where
 
     fn answer(&mut self, header: Header, out: &mut [u8]) -> Result<usize, Fatal> {
         let (epoch, new) = (header.round, self.last != Some(header.round));
-        let affords = !new || self.affords(epoch)?;
         let mut upload = [0.0; UPLOAD_MAX];
-        let len = match self.machine.next()? {
-            Next::Give(numbers) if affords => {
+        let wanted = match self.machine.next()? {
+            Next::Give(numbers) => {
                 let place = upload.get_mut(..numbers.len()).ok_or(Fatal::Given("a contribution too long"))?;
                 place.copy_from_slice(numbers);
                 numbers.len()
             }
             _ => 0,
         };
+        // Behind the last release there is nothing to give, and nothing to count.
+        let len = if wanted == 0 || !new || self.affords(epoch)? { wanted } else { 0 };
         let upload = &upload[..len];
         if len > 0 && new {
             (self.given, self.last) = (self.given + 1, Some(epoch));
@@ -412,10 +431,14 @@ where
                 }
             }
         };
-        self.trailer(epoch, upload, used, out)
+        if self.parts.rehearses { self.trailer(epoch, upload, used, out) } else { Ok(used) }
     }
 }
 
+/// Bytes of a number of a share at most.
+const SHARE_MAX: usize = 8;
+/// The longest answer.
+pub const ANSWER_MAX: usize = 1024;
 /// What a device whose budget cannot be counted says.
 const UNCOUNTED: Fatal = Fatal::Given("a budget that cannot be counted");
 /// Numbers of a contribution at most.

@@ -45,7 +45,7 @@ pub fn with(
     lent: Lent<'_, '_>,
     taking: &mut Taking<'_>,
 ) -> Result<(), Fatal> {
-    let Lent { flash, numbers, designs, sensor } = lent;
+    let Lent { flash, numbers, designs, sensor, rehearses } = lent;
     // Before anything else is stored: a device with a past that knows no attempts has lost them.
     let masks = helper.map(|(own, helper)| Masks::load(flash, agreement.digest(), own, helper)).transpose()?;
     let mut found = Found::load(flash, agreement, MemberState::new(agent, seed))?;
@@ -56,7 +56,7 @@ pub fn with(
     learn_again(&found, flash, (agreement, prior), &public, &mut numbers.storage)?;
     let standing = found.standing;
     let machine = Member::attach(prior, public, &models, &mut found.state, numbers.storage)?;
-    let parts = Parts { flash, broadcast: numbers.broadcast, sensor: (sensor, candidates), masks };
+    let parts = Parts { flash, broadcast: numbers.broadcast, sensor: (sensor, candidates), masks, rehearses };
     taking(&mut Party::new(agreement, machine, standing, parts)?)
 }
 

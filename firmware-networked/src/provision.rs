@@ -16,6 +16,9 @@ pub struct Provision<'p> {
     pub secret: [u8; 32],
     /// The seed of the agent's own draws: in a rehearsal the simulation's.
     pub seed: RunSeed,
+    /// Whether this is a rehearsal, whose server compares digests with the simulator: then every answer is followed by digests of
+    /// what was observed, of which a server that guesses finds the observations. Never in a federation of real data.
+    pub rehearses: bool,
     /// The value of observation `number` at each candidate, `f32`, little-endian, number after number.
     pub sensor: &'p [u8],
 }
@@ -53,11 +56,12 @@ impl Invitation {
         let deployment = u64::from_be_bytes(from_hex(parts.next()?)?);
         let slot = parts.next()?.parse().ok()?;
         let (mut terms, mut pins, mut token, mut helper) = (None, Vec::new(), None, None);
-        for (name, value) in query.split('&').map_while(|pair| pair.split_once('=')) {
+        for pair in query.split('&') {
+            let (name, value) = pair.split_once('=')?;
             match name {
-                "terms" => terms = from_hex(value).map(Digest),
+                "terms" if terms.is_none() => terms = Some(Digest(from_hex(value)?)),
                 "pin" => pins.push(Digest(from_hex(value)?)).ok()?,
-                "token" => token = from_hex(value),
+                "token" if token.is_none() => token = Some(from_hex(value)?),
                 "helper" if helper.is_none() => helper = Some(PublicKey(from_hex(value)?)),
                 _ => return None,
             }

@@ -21,9 +21,10 @@ const CUTS: u32 = 97;
 const BOOTS_MIN: u32 = 10;
 /// Where the image reads what it is given, and the number of steps between resets.
 const PROVISION: &str = "0x380000";
-const RESETS: &str = "0x3f0000";
-/// Where it keeps its state.
-const FLASH: &str = "0x300000";
+const RESETS: u32 = 0x3f_0000;
+/// Where it keeps its state, and bytes of a slot; its observations begin at slot 12.
+const FLASH: u32 = 0x30_0000;
+const SLOT: u32 = 192;
 
 /// A federation that the device takes part in: the scenario `firmware` with these values.
 struct Case {
@@ -33,6 +34,17 @@ struct Case {
 }
 
 const DRAWS: Case = Case { settings: &[], masks: 0 };
+/// With a budget that holds everything, which a device must count to the end and beyond.
+const BUDGET: Case = Case {
+    settings: &[
+        "federation.methods=[\"dp-prior\"]",
+        "federation.initial_points=4",
+        "prior.points_per_axis=12",
+        "prior.epsilon=20",
+        "privacy.max_epsilon=21",
+    ],
+    masks: 0,
+};
 const TWO_SERVERS: Case = Case {
     settings: &[
         "federation.methods=[\"dp-prior\"]",
@@ -73,6 +85,7 @@ pub fn run(report: &mut Report) {
             report.step(&format!("device on the wire, {method}: {name}"), || federation(case, cuts));
         }
     }
+    report.step("device on the wire, one server, a budget", || federation(&BUDGET, 0));
     report.step("device on the wire, two servers: masks that are not known", lost);
     report.step("device on the wire: another server", stranger);
 }
@@ -159,14 +172,15 @@ impl Rehearsal {
         Ok(Rehearsal { server, provision, said })
     }
 
-    /// The device, with this word at the beginning of the flash that it writes. The emulator writes it again at every reset.
-    fn device(&self, cuts: u32, flash: Option<u32>, output: &Path) -> Result<Running, String> {
+    /// The device, with a word in this slot of the flash that it writes. The emulator writes it again at every reset.
+    fn device(&self, cuts: u32, slot: Option<u32>, output: &Path) -> Result<Running, String> {
         let mut command = Command::new("qemu-system-arm");
         command.args(["-machine", "mps2-an386", "-nographic", "-nic", "user,model=lan9118"]);
         command.args(["-semihosting-config", "enable=on,target=native", "-device"]);
         command.arg(format!("loader,file={},addr={PROVISION},force-raw=on", self.provision.display()));
-        for (place, word) in flash.map(|word| (FLASH, word)).into_iter().chain([(RESETS, cuts)]) {
-            command.args(["-device", &format!("loader,addr={place},data={word},data-len=4")]);
+        let begun = slot.map(|slot| (FLASH + SLOT * slot, 1));
+        for (place, word) in begun.into_iter().chain([(RESETS, cuts)]) {
+            command.args(["-device", &format!("loader,addr={place:#x},data={word},data-len=4")]);
         }
         command.arg("-kernel");
         Running::start(command.arg(image_path()), output)
@@ -199,9 +213,9 @@ fn federation(case: &Case, cuts: u32) -> Result<String, String> {
     let ram = number_before(&heard, " bytes of RAM").ok_or("the device does not say its RAM")?;
     let boots = number_before(&heard, " boots").ok_or("the device does not say its boots")?;
     let masks = number_before(&heard, " masks").ok_or("the device does not say its masks")?;
-    // A reset after a mask was stored and before its share was sent costs that mask, and a contribution another one.
-    let spent = cuts > 0 && case.masks > 0;
-    if masks < case.masks || (masks > case.masks) != spent {
+    // A reset after a mask was stored and before its share was sent costs that mask, and a contribution another one. Whether one
+    // falls there depends on how long the server takes.
+    if masks < case.masks || (cuts == 0 && masks > case.masks) {
         return Err(format!("{masks} masks for {} contributions, {boots} boots", case.masks));
     }
     if ram > RAM_MAX || (cuts > 0) != (boots >= BOOTS_MIN) {
@@ -230,16 +244,21 @@ fn stranger() -> Result<String, String> {
     }
 }
 
-/// Its flash holds something, and nothing about masks: the device must not use any.
+/// Its flash holds a state, or an observation, and nothing about masks: the device must not use any.
 fn lost() -> Result<String, String> {
+    [0, 12].into_iter().try_for_each(lost_but)?;
+    Ok("refused twice, nothing sent".into())
+}
+
+fn lost_but(slot: u32) -> Result<(), String> {
     let (rehearsal, start) = (Rehearsal::start(&TWO_SERVERS)?, Instant::now());
     let output = target_folder().join("networked/device.log");
-    let mut device = rehearsal.device(0, Some(1), &output)?;
+    let mut device = rehearsal.device(0, Some(slot), &output)?;
     let ended = device.ended(start, || false)?;
     let heard = text(&output)?;
     match ended {
         Some(false) if heard.contains("which masks were used is not known any more") && !heard.contains("round") => {
-            Ok("refused, nothing sent".into())
+            Ok(())
         }
         _ => Err(format!("the device went on: {heard}")),
     }

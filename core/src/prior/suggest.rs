@@ -143,7 +143,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
                 trusting += (self.weight_or_prior(hypothesis) - all.total()).exp();
             }
         }
-        trusting
+        // Rounding may lift it above 1. Weights that compare with nothing are no reason to trust.
+        if trusting >= T::ZERO { trusting.min(T::ONE) } else { T::ZERO }
     }
 
     /// The logarithm of a hypothesis' weight, of its prior where nothing was observed.

@@ -62,6 +62,11 @@ impl Flash<'_> {
         &self.bytes[index * SLOT..(index + 1) * SLOT]
     }
 
+    /// Whether nothing was ever written to a slot, or all of it was erased.
+    pub fn is_blank(&self, index: usize) -> bool {
+        self.slot(index).iter().all(|byte| matches!(byte, 0 | 0xff))
+    }
+
     /// One step that writes nothing: a measurement, a frame on the air.
     ///
     /// **Errors**: [`Cut`].
@@ -81,13 +86,18 @@ impl Flash<'_> {
         Ok(())
     }
 
-    /// Writes one entry of a log.
+    /// Writes one entry of a log, and reads it back: a page that took nothing must not count as written.
     ///
-    /// **Errors**: [`Stop::Cut`], [`Stop::Stored`].
+    /// **Errors**: [`Stop::Cut`], [`Stop::Stored`], [`Stop::Refused`].
     pub fn write<S: Stored>(&mut self, slot: usize, item: &S, number: u32, agreement: &Digest) -> Result<(), Stop> {
         let mut bytes = [0; SLOT];
         let len = snapshot::write(item, number, agreement, &mut bytes)?;
-        Ok(self.put(slot, &bytes[..len])?)
+        self.put(slot, &bytes[..len])?;
+        if self.slot(slot)[..len] == bytes[..len] {
+            Ok(())
+        } else {
+            Err(Stop::Refused("flash did not take what was written"))
+        }
     }
 
     /// Writes a state into the slots 0 and 1, one after the other.

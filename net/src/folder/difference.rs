@@ -58,7 +58,7 @@ fn within(then: &Value, now: &Value, field: String) -> Option<Difference> {
         (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
             a.iter().zip(b.values()).find_map(|((name, a), b)| within(a, b, below(name)))
         }
-        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() && digest(then).is_none() => {
             a.iter().zip(b).enumerate().find_map(|(at, (a, b))| within(a, b, below(&at.to_string())))
         }
         _ => Some(Difference { field, then: said(then), now: said(now) }),
@@ -67,7 +67,14 @@ fn within(then: &Value, now: &Value, field: String) -> Option<Difference> {
 
 /// A value in words.
 fn said(value: &Value) -> String {
-    if value.is_null() { "none".to_owned() } else { value.to_string() }
+    if value.is_null() { "none".to_owned() } else { digest(value).unwrap_or_else(|| value.to_string()) }
+}
+
+/// The digest that these 32 bytes are, hexadecimal; none of another value.
+fn digest(value: &Value) -> Option<String> {
+    let bytes = value.as_array().filter(|bytes| bytes.len() == 32)?;
+    let bytes: Option<Vec<u8>> = bytes.iter().map(|byte| u8::try_from(byte.as_u64()?).ok()).collect();
+    Some(Digest(bytes?.try_into().ok()?).to_string())
 }
 
 #[cfg(test)]
@@ -89,6 +96,11 @@ mod tests {
         assert_eq!(differs("/dim", json!(3)), "dim: then 2, now 3");
         assert_eq!(differs("/plan/1", json!(4)), "plan.1: then 2, now 4");
         assert_eq!(differs("/plan", json!([1])), "plan: then [1,2], now [1]");
+        let [one, two] =
+            [vec![1u8; 32], vec![2; 32]].map(|bytes| within(&json!([0]), &json!(bytes), "d".into()).unwrap().now);
+        assert_eq!((one, two), ("01".repeat(32), "02".repeat(32)));
+        let digests = within(&json!(vec![1u8; 32]), &json!(vec![2u8; 32]), "candidates".into()).unwrap();
+        assert_eq!((digests.field.as_str(), digests.now), ("candidates", "02".repeat(32)));
     }
 
     #[test]

@@ -26,6 +26,8 @@ struct Provision {
     invitation: String,
     secret: [u8; 32],
     seed: RunSeed,
+    /// Digests of what was observed follow every answer, for the comparison with the simulator.
+    rehearses: bool,
     /// `f32`, little-endian: the value of the first observation at each candidate, then of the second, …
     sensor: Vec<u8>,
 }
@@ -62,6 +64,6 @@ pub fn write<T: Scalar>(path: &Path, context: &MethodContext<T>, invitation: &In
             sensor.extend_from_slice(&value.to_le_bytes());
         }
     }
-    let provision = Provision { invitation, secret, seed: run.seed, sensor };
+    let provision = Provision { invitation, secret, seed: run.seed, rehearses: true, sensor };
     Ok(write_privately(path, &postcard::to_allocvec(&provision)?)?)
 }
