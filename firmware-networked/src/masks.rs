@@ -2,10 +2,11 @@
 //! made.
 
 use firmware_example::reset::{Flash, SLOT, Stop};
+use heapless::Vec;
 use sordino_core::digest::Digest;
 use sordino_core::federated::prior::JointVectors;
 use sordino_core::federated::shares::{
-    AgentKey, Attempts, Contribution, HideError, PublicKey, ReserveError, SecretKey, Store, Trust,
+    AgentKey, Attempts, Contribution, HideError, Modulus, PublicKey, ReserveError, SecretKey, Store, Trust,
 };
 use sordino_core::federated::{Encoding, exchange::Protocol};
 use sordino_core::snapshot;
@@ -17,6 +18,13 @@ use crate::tls::sha256;
 const MASKS: usize = 2;
 /// Numbers of a contribution that is hidden, and of a release that is kept, at most.
 pub const NUMBERS_MAX: usize = 40;
+
+/// Bytes of so many numbers behind a mask, at most.
+pub const fn hidden_max(numbers: usize) -> usize {
+    Modulus::Bits64.hidden_len(numbers)
+}
+/// Bytes of a hidden contribution at most.
+pub const HIDDEN_MAX: usize = hidden_max(NUMBERS_MAX);
 
 /// The secret half of the key of this device's masks. A board draws it once, and anew whenever its pages are erased: with the
 /// same secret and without the attempts a mask would serve twice. Here it is what the device was given.
@@ -85,7 +93,7 @@ impl Masks {
         self.number.saturating_sub(1)
     }
 
-    /// Writes attempt and share of a contribution: how many bytes. That the attempt is used is in flash then.
+    /// Attempt and share of a contribution. That the attempt is used is in flash then.
     ///
     /// **Errors**: [`Fatal`]; nothing may be sent.
     pub fn hide(
@@ -94,16 +102,20 @@ impl Masks {
         encoding: &JointVectors,
         upload: &[f32],
         flash: &mut Flash<'_>,
-        out: &mut [u8],
-    ) -> Result<usize, Fatal> {
+    ) -> Result<Vec<u8, HIDDEN_MAX>, Fatal> {
         let mut integers = [0; NUMBERS_MAX];
         let integers = integers.get_mut(..encoding.sums_len()).ok_or(Fatal::Given("a contribution too long"))?;
         let Masks { key, attempts, number } = self;
         let contribution = Contribution { epoch, encoding, numbers: upload };
-        let hidden = key.hide(contribution, attempts, &mut Slots { flash, number }, integers, out);
-        hidden.map_err(|error| match error {
+        let mut out = Vec::new();
+        // It has room for the longest.
+        let _ = out.resize_default(HIDDEN_MAX);
+        let hidden = key.hide(contribution, attempts, &mut Slots { flash, number }, integers, &mut out);
+        let len = hidden.map_err(|error| match error {
             HideError::Reserve(ReserveError::Store(stop)) => Fatal::Flash(stop),
             other => Fatal::Hide(other),
-        })
+        })?;
+        out.truncate(len);
+        Ok(out)
     }
 }

@@ -15,7 +15,6 @@ use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{
     AgentExchange, Agreement, FrameError, Heard, Millis, Protocol, Reply, Seal, Want,
 };
-use sordino_core::federated::shares::ATTEMPT_LEN;
 use sordino_core::federated::transcript::{AgentLeaf, Step, steps, steps_max};
 use sordino_core::federated::{AgentState, Entry, Frame, Next};
 use sordino_core::privacy::Event;
@@ -25,7 +24,7 @@ use sordino_core::wire::{self, Header, Kind, ScalarTag};
 
 use crate::fatal::Fatal;
 use crate::machine::{Machine, State, WORD};
-use crate::masks::{self, Masks, NUMBERS_MAX};
+use crate::masks::{self, HIDDEN_MAX, Masks, NUMBERS_MAX, hidden_max};
 
 /// The first slot of the releases, and how many there are.
 const RELEASES: usize = 4;
@@ -163,6 +162,8 @@ pub struct Party<'a, 'f, M: Machine> {
     given: u32,
     last: Option<u32>,
     learned: u8,
+    /// The epoch of the last contribution that this boot hid, and what is sent: the same again, if a line broke.
+    hidden: Option<(u32, Vec<u8, HIDDEN_MAX>)>,
     parts: Parts<'a, 'f>,
 }
 
@@ -251,13 +252,13 @@ where
             return Err(Fatal::Given("more releases, or longer ones, than this device keeps"));
         }
         masks::agreed(protocol, parts.masks.as_ref())?;
-        let hidden = parts.masks.as_ref().map_or(0, |_| ATTEMPT_LEN + SHARE_MAX * protocol.upload_len());
+        let hidden = parts.masks.as_ref().map_or(0, |_| hidden_max(protocol.upload_len()));
         let trailer = if parts.rehearses { STEP * steps_max(protocol) } else { 0 };
         if wire::frame_len_max(ScalarTag::F32, protocol.upload_len()) + hidden + trailer > ANSWER_MAX {
             return Err(Fatal::Given("answers that are too long for this device"));
         }
         let (digest, Standing { exchange, number, given, last, learned }) = (agreement.digest(), standing);
-        Ok(Party { agreement, digest, machine, exchange, number, given, last, learned, parts })
+        Ok(Party { agreement, digest, machine, exchange, number, given, last, learned, hidden: None, parts })
     }
 
     /// What the sensor shows.
@@ -421,10 +422,17 @@ where
                 let behind = out.get_mut(used..).unwrap_or_default();
                 match self.machine.encoding()? {
                     Some(encoding) if len > 0 => {
-                        let hidden = masks.hide(epoch, &encoding, upload, flash, behind)?;
+                        let hidden = match self.hidden.take_if(|(of, _)| *of == epoch) {
+                            Some((_, hidden)) => hidden,
+                            None => masks.hide(epoch, &encoding, upload, flash)?,
+                        };
+                        let long = Fatal::Given("an answer too long");
+                        behind.get_mut(..hidden.len()).ok_or(long)?.copy_from_slice(&hidden);
+                        let end = used + hidden.len();
+                        self.hidden = Some((epoch, hidden));
                         // Of tests: a place to die between store and send.
                         flash.step().map_err(Stop::from)?;
-                        used + hidden
+                        end
                     }
                     None if len > 0 => return Err(Fatal::Given("nothing that its contribution could be added to")),
                     _ => used,
@@ -435,8 +443,6 @@ where
     }
 }
 
-/// Bytes of a number of a share at most.
-const SHARE_MAX: usize = 8;
 /// The longest answer.
 pub const ANSWER_MAX: usize = 1024;
 /// What a device whose budget cannot be counted says.
