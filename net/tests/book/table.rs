@@ -46,6 +46,7 @@ pub const PAGES: &[Page] = &[
                 why: "builds both programs for minutes; `cargo xtask test` builds them",
             },
             LeftOut { begins: "pip install", why: WHEEL },
+            LeftOut { begins: "cd docs/examples/wards", why: "`furnish` put its files here" },
         ],
     },
     plain("docs/book/src/choosing.md"),
