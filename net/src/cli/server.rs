@@ -1,5 +1,7 @@
 //! `sordino-net serve`, `invite`, `rotate`, `revoke`: what is done on the server's machine.
 
+use std::fs;
+use std::io;
 use std::ops::Range;
 use std::path::{Display, Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -9,7 +11,7 @@ use sordino_core::federated::exchange::{Announced, Pace, Protocol};
 use sordino_core::federated::shares::Trust;
 use sordino_core::random::RunSeed;
 use sordino_host::entropy;
-use sordino_host::files::{create_folders_privately, read_text, write_privately};
+use sordino_host::files::{FileError, create_folders_privately, read_text, write_privately};
 use sordino_host::ledger::CounterPlace;
 use sordino_sim::cli::error::CliError;
 use sordino_sim::cli::print;
@@ -329,6 +331,10 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
     let offer = Offer { next: Some(pins[1]), until: until(arguments, &folder)?, again: arguments.again };
     if let Some(out) = &arguments.out {
         create_folders_privately(out).map_err(CliError::failure)?;
+        // Before anything is written down.
+        for slot in arguments.agents.clone() {
+            keep_others(&out.join(format!("{slot}.txt")), agreement.deployment)?;
+        }
     }
     for slot in arguments.agents.clone() {
         let token = match folder.terms.authority {
@@ -360,6 +366,21 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
         note(&format!("the certificate of agent {first} needs the URI {}", authority::name_of(run, first)));
     }
     Ok(())
+}
+
+/// Refuses to write over a file that is no invitation of this run: one of another federation may not have been used yet.
+fn keep_others(path: &Path, run: u64) -> Result<(), CliError> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(CliError::failure(FileError::Io { path: path.to_owned(), error })),
+    };
+    let what = match text.trim().parse::<Invitation>() {
+        Ok(invitation) if invitation.deployment == run => return Ok(()),
+        Ok(_) => "an invitation of another federation",
+        Err(_) => "no invitation",
+    };
+    Err(CliError::input(format!("{}: {what}; --out names another folder, and nobody was invited", path.display())))
 }
 
 /// The key of the helper's masks, which invitations name where there are two servers.

@@ -30,12 +30,8 @@ pub const PAGES: &[Page] = &[
         files: &[],
         anew: &["Do research with it"],
         changes: &[
-            Words {
-                from: "--agents 50 ",
-                to: "--agents 50 --min-agents 1 --ask-again 200ms --deadline 10s ",
-                why: ALONE,
-            },
-            More { after: "sordino join", more: "--evaluations 12", why: TWELVE },
+            Words { from: "--deadline 20s", to: "--ask-again 200ms --deadline 20s", why: "asks a hundred times as often" },
+            Words { from: "$i.txt", to: "$i.txt --evaluations 12", why: TWELVE },
             Words { from: "--runs 30", to: SMALL, why: SHORT },
         ],
         left_out: &[

@@ -1,5 +1,6 @@
 //! A campaign that is served: real units, killed at any moment, one file that everybody computes alike.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -113,6 +114,38 @@ fn invited(federation: &Federation) -> PathBuf {
     let output = said(&["invite", &folder, "--agents", &range, "--out", &out.display().to_string()]);
     assert!(output.status.success() && output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     out
+}
+
+/// One folder for two federations would lose the invitations of the first, which nobody may have used yet.
+#[test]
+fn invitations_of_another_federation_are_not_written_over() {
+    bounded(|| {
+        let federation = campaign("campaign-invites", &[]);
+        let _server = federation.serve();
+        let out = invited(&federation);
+        let (ours, last) = (out.join("0.txt"), out.join(format!("{}.txt", AGENTS - 1)));
+        let (first, text) = (fs::read_to_string(&ours).unwrap(), fs::read_to_string(&last).unwrap());
+        let run = text.split('/').nth(3).unwrap();
+        let other = text.replace(run, if run == "00000000000000aa" { "00000000000000ab" } else { "00000000000000aa" });
+        let list = fs::read(federation.place.server().join("invitations.jsonl")).unwrap();
+        let folder = federation.place.server().display().to_string();
+        let range = format!("0..{AGENTS}");
+        let again = || said(&["invite", &folder, "--agents", &range, "--out", &out.display().to_string()]);
+        for (found, what) in [(&other[..], "an invitation of another federation"), ("notes", "no invitation")] {
+            fs::write(&last, found).unwrap();
+            let refused = again();
+            let error = String::from_utf8(refused.stderr).unwrap();
+            assert!(!refused.status.success() && error.contains(what), "{error}");
+            // Nothing was written anywhere.
+            assert_eq!(fs::read_to_string(&ours).unwrap(), first);
+            assert_eq!(fs::read_to_string(&last).unwrap(), found);
+            assert_eq!(fs::read(federation.place.server().join("invitations.jsonl")).unwrap(), list);
+        }
+        // Those of this federation are made anew.
+        fs::write(&last, &text).unwrap();
+        assert!(again().status.success());
+        assert_ne!(fs::read_to_string(&ours).unwrap(), first);
+    });
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use sordino_core::math::{self, Scalar};
-use sordino_core::random::{Party, Purpose, RunSeed, normal};
+use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
 use sordino_host::ledger::{Accounting, Ledger, Terms};
 use sordino_host::prior::PriorFile;
 use sordino_host::prior::publish::{Prepared, Publication, Study};
@@ -68,18 +68,35 @@ pub(super) fn studies(
     let mut stream = RunSeed::new(1, number).stream(Party::World, Purpose::InitialPoints, 1);
     let mut studies = Vec::new();
     for party in parties {
-        let scale = Scalar::exp(1.5 * normal::draw::<f64>(&mut stream));
-        let unit = (scale, 30.0 * normal::draw::<f64>(&mut stream));
-        let (scale, offset) = if conditions.own_units { unit } else { (1.0, 0.0) };
+        let unit = unit(conditions, &mut stream);
         let seen = shuffled(&mut stream, table.settings.len());
         let seen = &seen[..POINTS.min(seen.len())];
         let order = if permuted { shuffled(&mut stream, seen.len()) } else { (0..seen.len()).collect() };
-        let value = |(place, at): (usize, &usize)| {
-            (table.settings[*at].clone(), offset + scale * table.values[*party][seen[order[place]]])
-        };
-        studies.push(Study { name: party.to_string(), values: seen.iter().enumerate().map(value).collect() });
+        let paired: Vec<usize> = order.into_iter().map(|place| seen[place]).collect();
+        studies.push(study(table, *party, unit, seen, &paired));
     }
     studies
+}
+
+/// The same of contributors who have evaluated these settings.
+pub(super) fn seen(table: &Parties, logs: &[(usize, Vec<usize>)], conditions: &Conditions, number: u32) -> Vec<Study> {
+    let mut stream = RunSeed::new(1, number).stream(Party::World, Purpose::InitialPoints, 1);
+    logs.iter().map(|(party, seen)| study(table, *party, unit(conditions, &mut stream), seen, seen)).collect()
+}
+
+/// Scale and offset of a contributor.
+fn unit(conditions: &Conditions, stream: &mut Stream) -> (f64, f64) {
+    let scale = Scalar::exp(1.5 * normal::draw::<f64>(stream));
+    let unit = (scale, 30.0 * normal::draw::<f64>(stream));
+    if conditions.own_units { unit } else { (1.0, 0.0) }
+}
+
+/// A study of these settings with the party's values at the paired ones.
+fn study(table: &Parties, party: usize, (scale, offset): (f64, f64), seen: &[usize], paired: &[usize]) -> Study {
+    let value = |(at, paired): (&usize, &usize)| {
+        (table.settings[*at].clone(), offset + scale * table.values[party][*paired])
+    };
+    Study { name: party.to_string(), values: seen.iter().zip(paired).map(value).collect() }
 }
 
 /// The file of this origin that contributors make in repetition `number`.
@@ -90,7 +107,19 @@ pub(super) fn file(
     origin: Origin,
     number: u32,
 ) -> Result<PriorFile, NewcomersError> {
-    let delta = math::pow(1.0 / contributors.len() as f64, 1.1).min(1e-3);
+    let studies = studies(table, contributors, conditions, origin == Origin::Permuted, number);
+    file_of(table, &studies, conditions, origin, number)
+}
+
+/// The file of this origin that these studies make.
+pub(super) fn file_of(
+    table: &Parties,
+    studies: &[Study],
+    conditions: &Conditions,
+    origin: Origin,
+    number: u32,
+) -> Result<PriorFile, NewcomersError> {
+    let delta = math::pow(1.0 / studies.len() as f64, 1.1).min(1e-3);
     let publication = Publication {
         space: table.space.clone(),
         goal: Goal::Maximize,
@@ -104,8 +133,7 @@ pub(super) fn file(
         note: None,
         published: None,
     };
-    let prepared = Prepared::new(&publication, contributors.len())?;
-    let studies = studies(table, contributors, conditions, origin == Origin::Permuted, number);
+    let prepared = Prepared::new(&publication, studies.len())?;
     let says = !matches!(origin, Origin::Noise | Origin::Flat | Origin::Votes);
     let enrolled: Vec<Option<&Study>> = studies.iter().map(|study| says.then_some(study)).collect();
     let terms = Terms {
@@ -120,7 +148,7 @@ pub(super) fn file(
     let file = prepared.publish(&enrolled, sources, Ledger::in_memory(&terms)?, |_| {})?.file;
     match origin {
         Origin::Flat => flat(file),
-        Origin::Votes => votes::file(file, prepared.context(), &studies, number),
+        Origin::Votes => votes::file(file, prepared.context(), studies, number),
         _ => Ok(file),
     }
 }

@@ -5,6 +5,7 @@
 //! | `parties` | a table's settings and parties, who contributes |
 //! | `files` | the file of a repetition, and its twins |
 //! | `votes` | the rival: contributors vote for the best of their points |
+//! | `contributors` | those who made a file go on with it, as the sites of a campaign do |
 //!
 //! A repetition draws newcomers and contributors from the table's parties, publishes a file of the contributors' studies,
 //! and lets every newcomer search twice on the same candidates: alone, and with the file. What is compared is the regret
@@ -14,6 +15,7 @@
 //! **Twins** ([`Origin`]) are files of the same shape: of permuted studies, of noise alone, of nothing, of votes. The noise
 //! is simulated, so no file of these protects anybody.
 
+mod contributors;
 mod files;
 mod parties;
 mod votes;
@@ -25,6 +27,7 @@ use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_host::search::{Head, Search, SearchError};
 use sordino_host::space::{Goal, Point};
 
+pub use contributors::{Continued, ROUNDS, continued};
 pub use files::Origin;
 use parties::shuffled;
 pub use parties::{Conditions, EVALUATIONS, NewcomersError, POINTS, Parties};
@@ -83,13 +86,10 @@ pub fn repetition(
     }
     let (newcomers, others) = order.split_at(NEWCOMERS);
     let contributors = &others[..conditions.contributors];
-    let candidates: Vec<Point> = table.settings.iter().map(|setting| table.space.point(setting)).collect();
-    let head =
-        |seed: usize| Head::new(table.space.clone(), Goal::Maximize, seed as u64).among(Some(candidates.clone()));
     let mean = |search: &dyn Fn(Head) -> Result<Search, SearchError>| {
         let mut sums = [0.0; EVALUATIONS];
         for (seed, party) in newcomers.iter().enumerate() {
-            let regrets = table.regrets(*party, search(head(seed))?)?;
+            let regrets = table.regrets(*party, search(head(table, seed))?)?;
             sums.iter_mut().zip(regrets).for_each(|(sum, regret)| *sum += regret / NEWCOMERS as f64);
         }
         Ok::<_, NewcomersError>(sums)
@@ -104,6 +104,12 @@ pub fn repetition(
     Ok(Repetition { alone, guided })
 }
 
+/// The search of a party, among the settings of the table.
+fn head(table: &Parties, seed: usize) -> Head {
+    let candidates: Vec<Point> = table.settings.iter().map(|setting| table.space.point(setting)).collect();
+    Head::new(table.space.clone(), Goal::Maximize, seed as u64).among(Some(candidates))
+}
+
 /// Repetitions 0 to `count` on so many threads, which change no number; `told` is called after each.
 ///
 /// **Errors**: that of the first repetition that has none.
@@ -115,6 +121,18 @@ pub fn repetitions(
     threads: usize,
     told: &(impl Fn() + Sync),
 ) -> Result<Vec<Repetition>, NewcomersError> {
+    each(count, threads, told, &|number| repetition(table, conditions, origins, number))
+}
+
+/// What `of` says of 0 to `count`, in this order, on so many threads; `told` is called after each.
+///
+/// **Errors**: the first that `of` has.
+pub fn each<R: Send>(
+    count: u32,
+    threads: usize,
+    told: &(impl Fn() + Sync),
+    of: &(impl Fn(u32) -> Result<R, NewcomersError> + Sync),
+) -> Result<Vec<R>, NewcomersError> {
     let next = AtomicU32::new(0);
     let work = || {
         let mut done = Vec::new();
@@ -123,7 +141,7 @@ pub fn repetitions(
             if number >= count {
                 return done;
             }
-            done.push((number, repetition(table, conditions, origins, number)));
+            done.push((number, of(number)));
             told();
         }
     };

@@ -89,9 +89,6 @@ impl Parties {
         if let Some(row) = rows.iter().find(|row| row.len() != names.len()) {
             return Err(wrong(format!("a setting of {} numbers", row.len()), "one for each name of the header"));
         }
-        if rows.is_empty() || values.is_empty() || !values.len().is_multiple_of(rows.len()) {
-            return Err(wrong(format!("{} values of {} settings", values.len(), rows.len()), "as many for each party"));
-        }
         let levels = |axis: usize| {
             let mut levels: Vec<f64> = rows.iter().map(|row| row[axis]).collect();
             levels.sort_by(f64::total_cmp);
@@ -106,6 +103,18 @@ impl Parties {
         let space = Space::new(names.iter().zip(&levels).map(parameter).collect())?;
         let place = |(x, levels): (&f64, &Vec<f64>)| levels.partition_point(|level| level < x) as f64;
         let settings: Vec<Vec<f64>> = rows.iter().map(|row| row.iter().zip(&levels).map(place).collect()).collect();
+        Parties::searching(space, settings, values)
+    }
+
+    /// Parties that search this space, of which these are settings, in its numbers; then the values of each party at all of them,
+    /// larger is better.
+    ///
+    /// **Errors**: [`NewcomersError::Table`] for values that are not as many for each party.
+    pub fn searching(space: Space, settings: Vec<Vec<f64>>, values: &[f64]) -> Result<Self, NewcomersError> {
+        if settings.is_empty() || values.is_empty() || !values.len().is_multiple_of(settings.len()) {
+            let what = format!("{} values of {} settings", values.len(), settings.len());
+            return Err(NewcomersError::Table { what, admissible: "as many for each party".into() });
+        }
         Ok(Parties { space, values: values.chunks_exact(settings.len()).map(<[f64]>::to_vec).collect(), settings })
     }
 
@@ -116,23 +125,41 @@ impl Parties {
 
     /// Regret of one newcomer after each of its evaluations, in a unit of its own.
     pub(super) fn regrets(&self, party: usize, mut search: Search) -> Result<[f64; EVALUATIONS], NewcomersError> {
-        let values = &self.values[party];
-        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let mut best = f64::NEG_INFINITY;
         let mut regrets = [0.0; EVALUATIONS];
+        let mut so_far = self.regret_after(party, &[]);
         for regret in &mut regrets {
-            let point = Value::Object(search.ask(&json!({}))?);
-            let numbers = self.space.numbers(&point).map_err(SearchError::from)?;
-            let at = self.settings.iter().position(|setting| *setting == numbers);
-            let at = at.ok_or_else(|| NewcomersError::Table {
-                what: format!("{point} was asked"),
-                admissible: "a setting of the table".into(),
-            })?;
-            search.tell(&point, 5.0 + 3.0 * values[at])?;
-            best = best.max(values[at]);
-            *regret = most - best;
+            let at = self.ask(party, &mut search)?;
+            so_far = so_far.min(self.regret_after(party, &[at]));
+            *regret = so_far;
         }
         Ok(regrets)
+    }
+
+    /// The setting that a party's search asks for, whose value it is told.
+    pub(super) fn ask(&self, party: usize, search: &mut Search) -> Result<usize, NewcomersError> {
+        let point = Value::Object(search.ask(&json!({}))?);
+        let numbers = self.space.numbers(&point).map_err(SearchError::from)?;
+        let at = self.settings.iter().position(|setting| *setting == numbers);
+        let at = at.ok_or_else(|| NewcomersError::Table {
+            what: format!("{point} was asked"),
+            admissible: "a setting of the table".into(),
+        })?;
+        self.tell(party, at, search)?;
+        Ok(at)
+    }
+
+    /// Tells a search the value of a party at a setting, in one unit: a search that sees the values alone does the same in any.
+    pub(super) fn tell(&self, party: usize, at: usize, search: &mut Search) -> Result<(), NewcomersError> {
+        let point = Value::Object(self.space.point(&self.settings[at]));
+        Ok(search.tell(&point, 5.0 + 3.0 * self.values[party][at])?)
+    }
+
+    /// How far the best of these settings is from the best of all; infinite for none.
+    pub(super) fn regret_after(&self, party: usize, seen: &[usize]) -> f64 {
+        let values = &self.values[party];
+        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let best = seen.iter().map(|at| values[*at]).fold(f64::NEG_INFINITY, f64::max);
+        most - best
     }
 }
 
