@@ -33,14 +33,18 @@ class Site:
         self.scale, self.offset = 10 ** unit.uniform(-1, 2), unit.gauss(0, 30)
 
     def loss(self, rate, passes, loss):
-        """Mean logistic loss of the margins on the validation images, in the site's unit."""
+        """The same in the site's unit."""
+        return self.offset + self.scale * self.plain(rate, passes, loss)
+
+    def plain(self, rate, passes, loss):
+        """Mean logistic loss of the margins on the validation images."""
         model = SGDClassifier(
             loss=loss, learning_rate="constant", eta0=rate, alpha=1e-3, max_iter=passes, tol=None, random_state=0
         )
         model.fit(self.images[:TRAINED], self.labels[:TRAINED])
         signs = numpy.where(self.labels[TRAINED:], 1.0, -1.0)
         margins = numpy.clip(signs * model.decision_function(self.images[TRAINED:]), -20, 20)
-        return self.offset + self.scale * float(numpy.log1p(numpy.exp(-margins)).mean())
+        return float(numpy.log1p(numpy.exp(-margins)).mean())
 
 
 if __name__ == "__main__":

@@ -30,7 +30,11 @@ pub const PAGES: &[Page] = &[
         files: &[],
         anew: &["Do research with it"],
         changes: &[
-            Words { from: "--deadline 20s", to: "--ask-again 200ms --deadline 20s", why: "asks a hundred times as often" },
+            Words {
+                from: "--deadline 20s",
+                to: "--ask-again 200ms --deadline 20s",
+                why: "asks a hundred times as often",
+            },
             Words { from: "$i.txt", to: "$i.txt --evaluations 12", why: TWELVE },
             Words { from: "--runs 30", to: SMALL, why: SHORT },
         ],

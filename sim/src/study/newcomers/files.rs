@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use sordino_core::math::{self, Scalar};
+use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
 use sordino_host::ledger::{Accounting, Ledger, Terms};
 use sordino_host::prior::PriorFile;
@@ -93,9 +93,8 @@ fn unit(conditions: &Conditions, stream: &mut Stream) -> (f64, f64) {
 
 /// A study of these settings with the party's values at the paired ones.
 fn study(table: &Parties, party: usize, (scale, offset): (f64, f64), seen: &[usize], paired: &[usize]) -> Study {
-    let value = |(at, paired): (&usize, &usize)| {
-        (table.settings[*at].clone(), offset + scale * table.values[party][*paired])
-    };
+    let value =
+        |(at, paired): (&usize, &usize)| (table.settings[*at].clone(), offset + scale * table.values[party][*paired]);
     Study { name: party.to_string(), values: seen.iter().zip(paired).map(value).collect() }
 }
 
@@ -119,7 +118,8 @@ pub(super) fn file_of(
     origin: Origin,
     number: u32,
 ) -> Result<PriorFile, NewcomersError> {
-    let delta = math::pow(1.0 / studies.len() as f64, 1.1).min(1e-3);
+    // At most what `publish` admits.
+    let delta = (0.1 / studies.len() as f64).min(1e-3);
     let publication = Publication {
         space: table.space.clone(),
         goal: Goal::Maximize,

@@ -168,7 +168,7 @@ impl Parties {
 pub struct Conditions {
     /// Number of contributors.
     pub contributors: usize,
-    /// ε of the file, at δ = min(.001, N^−1.1).
+    /// ε of the file, at δ = min(.001, 1/10N).
     pub epsilon: f64,
     /// Whether every contributor counts in a unit e^{1.5 N(0,1)} and with an offset 30 N(0,1); in one unit otherwise.
     pub own_units: bool,

@@ -57,6 +57,24 @@ fn own_units_cost_at_most_three_percent() {
     assert_ne!(values(true), values(false));
 }
 
+/// Contributors' own first points are the same in both arms, so the first regret of both is at most what these reached.
+#[test]
+fn contributors_go_on_with_the_file_that_they_made() {
+    let table = table();
+    let all = each(2, 2, &|| {}, &|number| continued(&table, &CONDITIONS, number)).unwrap();
+    for continued in &all {
+        println!("{}", continued.ratio());
+        assert!(continued.ratio() < 0.9, "{continued:?}");
+        for regrets in [&continued.alone, &continued.guided] {
+            assert_eq!(regrets.len(), ROUNDS);
+            assert!(regrets.is_sorted_by(|a, b| a >= b), "{regrets:?}");
+        }
+    }
+    assert_eq!(all, each(2, 1, &|| {}, &|number| continued(&table, &CONDITIONS, number)).unwrap());
+    let few = continued(&table, &Conditions { contributors: 91, ..CONDITIONS }, 0).unwrap_err();
+    assert_eq!(few.to_string(), "90 parties; admissible: at least 91");
+}
+
 #[test]
 fn a_table_that_is_none_is_refused_by_what_is_wrong() {
     for (settings, values, what) in [

@@ -3,6 +3,9 @@
 //! One run is one repetition: other newcomers, other contributors, another file. 66 contributors of ten random points, each
 //! in a unit of its own; nothing is chosen. Every ratio and difference is paired against `alone` within a repetition.
 //!
+//! Those who made the file go on with it as well, as the sites of a campaign do: ten evaluations of a search alone, their
+//! contribution, and [`ROUNDS`] more with the file.
+//!
 //! The twins say what the file's releases are worth: a file of noise at the same ε, one of nothing, one of studies whose
 //! points and values do not belong together, and the rival, a file of noised votes.
 
@@ -13,7 +16,9 @@ use super::{Band, Experiment, Options, Outcome, ReproduceError};
 use crate::benchmark::Measured;
 use crate::metrics::{Estimate, Paired};
 use crate::progress::teller::Teller;
-use crate::study::newcomers::{Conditions, EVALUATIONS, NEWCOMERS, Origin, Parties, Repetition, repetitions};
+use crate::study::newcomers::{
+    Conditions, Continued, EVALUATIONS, NEWCOMERS, Origin, Parties, ROUNDS, Repetition, continued, each, repetitions,
+};
 use crate::text::significant;
 
 /// The catalogue's entries.
@@ -54,6 +59,8 @@ struct Expected {
     ahead_of: &'static [Rival],
     /// The most with a file of noise, and with a permuted one.
     worthless: (f64, f64),
+    /// Contributors who go on with the file.
+    contributors: (f64, f64),
 }
 
 /// What newcomers with the file are compared with.
@@ -66,21 +73,42 @@ enum Rival {
 const BOTH: &[Rival] = &[Rival::Alone, Rival::With(Origin::Votes)];
 
 fn employment(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    let first = Expected { epsilon: 1.0, file: (0.15, 0.35), ahead_of: BOTH, worthless: (1.3, 1.05) };
-    let quarter = Expected { epsilon: 0.25, file: (0.2, 0.6), ahead_of: BOTH, worthless: (1.4, 1.15) };
+    let first =
+        Expected { epsilon: 1.0, file: (0.15, 0.35), ahead_of: BOTH, worthless: (1.3, 1.05), contributors: (0.4, 0.8) };
+    let quarter =
+        Expected { epsilon: 0.25, file: (0.2, 0.6), ahead_of: BOTH, worthless: (1.4, 1.15), contributors: (0.5, 0.95) };
     measured(Measured::Employment, options, runs, &[first, quarter])
 }
 
 fn planes(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    let first = Expected { epsilon: 1.0, file: (0.25, 0.45), ahead_of: BOTH, worthless: (1.3, 1.05) };
-    let quarter = Expected { epsilon: 0.25, file: (0.3, 0.8), ahead_of: BOTH, worthless: (1.35, 1.55) };
+    let first = Expected {
+        epsilon: 1.0,
+        file: (0.25, 0.45),
+        ahead_of: BOTH,
+        worthless: (1.3, 1.05),
+        contributors: (0.75, 1.1),
+    };
+    let quarter = Expected {
+        epsilon: 0.25,
+        file: (0.3, 0.8),
+        ahead_of: BOTH,
+        worthless: (1.35, 1.55),
+        contributors: (0.75, 1.2),
+    };
     measured(Measured::Planes, options, runs, &[first, quarter])
 }
 
 /// At ε = ¼ the file is ahead of nobody for certain: seven files of ten are not trusted.
 fn wages(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    let first = Expected { epsilon: 1.0, file: (0.65, 0.95), ahead_of: BOTH, worthless: (1.3, 1.05) };
-    let quarter = Expected { epsilon: 0.25, file: (0.7, 1.05), ahead_of: &[], worthless: (1.3, 1.3) };
+    let first = Expected {
+        epsilon: 1.0,
+        file: (0.65, 0.95),
+        ahead_of: BOTH,
+        worthless: (1.3, 1.05),
+        contributors: (0.85, 1.5),
+    };
+    let quarter =
+        Expected { epsilon: 0.25, file: (0.7, 1.05), ahead_of: &[], worthless: (1.3, 1.3), contributors: (0.9, 1.3) };
     measured(Measured::Wages, options, runs, &[first, quarter])
 }
 
@@ -93,7 +121,7 @@ fn measured(
 ) -> Result<Outcome, ReproduceError> {
     let parties = Parties::measured(table).map_err(ReproduceError::new)?;
     let threads = options.threads.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-    let total = u64::from(runs) * all_expected.len() as u64;
+    let total = 2 * u64::from(runs) * all_expected.len() as u64;
     let teller = Teller::new("reproduce", table.file(), "repetitions", total);
     let mut outcome = Outcome::default();
     let mut csv = "epsilon,repetition,origin,self_test,summed_regret\n".to_owned();
@@ -103,6 +131,12 @@ fn measured(
         let all =
             repetitions(&parties, &conditions, &Origin::ALL, runs, threads, &told).map_err(ReproduceError::new)?;
         judge(expected, &all, &mut outcome);
+        let going_on = each(runs, threads, &told, &|number| continued(&parties, &conditions, number));
+        let going_on = going_on.map_err(ReproduceError::new)?;
+        judge_contributors(expected, &going_on, &mut outcome);
+        going_on.iter().enumerate().for_each(|(number, continued)| {
+            csv.push_str(&contributor_rows(expected.epsilon, number, continued));
+        });
         all.iter()
             .enumerate()
             .for_each(|(number, repetition)| csv.push_str(&rows(expected.epsilon, number, repetition)));
@@ -152,6 +186,27 @@ fn judge(expected: &Expected, all: &[Repetition], outcome: &mut Outcome) {
     }
 }
 
+/// Contributors with the file of their own first points, and without it.
+fn judge_contributors(expected: &Expected, all: &[Continued], outcome: &mut Outcome) {
+    let at = format!("ε = {}", expected.epsilon);
+    let ratios: Vec<f64> = all.iter().map(Continued::ratio).collect();
+    let Estimate { mean, standard_error } = Estimate::of(&ratios);
+    let (low, high) = expected.contributors;
+    outcome.bands.push(Band::within(format!("{at}: contributors with the file / alone"), mean, low, high));
+    let error = standard_error.map_or(String::new(), |error| format!(" ({})", significant(error, 2)));
+    outcome.remarks.push(format!(
+        "{at}: contributors with the file / alone {}{error}, summed over the {ROUNDS} evaluations after their contribution.",
+        significant(mean, 3)
+    ));
+}
+
+/// Lines of the same table, for contributors with the file and alone.
+fn contributor_rows(epsilon: f64, number: usize, continued: &Continued) -> String {
+    let [alone, guided] = [&continued.alone, &continued.guided].map(|regrets| regrets.iter().sum::<f64>());
+    let self_test = continued.self_test;
+    format!("{epsilon},{number},contributors alone,,{alone}\n{epsilon},{number},contributors,{self_test},{guided}\n")
+}
+
 /// Lines of a table, one for each file and one for alone.
 fn rows(epsilon: f64, number: usize, repetition: &Repetition) -> String {
     let mut out = format!("{epsilon},{number},alone,,{}\n", repetition.summed_alone());
@@ -183,13 +238,16 @@ mod tests {
     #[test]
     fn a_file_is_judged_against_alone_and_votes_pair_by_pair() {
         let judged = |share: f64| {
-            let expected = Expected { epsilon: 1.0, file: (0.2, 0.4), ahead_of: BOTH, worthless: (1.1, 1.1) };
+            let (file, contributors) = ((0.2, 0.4), (0.2, 0.4));
+            let expected = Expected { epsilon: 1.0, file, ahead_of: BOTH, worthless: (1.1, 1.1), contributors };
             let mut outcome = Outcome::default();
             judge(&expected, &all(share), &mut outcome);
+            let of = |regret: f64| Continued { self_test: 2.0, alone: vec![1.0; ROUNDS], guided: vec![regret; ROUNDS] };
+            judge_contributors(&expected, &[of(share), of(share + 0.02)], &mut outcome);
             outcome
         };
         let good = judged(0.3);
-        assert_eq!(good.bands.len(), 5);
+        assert_eq!(good.bands.len(), 6);
         assert!(good.bands.iter().all(|band| band.holds), "{:?}", good.bands);
         assert!((good.bands[0].measured - 0.345).abs() < 1e-9, "{:?}", good.bands[0]);
         assert!(
@@ -199,6 +257,6 @@ mod tests {
         );
         // Negative control: a file that is no better than votes.
         let bad: Vec<bool> = judged(0.9).bands.iter().map(|band| band.holds).collect();
-        assert_eq!(bad, [false, true, false, true, true]);
+        assert_eq!(bad, [false, true, false, true, true, false]);
     }
 }
