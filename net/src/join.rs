@@ -119,17 +119,16 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     let Some(terms) = terms(joining, &mut link, over.is_some()).await? else { return gave_up(over) };
     trusted(&terms, invitation)?;
     let count = counted(joining)?;
-    let is_first = count.as_ref().is_some_and(|count| !count.has_agreed());
     let count = if over.is_none() { agree(joining, &terms, count).await? } else { count };
+    let agreed = count.clone();
     let part = Part { joining, terms: &terms, link: &mut link, over, count };
     let done = dispatch!(terms.agreement, take_part<F>(part, evaluate).await);
     // It was not let in, and nothing left it. What a process before this one, or another folder, agreed to is not its to free.
     if done.is_err()
-        && is_first
         && !folder.join(AGENT).exists()
-        && let Some(mut count) = counted(joining)?
+        && let Some(mut agreed) = agreed
     {
-        beside(|| count.withdraw()).map_err(DataError::from)?;
+        beside(|| agreed.withdraw()).map_err(DataError::from)?;
     }
     done
 }
