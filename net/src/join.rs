@@ -19,7 +19,7 @@ use crate::admission::{self, Admitted, EPSILON_UNASKED, Inadmissible};
 use crate::agent::beside::beside;
 use crate::agent::masks::{MaskError, Masks};
 use crate::agent::replay::AGENT;
-use crate::agent::{Best, HostAgent, Query};
+use crate::agent::{AgentEnd, Best, HostAgent, Query};
 use crate::authority;
 use crate::data::{self, Before, Data, DataError};
 use crate::identity::{Identity, IdentityError, lock_folder};
@@ -28,7 +28,7 @@ use crate::link::{Link, LinkError};
 use crate::party::{Number, Party, Served, Standing, dispatch};
 use crate::progress::note;
 use crate::shares;
-use crate::terms::{TERMS_BYTES_MAX, Terms};
+use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
 
 /// The longest pause while the server cannot be reached.
 const RETRY_MAX: Duration = Duration::from_secs(10);
@@ -292,7 +292,11 @@ fn finished(joining: &Joining) -> Result<Option<(Joined, bool)>, JoinError> {
     if !file.exists() || !terms.exists() {
         return Ok(None);
     }
-    let terms = Terms::from_bytes(&read_bounded(&terms, TERMS_BYTES_MAX)?, Some(&joining.invitation.terms))?;
+    let terms = match Terms::from_bytes(&read_bounded(&terms, TERMS_BYTES_MAX)?, Some(&joining.invitation.terms)) {
+        // Which field differs is told once the server has said what it is now.
+        Err(TermsError::Other { .. }) => return Ok(None),
+        terms => terms?,
+    };
     dispatch!(terms.agreement, finished_in(joining, &terms, file))
 }
 
@@ -350,7 +354,18 @@ fn identity(joining: &Joining) -> Result<Identity, JoinError> {
 async fn terms(joining: &Joining, link: &mut Link, is_over: bool) -> Result<Option<Terms>, JoinError> {
     let (path, invitation) = (joining.folder.join("terms.bin"), &joining.invitation);
     match read_bounded(&path, TERMS_BYTES_MAX) {
-        Ok(bytes) => return Ok(Some(Terms::from_bytes(&bytes, Some(&invitation.terms))?)),
+        Ok(bytes) => {
+            let begun = Terms::from_bytes(&bytes, None)?;
+            if begun.digest() == invitation.terms {
+                return Ok(Some(begun));
+            }
+            let (found, expected) = (begun.digest(), invitation.terms);
+            // A server that cannot be reached leaves no more to say than this.
+            let now = link.terms().await.map_err(|_unreached| TermsError::Other { found, expected })?;
+            let now = Terms::from_bytes(&now, Some(&expected))?;
+            let difference = begun.difference(&now).ok_or(TermsError::Other { found, expected })?;
+            return Err(AgentEnd::OtherTerms { path, difference }.into());
+        }
         Err(error) if !error.is_missing() => return Err(error.into()),
         Err(_missing) => {}
     }
