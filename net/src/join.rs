@@ -15,6 +15,7 @@ use sordino_host::prior::PriorFile;
 use sordino_sim::text::chain;
 
 pub use self::error::JoinError;
+pub use crate::identity::Certified;
 use crate::admission::{self, Admitted, EPSILON_UNASKED, Inadmissible};
 use crate::agent::beside::beside;
 use crate::agent::masks::{MaskError, Masks};
@@ -38,15 +39,6 @@ const LAST_PAUSE: Duration = Duration::from_secs(2);
 
 /// The longest that a question waits: less than the time for which a server keeps it, or a proxy a silent connection.
 pub const WAIT_MAX: Duration = Duration::from_secs(25);
-
-/// A certificate that the authority in the terms signed, and its key, both in PEM.
-#[derive(Clone, Debug)]
-pub struct Certified {
-    /// The agent's own certificate first, then those between it and the authority.
-    pub certificate: PathBuf,
-    /// The private key of that certificate.
-    pub key: PathBuf,
-}
 
 /// How an agent takes part.
 #[derive(Clone, Debug)]
@@ -338,8 +330,8 @@ fn identity(joining: &Joining) -> Result<Identity, JoinError> {
         (None, None) => {
             Err(JoinError::NoCertificate { name: authority::name_of(invitation.deployment, invitation.slot) })
         }
-        (None, Some(Certified { certificate, key })) => {
-            let (identity, path) = (Identity::certified(certificate, key)?, certificate.clone());
+        (None, Some(certified)) => {
+            let (identity, path) = (Identity::certified(certified)?, certified.certificate.clone());
             let own = identity.chain().first().ok_or(IdentityError::Signature)?;
             match authority::slot_named(own, invitation.deployment) {
                 Ok(slot) if slot == invitation.slot => Ok(identity),

@@ -15,7 +15,7 @@ use sordino_sim::cli::error::CliError;
 use sordino_sim::cli::print;
 use sordino_sim::progress::log::Log;
 use sordino_sim::scenario::{Scenario, method};
-use sordino_sim::text::{chain, significant};
+use sordino_sim::text::significant;
 
 use super::campaign::{self, Campaign};
 use super::common;
@@ -58,6 +58,13 @@ pub struct Serve {
     /// token and key, as `sordino help-serve` tells it; @FILE keeps the token from others on this machine
     #[arg(long, value_name = "URL|@FILE")]
     helper: Option<String>,
+    /// A certificate for the leader of this run, sordino:RUN/leader, that the authority of the helper's owner signed, in PEM, for a helper
+    /// that was started with --ca
+    #[arg(long, value_name = "FILE", requires_all = ["key", "helper"])]
+    certificate: Option<PathBuf>,
+    /// The key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    key: Option<PathBuf>,
     /// How long a round is open
     #[arg(long, value_name = "TIME", default_value = "6h", value_parser = common::duration)]
     deadline: Duration,
@@ -128,6 +135,7 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
         delay,
         pace: Pace { ask_again_ms: ask_again.as_millis() as u64, spread_ms },
         helper,
+        certified: common::certified(arguments.certificate.as_ref(), arguments.key.as_ref()),
         begin: arguments.begin_when.unwrap_or(Begin { agents: arguments.min_agents, at: arguments.begin_at }),
         linger: arguments.linger,
     };
@@ -227,10 +235,7 @@ fn begin(arguments: &Serve) -> Result<Folder, CliError> {
     if let Some(least) = least.into_iter().flatten().find(|least| *least > agents) {
         return Err(CliError::input(format!("--min-agents {least}: this federation has {agents} agents")));
     }
-    if let Some(path) = &arguments.ca {
-        let refused = |error| CliError::input(format!("--ca {}: {}", path.display(), chain(&error)));
-        terms.authority = Some(authority::read(path).map_err(refused)?);
-    }
+    terms.authority = arguments.ca.as_deref().map(common::authority).transpose()?;
     let admitted = admission::admit(&terms).map_err(CliError::input)?;
     terms.work().iter().for_each(|work| note(work));
     // Every agent will compute it: better refused here.

@@ -1,4 +1,4 @@
-//! Where a helper is: `https://HOST:PORT/TOKEN#KEY`.
+//! Where a helper is: `https://HOST:PORT/TOKEN#KEY`; without the token where certificates say who its leader is.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,13 +8,13 @@ use sordino_host::signature::Fingerprint;
 
 use crate::invitation::Token;
 
-/// Where a helper is, which key it shows, and the token that makes a server its leader: a secret until it has one.
+/// Where a helper is, which key it shows, and the token that makes a server its leader, if one does: a secret until it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HelperAddress {
     /// Where it listens, `HOST:PORT`.
     pub address: String,
-    /// What the leader shows once.
-    pub token: Token,
+    /// What the leader shows once; none where its certificate says who it is.
+    pub token: Option<Token>,
     /// The key that the helper shows, as a fingerprint.
     pub key: Fingerprint,
 }
@@ -26,7 +26,8 @@ pub struct NoHelperAddress(pub &'static str);
 
 impl fmt::Display for HelperAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "https://{}/{}#{}", self.address, hex(&self.token), self.key)
+        let token = self.token.map(|token| hex(&token)).unwrap_or_default();
+        write!(f, "https://{}/{token}#{}", self.address, self.key)
     }
 }
 
@@ -40,7 +41,10 @@ impl FromStr for HelperAddress {
         if !address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok()) {
             return Err(NoHelperAddress("the address is not HOST:PORT"));
         }
-        let token = from_hex(token).ok_or(NoHelperAddress("the token is not 32 hexadecimal digits"))?;
+        let token = match token {
+            "" => None,
+            digits => Some(from_hex(digits).ok_or(NoHelperAddress("the token is not 32 hexadecimal digits"))?),
+        };
         let key = key.parse().map_err(|_| NoHelperAddress("the key is not 64 hexadecimal digits"))?;
         Ok(HelperAddress { address: address.to_owned(), token, key })
     }
@@ -53,12 +57,15 @@ mod tests {
     #[test]
     fn an_address_comes_back_and_what_was_cut_is_refused() {
         let key = "ab".repeat(32).parse().unwrap();
-        let whole = HelperAddress { address: "[::1]:8444".into(), token: [7; 16], key };
+        let whole = HelperAddress { address: "[::1]:8444".into(), token: Some([7; 16]), key };
         let text = whole.to_string();
         assert_eq!(text.parse(), Ok(whole));
         for end in 0..text.len() {
             assert!(text[..end].parse::<HelperAddress>().is_err(), "{}", &text[..end]);
         }
         assert!(text.replace("https", "http").parse::<HelperAddress>().is_err());
+        let certified = HelperAddress { token: None, ..text.parse().unwrap() };
+        assert_eq!(certified.to_string(), format!("https://[::1]:8444/#{key}"));
+        assert_eq!(certified.to_string().parse(), Ok(certified));
     }
 }

@@ -61,13 +61,16 @@ impl Line {
         if answered.status == StatusCode::OK { Ok(answered.body) } else { Err(status(&answered)) }
     }
 
-    /// Hands the terms over, with the token that makes this server the leader; returns the key of the helper's masks.
+    /// Hands the terms over, with the token that makes this server the leader, unless its certificate does; returns the key of the
+    /// helper's masks.
     ///
     /// **Errors**: [`LinkError`].
-    pub async fn begin(&mut self, token: &Token, terms: Bytes) -> Result<MaskKey, LinkError> {
+    pub async fn begin(&mut self, token: Option<&Token>, terms: Bytes) -> Result<MaskKey, LinkError> {
         let mut headers = HeaderMap::new();
-        let token = HeaderValue::from_str(&hex(token)).map_err(|_| LinkError::Answer { what: "a header" })?;
-        headers.insert(TOKEN, token);
+        if let Some(token) = token {
+            let token = HeaderValue::from_str(&hex(token)).map_err(|_| LinkError::Answer { what: "a header" })?;
+            headers.insert(TOKEN, token);
+        }
         let key = self.post("terms", headers, terms).await?;
         key[..].try_into().map(MaskKey).map_err(|_| LinkError::Answer { what: "a key of another length" })
     }
@@ -75,7 +78,7 @@ impl Line {
     /// The same, until there is an answer.
     ///
     /// **Errors**: [`LinkError::Status`], [`LinkError::Answer`].
-    pub async fn begun(&mut self, token: &Token, terms: &Bytes) -> Result<MaskKey, LinkError> {
+    pub async fn begun(&mut self, token: Option<&Token>, terms: &Bytes) -> Result<MaskKey, LinkError> {
         let mut waits = Waits::new(&self.address);
         loop {
             match self.begin(token, terms.clone()).await {

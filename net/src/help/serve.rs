@@ -13,9 +13,11 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use super::desk::{Desk, Enrolling, Help, Refused};
-use super::door::{self, Gate, HelpDoor};
+use super::door::{self, HelpDoor};
 use super::folder::{ANSWERS, HelpFolder, HelpFolderError, LEDGER};
+use super::gate::{Admits, Gate, LedBy};
 use crate::admission;
+use crate::keys;
 use crate::progress::note;
 use crate::shares::{self, MaskKey};
 use crate::terms::Terms;
@@ -26,6 +28,8 @@ pub struct Helping {
     pub listen: String,
     /// Where its leader finds it; where it listens if none.
     pub address: Option<String>,
+    /// The certificate of an authority that says by certificates who the leader is, in DER; a token says it if none.
+    pub authority: Option<Vec<u8>>,
     /// Where the second count of its ledger is kept.
     pub counter: CounterPlace,
     /// The most ε of terms that it agrees to; what the terms say if none.
@@ -115,10 +119,17 @@ impl Office {
 }
 
 impl Help for Office {
-    fn begin(&mut self, terms: &[u8]) -> Result<MaskKey, Refused> {
+    fn begin(&mut self, terms: &[u8], caller: &LedBy) -> Result<MaskKey, Refused> {
         let terms = Terms::from_bytes(terms, None)?;
+        let run = terms.agreement.deployment;
+        if let LedBy::Certificate(led) = caller
+            && *led != run
+        {
+            return Err(Refused::OtherRun { run, caller: *caller });
+        }
         if let Some((desk, known)) = &self.open {
-            return if known.digest() == terms.digest() { Ok(desk.key()) } else { Err(Refused::OtherTerms) };
+            let other = |difference| Err(Refused::OtherTerms { difference });
+            return known.difference(&terms).map_or_else(|| Ok(desk.key()), other);
         }
         plan(&terms)?;
         let admitted = admission::admit(&terms)?;
@@ -152,14 +163,18 @@ impl Help for Office {
 ///
 /// **Errors**: [`HelpError`]; in every case nothing left that was not charged.
 pub async fn serve(path: &Path, helping: Helping) -> Result<(), HelpError> {
-    let folder = HelpFolder::begin(path)?;
+    let folder = HelpFolder::begin(path, helping.authority.as_deref())?;
     let _lock = folder.lock()?;
     let listen = |error| HelpError::Listen { address: helping.listen.clone(), error };
     let listener = TcpListener::bind(&helping.listen).await.map_err(listen)?;
     let url = folder.set_address(helping.address.as_ref().unwrap_or(&helping.listen))?;
     let (leader, terms, key) = (folder.leader()?, folder.terms()?, folder.mask_key()?);
-    let shown = folder.identity.server().map_err(HelpFolderError::from)?;
-    let gate = Arc::new(Gate::new(folder.token()?, leader));
+    let shown = keys::always(&folder.identity).map_err(HelpFolderError::from)?;
+    let admits = match folder.authority()? {
+        Some(leaders) => Admits::Authority(leaders),
+        None => Admits::Token(folder.token()?),
+    };
+    let gate = Arc::new(Gate::new(admits, leader));
     let mut office = Office { folder, counter: helping.counter, epsilon_max: helping.epsilon_max, open: None };
     let file = path.join("url");
     match (leader, terms) {

@@ -3,7 +3,7 @@
 //! | file of the server's folder | what |
 //! |---|---|
 //! | `helper.json` | where the helper is, the key that it shows, the key of its masks |
-//! | `helper.client.key` | the key that this server shows to its helper; not that of its door, so that it may be rotated |
+//! | `helper.client.key` | the key that this server shows to its helper, where no certificate says that it leads; not that of its door, so that it may be rotated |
 //! | `asked.json` | the question of the round that is open, with the sum of its shares: uniform numbers |
 
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ use sordino_host::shares::{Asked, Collection, HelperPlan};
 use sordino_host::signature::Fingerprint;
 
 use super::serving::Serving;
+use crate::authority::{self, Refused};
 use crate::enrolment::Enrolment;
 use crate::folder::Folder;
 use crate::help::line::Line;
@@ -57,6 +58,27 @@ pub enum LeaderError {
         "--helper: these terms were begun with one server; two servers are another agreement, so begin another folder"
     )]
     Unused,
+    /// The helper's address has no token, and no certificate was given.
+    #[error(
+        "--helper: the address has no token: this helper takes for its leader who has a certificate for {name}, which the authority of its \
+         owner signs; give --certificate and --key"
+    )]
+    NoCertificate {
+        /// The name that the certificate needs.
+        name: String,
+    },
+    /// The helper's address has a token, and a certificate was given.
+    #[error("--certificate: the helper's address has a token: it knows its leader by a key, and looks at no certificate")]
+    TokenAndCertificate,
+    /// The certificate does not name this server.
+    #[error("{}: {refused}", path.display())]
+    Certificate {
+        /// Path of the certificate.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        refused: Refused,
+    },
     /// Another helper than before.
     #[error(
         "--helper: the helper of this federation shows the key {known}, not {named}: agents make their masks for it"
@@ -125,6 +147,24 @@ fn write(path: &Path, value: &impl Serialize) -> Result<(), LeaderError> {
     Ok(write_privately(path, &text)?)
 }
 
+/// What this server shows to its helper: its certificate, or a key of its own.
+fn identity(folder: &Folder, serving: &Serving) -> Result<Identity, LeaderError> {
+    let run = folder.terms.agreement.deployment;
+    // What the address says, if it is named: a folder that knows its helper needs none.
+    match (&serving.certified, serving.helper.as_ref().map(|named| named.token.is_some())) {
+        (None, Some(false)) => Err(LeaderError::NoCertificate { name: authority::name_of_leader(run) }),
+        (Some(_), Some(true)) => Err(LeaderError::TokenAndCertificate),
+        (None, _) => Ok(Identity::open(&folder.path().join(CLIENT))?),
+        (Some(certified), _) => {
+            let identity = Identity::certified(certified)?;
+            let own = identity.chain().first().ok_or(IdentityError::Signature)?;
+            let refused = |refused| LeaderError::Certificate { path: certified.certificate.clone(), refused };
+            authority::leads(own, run).map_err(refused)?;
+            Ok(identity)
+        }
+    }
+}
+
 /// The leader of two servers.
 pub struct Leader {
     plan: HelperPlan,
@@ -148,7 +188,7 @@ impl Leader {
             return if named.is_some() { Err(LeaderError::Unused) } else { Ok(None) };
         };
         let path = folder.path().join(HELPER);
-        let identity = Identity::open(&folder.path().join(CLIENT))?;
+        let identity = identity(folder, serving)?;
         let line = |address: &str, key| Line::new(address, key, agreement.deployment, &identity);
         let (known, line) = match (KnownHelper::read(folder.path())?, named) {
             (None, None) => return Err(LeaderError::NoHelper),
@@ -163,7 +203,7 @@ impl Leader {
             (None, Some(named)) => {
                 let mut line = line(&named.address, named.key)?;
                 let terms = Bytes::from(folder.terms.to_bytes()?);
-                let masks = line.begun(&named.token, &terms).await?;
+                let masks = line.begun(named.token.as_ref(), &terms).await?;
                 (KnownHelper { address: named.address.clone(), key: named.key, masks }, line)
             }
         };

@@ -203,14 +203,14 @@ fn a_helper_hears_its_leader_alone_and_answers_one_set_also_after_kill_9() {
         let (mut leading, mut strange) = (line(&leader), line(&stranger));
         let all = enrolling(&[(0, 10), (1, 11), (2, 12)]);
         runtime.block_on(async {
-            assert_eq!(status(strange.begin(&[0; 16], bytes.clone()).await).0, 403, "not its token");
+            assert_eq!(status(strange.begin(Some(&[0; 16]), bytes.clone()).await).0, 403, "not its token");
             let first = question(run, 0, &[(0, 0), (2, 3)]);
             assert_eq!(status(leading.answered(&first, of(&all)).await).0, 403, "nobody leads it yet");
             let one = bytes::Bytes::from(self::terms(Trust::OneServer).to_bytes().unwrap());
-            assert_eq!(status(leading.begin(&address.token, one).await).0, 422, "one server needs no helper");
-            let masks = leading.begun(&address.token, &bytes).await.unwrap();
-            assert_eq!(leading.begun(&address.token, &bytes).await.unwrap(), masks, "the same terms again");
-            assert_eq!(status(strange.begin(&address.token, bytes.clone()).await).0, 403, "it has a leader");
+            assert_eq!(status(leading.begin(address.token.as_ref(), one).await).0, 422, "one server needs no helper");
+            let masks = leading.begun(address.token.as_ref(), &bytes).await.unwrap();
+            assert_eq!(leading.begun(address.token.as_ref(), &bytes).await.unwrap(), masks, "the same terms again");
+            assert_eq!(status(strange.begin(address.token.as_ref(), bytes.clone()).await).0, 403, "it has a leader");
             assert_eq!(status(strange.answered(&first, of(&all)).await).0, 403);
             // An agent's key a second time would count it twice; another key opens nothing.
             let twice = enrolling(&[(0, 10), (1, 10)]);
@@ -251,7 +251,7 @@ fn a_helper_hears_its_leader_alone_and_answers_one_set_also_after_kill_9() {
         let _helper = third.start(&["--max-epsilon", "0.5"]);
         let address = third.address();
         let mut line = Line::new(&address.address, address.key, 0x5eed, &leader).unwrap();
-        let (code, why) = status(runtime.block_on(line.begun(&address.token, &bytes)));
+        let (code, why) = status(runtime.block_on(line.begun(address.token.as_ref(), &bytes)));
         assert!(code == 422 && why.contains("at most ε = 0.5"), "{why}");
     });
 }
@@ -275,7 +275,7 @@ fn keys_are_told_once_and_a_helper_that_lost_them_is_told_all_of_them_again() {
         let (first, next) = (question(run, 0, &[(0, 0), (2, 0)]), question(run, 1, &[(0, 0), (1, 0), (2, 0)]));
         let mut leading = line();
         runtime.block_on(async {
-            leading.begun(&address.token, &bytes).await.unwrap();
+            leading.begun(address.token.as_ref(), &bytes).await.unwrap();
             let answer = leading.answered(&first, keys).await.unwrap();
             assert_eq!(leading.answered(&first, keys).await.unwrap(), answer);
             assert_eq!(told.take(), [[0, 2]], "once");
