@@ -183,7 +183,10 @@ impl Folder {
         let folder = Folder::open(path)?;
         let mut asked = terms;
         asked.agreement.deployment = folder.terms.agreement.deployment;
-        folder.terms.difference(&asked).map_or(Ok(folder), |difference| Err(FolderError::OtherTerms { path: path.to_owned(), difference }))
+        folder
+            .terms
+            .difference(&asked)
+            .map_or(Ok(folder), |difference| Err(FolderError::OtherTerms { path: path.to_owned(), difference }))
     }
 
     /// Where the folder is.

@@ -15,7 +15,6 @@ use sordino_host::prior::PriorFile;
 use sordino_sim::text::chain;
 
 pub use self::error::JoinError;
-pub use crate::identity::Certified;
 use crate::admission::{self, Admitted, EPSILON_UNASKED, Inadmissible};
 use crate::agent::beside::beside;
 use crate::agent::masks::{MaskError, Masks};
@@ -23,6 +22,7 @@ use crate::agent::replay::AGENT;
 use crate::agent::{AgentEnd, Best, HostAgent, Query};
 use crate::authority;
 use crate::data::{self, Before, Data, DataError};
+pub use crate::identity::Certified;
 use crate::identity::{Identity, IdentityError, lock_folder};
 use crate::invitation::Invitation;
 use crate::link::{Link, LinkError};

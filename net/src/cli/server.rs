@@ -1,4 +1,4 @@
-//! `sordino-net serve`, `invite`, `rotate`, `revoke`: what is done on the server's machine.
+//! `sordino-net serve`, `invite`: what is done on the server's machine.
 
 use std::ops::Range;
 use std::path::{Display, Path, PathBuf};
@@ -26,7 +26,6 @@ use crate::enrolment::{self, Offer};
 use crate::folder::{Folder, PRIOR};
 use crate::help::address::{HelperAddress, NoHelperAddress};
 use crate::invitation::Invitation;
-use crate::keys;
 use crate::progress::note;
 use crate::serve::leader::KnownHelper;
 use crate::serve::{self, Begin, Serving};
@@ -395,58 +394,6 @@ fn until(arguments: &Invite, folder: &Folder) -> Result<Option<u64>, CliError> {
         return Err(CliError::input("--until: a moment in the future is expected"));
     }
     Ok(Some(until.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()))
-}
-
-/// Arguments of `rotate`.
-#[derive(Clone, Debug, Args)]
-pub struct Rotate {
-    /// The server's folder
-    folder: PathBuf,
-    /// Rotate even if some agents will no longer recognise the server
-    #[arg(long)]
-    leave_behind: bool,
-}
-
-/// Makes the server's next key the present one.
-pub fn rotate(arguments: &Rotate) -> Result<(), CliError> {
-    let folder = open(&arguments.folder)?;
-    let [_, next] = folder.keys.pins().map_err(CliError::failure)?;
-    let behind = enrolment::without_key(folder.path(), next).map_err(CliError::failure)?;
-    if let (Some(first), Some(last), false) = (behind.first(), behind.last(), arguments.leave_behind) {
-        let who = match behind.len() {
-            1 => format!("agent {first} was"),
-            count => format!("{count} agents, from {first} to {last}, were"),
-        };
-        return Err(CliError::failure(format!(
-            "{who} given no invitation with the next key, and would no longer recognise the server: invite again (an agent goes \
-             on with its folder and the new line), or add --leave-behind"
-        )));
-    }
-    let [present, next] = keys::rotate(folder.path(), next).map_err(CliError::failure)?;
-    print(&format!(
-        "the key is now {present}; a running server shows it to new connections within a second\nthe next will be {next}: \
-         invitations name both from now on\n"
-    ))
-}
-
-/// Arguments of `revoke`.
-#[derive(Clone, Debug, Args)]
-pub struct Revoke {
-    /// The server's folder
-    folder: PathBuf,
-    /// Index of the agent
-    agent: u32,
-}
-
-/// Shuts an agent out.
-pub fn revoke(arguments: &Revoke) -> Result<(), CliError> {
-    let folder = open(&arguments.folder)?;
-    let count = folder.terms.agreement.protocol.agents();
-    if arguments.agent >= count {
-        return Err(CliError::input(format!("agent {}: this federation has {count} agents", arguments.agent)));
-    }
-    enrolment::revoke(folder.path(), arguments.agent).map_err(CliError::failure)?;
-    print(&format!("agent {} is shut out; a running server notices within a second\n", arguments.agent))
 }
 
 fn open(path: &Path) -> Result<Folder, CliError> {

@@ -11,6 +11,7 @@ use sordino_host::files::{FileError, write_privately};
 use sordino_host::ledger::{Deferred, LedgerError};
 use sordino_host::server::Sources;
 use sordino_host::shares::{Helper, HelperError, Keep, Question};
+use sordino_host::signature::Fingerprint;
 use sordino_sim::text::{significant, significant_up};
 
 use super::gate::LedBy;
@@ -88,6 +89,12 @@ pub enum Refused {
         /// The agent that came with it again.
         second: u32,
     },
+    /// Agents of a set that its owner shut out.
+    #[error("shut out by this helper's owner: {agents:?}")]
+    ShutOut {
+        /// Indices of these agents.
+        agents: Vec<u32>,
+    },
     /// A key that agrees on no secret.
     #[error("agent {agent}: {error}")]
     Key {
@@ -134,6 +141,11 @@ pub trait Help: Send {
     ///
     /// **Errors**: [`Refused`].
     fn begin(&mut self, terms: &[u8], caller: &LedBy) -> Result<MaskKey, Refused>;
+
+    /// Takes note of the keys by which the leader recognises this helper.
+    ///
+    /// **Errors**: [`Refused::File`].
+    fn knows(&mut self, pins: &[Fingerprint]) -> Result<(), Refused>;
 
     /// Takes the keys of agents: all of them or none.
     ///

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `POST /v1/RUN/helper/terms`, the terms; the header `sordino-token` until there is a leader, unless its certificate says who it is | 200 the key of the masks; 403 not the leader; 409 other terms; 422 terms that are not agreed to |
 //! | `POST /v1/RUN/helper/agents`, keys in JSON | 200; 409 another key than before, or another agent's |
-//! | `POST /v1/RUN/helper/answer`, a question in JSON | 200 the answer; 409 another set, or not the next epoch; 428 an agent without a key here |
+//! | `POST /v1/RUN/helper/answer`, a question in JSON | 200 the answer; 409 another set, or not the next epoch; 410 agents that were shut out here, in JSON; 428 an agent without a key here |
 //! | any of them | 403 not the leader; 404 another path; 413 too long; 503 the helper is about to end |
 //!
 //! Who is no leader, and may not become it, is sent away before a byte of its request's body is read. An answer leaves at a fixed time after
@@ -24,6 +24,7 @@ use hyper_util::service::TowerToHyperService;
 use rustls::pki_types::UnixTime;
 use sordino_host::hex::from_hex;
 use sordino_host::shares::HelperError;
+use sordino_host::signature::Fingerprint;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
@@ -37,6 +38,8 @@ use crate::terms::TERMS_BYTES_MAX;
 
 /// The token that makes a server the leader.
 pub const TOKEN: HeaderName = HeaderName::from_static("sordino-token");
+/// The keys by which the caller recognises the helper, with commas between.
+pub const PINS: HeaderName = HeaderName::from_static("sordino-pins");
 /// Connections at one time: one leader, and strangers that are sent away.
 const CONNECTIONS: usize = 64;
 /// A handshake or a header: no longer than this.
@@ -75,6 +78,11 @@ fn said(refused: &Refused) -> Response {
             StatusCode::CONFLICT
         }
         Refused::Helper(HelperError::Unknown { .. }) => StatusCode::PRECONDITION_REQUIRED,
+        // The leader asks again without them.
+        Refused::ShutOut { agents } => {
+            // Numbers always have a form in JSON.
+            return (StatusCode::GONE, serde_json::to_vec(agents).unwrap_or_default()).into_response();
+        }
         _ => StatusCode::UNPROCESSABLE_ENTITY,
     };
     (status, refused.to_string()).into_response()
@@ -155,6 +163,12 @@ async fn answer(State(door): State<HelpDoor>, body: Bytes) -> Response {
     }
 }
 
+/// One or two fingerprints, with a comma between.
+fn pins(text: &str) -> Option<Vec<Fingerprint>> {
+    let pins: Option<Vec<Fingerprint>> = text.split(',').map(|pin| pin.parse().ok()).collect();
+    pins.filter(|pins| pins.len() <= 2)
+}
+
 /// Sends everybody away who is not the leader, before the body is read.
 async fn admitted(
     State(door): State<HelpDoor>,
@@ -163,8 +177,16 @@ async fn admitted(
     next: axum::middleware::Next,
 ) -> Response {
     let shown = request.headers().get(&TOKEN).and_then(|value: &HeaderValue| value.to_str().ok()).and_then(from_hex);
+    let pins = request.headers().get(&PINS).and_then(|value| value.to_str().ok()).and_then(pins);
     let why = match caller {
-        Ok(caller) if door.gate.admits(&caller, shown) => return next.run(request).await,
+        Ok(caller) if door.gate.admits(&caller, shown) => {
+            let response = next.run(request).await;
+            // What a leader says that was taken for one.
+            return match pins.filter(|_| response.status() == StatusCode::OK) {
+                Some(pins) => door.done(move |help| help.knows(&pins)).await.map_or_else(|why| why, |()| response),
+                None => response,
+            };
+        }
         Ok(LedBy::Key(_)) => "not the leader of this helper, and not its token".to_owned(),
         Ok(LedBy::Certificate(run)) => format!("this helper has a leader, which is not that of run {run:016x}"),
         Err(reason) => reason,

@@ -2,11 +2,13 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `server.key` | the key that it shows, and signs its promise with |
+//! | `server.key`, `server.next.key` | the key that it shows, and signs its promise with; the next one ([`crate::keys`]) |
 //! | `masks.key` | the X25519 key of its masks: whoever has it and the leader's disk sees vectors |
 //! | `token` | what makes a server the leader, once |
 //! | `authority.der` | the certificate of the authority that says who the leader is, in the place of the token, where there is one |
 //! | `url` | where it is, with key and token: what the leader's `serve --helper` is told |
+//! | `pins` | the keys of this helper that its leader knows, as it said last |
+//! | `revoked.jsonl` | agents that its owner shut out |
 //! | `leader` | who the leader is: the key of its connections, or the name in its certificate |
 //! | `terms.bin` | the terms, as the leader handed them over |
 //! | `agents.json` | the public keys of agents |
@@ -25,18 +27,23 @@ use sordino_host::files::{
 };
 use sordino_host::ledger::{Contents, LedgerError};
 use sordino_host::shares::{Answered, HelperError, open_key};
-use sordino_host::signature::KeyError;
+use sordino_host::signature::{Fingerprint, KeyError};
 
 use super::address::HelperAddress;
 use super::gate::LedBy;
 use crate::authority::{AuthorityError, Leaders};
 use crate::identity::{CERTIFICATE_BYTES_MAX, Identity, IdentityError, lock_folder};
 use crate::invitation::Token;
+use crate::keys;
 use crate::shares::MaskKey;
 use crate::terms::{Difference, TERMS_BYTES_MAX, Terms, TermsError};
 
 /// The key of its masks, by which a folder of a helper is recognised.
 pub const MASKS: &str = "masks.key";
+/// Where it is, for its leader's command.
+const URL: &str = "url";
+/// Keys of this helper that its leader knows.
+const PINS: &str = "pins";
 /// The certificate of the authority that says who the leader is.
 const AUTHORITY: &str = "authority.der";
 /// What it answered.
@@ -227,9 +234,45 @@ impl HelpFolder {
     /// **Errors**: [`HelpFolderError`].
     pub fn set_address(&self, address: &str) -> Result<HelperAddress, HelpFolderError> {
         let token = if self.certificate()?.is_some() { None } else { Some(self.token()?) };
-        let address = HelperAddress { address: address.to_owned(), token, key: self.identity.fingerprint()? };
-        write_privately(&self.path.join("url"), format!("{address}\n").as_bytes())?;
+        let address = HelperAddress { address: address.to_owned(), token, pins: keys::pins(&self.path)?.into() };
+        write_privately(&self.path.join(URL), format!("{address}\n").as_bytes())?;
         Ok(address)
+    }
+
+    /// Writes down where it is with the keys of this moment, after a rotation; nothing before it ever ran.
+    ///
+    /// **Errors**: [`HelpFolderError`].
+    pub fn renew_address(&self) -> Result<(), HelpFolderError> {
+        match read_text(&self.path.join(URL), 1 << 12) {
+            Ok(text) => {
+                let known: HelperAddress = text.parse().map_err(|error| self.wrong(URL, format!("{error}")))?;
+                self.set_address(&known.address).map(drop)
+            }
+            Err(error) if error.is_missing() => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The keys of this helper that its leader knows, as it said last; nothing before it said any.
+    ///
+    /// **Errors**: [`HelpFolderError::Wrong`].
+    pub fn pins_of_leader(&self) -> Result<Option<Vec<Fingerprint>>, HelpFolderError> {
+        match read_text(&self.path.join(PINS), 1 << 10) {
+            Ok(text) => {
+                let pins = text.lines().map(|pin| pin.parse().map_err(|why: &str| self.wrong(PINS, why)));
+                Ok(Some(pins.collect::<Result<_, _>>()?))
+            }
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes down which keys of this helper its leader knows.
+    ///
+    /// **Errors**: [`FileError`].
+    pub fn set_pins_of_leader(&self, pins: &[Fingerprint]) -> Result<(), FileError> {
+        let lines: String = pins.iter().map(|pin| format!("{pin}\n")).collect();
+        write_privately(&self.path.join(PINS), lines.as_bytes())
     }
 
     /// Who the leader is; nothing before there is one.

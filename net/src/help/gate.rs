@@ -82,7 +82,8 @@ impl Gate {
 
     /// Whether a caller may ask, having shown this token.
     pub(super) fn admits(&self, caller: &LedBy, shown: Option<Token>) -> bool {
-        let is = |token: &Token, shown: Token| shown.iter().zip(token).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0;
+        let is =
+            |token: &Token, shown: Token| shown.iter().zip(token).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0;
         match (*self.leader(), &self.admits) {
             (Some(leader), _) => leader == *caller,
             (None, Admits::Token(token)) => shown.is_some_and(|shown| is(token, shown)),

@@ -58,12 +58,7 @@ impl Site {
     }
 
     /// A certificate with these names, changed by `change`, and its key, under a name of its own.
-    pub(super) fn sign(
-        &self,
-        file: &str,
-        names: &[String],
-        change: impl FnOnce(&mut CertificateParams),
-    ) -> Certified {
+    pub(super) fn sign(&self, file: &str, names: &[String], change: impl FnOnce(&mut CertificateParams)) -> Certified {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
         params.subject_alt_names = names.iter().map(|name| SanType::URI(name.as_str().try_into().unwrap())).collect();

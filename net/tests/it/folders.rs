@@ -154,7 +154,10 @@ fn an_agent_s_file_says_in_what_it_differs_from_who_goes_on_with_it() {
     assert_eq!(open(&terms(), 1), None, "begun");
     let says = |refused: Option<String>, expected: &str| {
         let refused = refused.unwrap_or_default();
-        assert!(refused.contains(&format!("agent.bin: this agent was begun under other terms ({expected})")), "{refused}");
+        assert!(
+            refused.contains(&format!("agent.bin: this agent was begun under other terms ({expected})")),
+            "{refused}"
+        );
     };
     says(open(&terms(), 2), "agent: then 1, now 2");
     let mut other = terms();
