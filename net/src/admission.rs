@@ -8,7 +8,6 @@ use std::fmt;
 
 use sordino_core::federated::ServerError;
 use sordino_core::federated::exchange::Protocol;
-use sordino_core::federated::shares::Trust;
 use sordino_core::privacy::accountant::AccountantError;
 use sordino_host::text::plain;
 use sordino_sim::scenario::Scenario;
@@ -17,7 +16,6 @@ use sordino_sim::scenario::objective::ObjectiveConfig;
 use sordino_sim::text::{significant, significant_up};
 
 use crate::cost::Cost;
-use crate::shares;
 use crate::terms::{Terms, TermsError};
 
 /// The most agents: as many as a scenario may have.
@@ -45,12 +43,6 @@ pub enum Inadmissible {
     /// Too few agents, or more than can be.
     #[error("{0} agents: 2 to {AGENTS_MAX} are admissible, because one agent is hidden among nobody")]
     Agents(u32),
-    /// Two servers, and an authority that signs for agents.
-    #[error(
-        "an authority and two servers: agents of two servers are admitted by tokens, which bind the keys of their masks, and not by \
-         certificates (--ca)"
-    )]
-    Certificates,
     /// A δ at which ε says nothing.
     #[error("δ = {delta} for {agents} agents: at most 1/(10 N) = {} is admissible", significant(*.most, 3))]
     Delta {
@@ -201,9 +193,6 @@ pub fn admit(terms: &Terms) -> Result<Admitted, Inadmissible> {
     let distinct = distinct(&terms.candidates, dim as usize);
     if distinct != points {
         return Err(Inadmissible::Duplicates { points, distinct });
-    }
-    if terms.authority.is_some() && shares::trust(protocol) == Trust::TwoServers {
-        return Err(Inadmissible::Certificates);
     }
     terms.bounded()?;
     let (releases, planned) = (cost.fitting(epsilon_max, delta)?, cost.releases());

@@ -39,7 +39,7 @@ use crate::link::{Link, LinkError};
 use crate::party::{Number, Party, PartyError, Standing};
 use crate::rounds::Asked;
 use crate::stored::VersionError;
-use crate::terms::TermsError;
+use crate::terms::{Difference, TermsError};
 use sordino_host::hex::hex;
 
 pub use awaited::Awaited;
@@ -99,6 +99,14 @@ pub enum AgentEnd {
     NotOurs {
         /// What is wrong with it.
         what: &'static str,
+    },
+    /// Its folder is another agent's, or was begun under other terms.
+    #[error("{}: this agent was begun under other terms ({difference}): go on with its own invitation, or join in another folder", path.display())]
+    OtherTerms {
+        /// The file that shows it.
+        path: PathBuf,
+        /// The first field that differs.
+        difference: Difference,
     },
     /// The server does not know this agent's key, or has shut it out.
     #[error("the server does not know this agent's key, or has shut it out")]

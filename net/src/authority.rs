@@ -1,5 +1,8 @@
 //! A site's own certificate authority, where there is one: which certificate names which agent.
 //!
+//! **A helper's owner** can let an authority say who the leader is, in the same way: the URI `sordino:RUN/leader`, and no token
+//! ([`Leaders`]).
+//!
 //! Without an authority, an agent is the key that showed a token. With one, the terms hold the authority's certificate,
 //! and an agent is what its own certificate says: one name among its alternative names, the URI `sordino:RUN/SLOT`, with
 //! the run in 16 hexadecimal digits. So a certificate for one federation is worth nothing in another, and a renewed
@@ -9,6 +12,7 @@
 //! so that a refusal arrives as a sentence and not as a broken connection. The chain, its signatures, its dates and its uses are
 //! judged by webpki, the authority's own dates as well. **Lists of revoked certificates are not read**: a slot is shut out by `sordino revoke`.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,12 +21,15 @@ use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
 use sha2::{Digest as _, Sha256};
 use sordino_core::digest::Digest;
 use sordino_host::files::{FileError, read_bounded};
+use sordino_host::hex::from_hex;
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 
 use crate::identity::CERTIFICATE_BYTES_MAX;
 
 /// What the names of agents begin with.
 const SCHEME: &str = "sordino:";
+/// What stands for an agent's slot in the name of a leader.
+const LEADER: &str = "leader";
 
 /// Why a file holds no authority.
 #[derive(Debug, thiserror::Error)]
@@ -69,28 +76,53 @@ pub enum Refused {
     /// It is for something other than a TLS client.
     #[error("the certificate is not for TLS clients: {0}")]
     Usage(#[source] webpki::Error),
-    /// It names no agent of any federation.
-    #[error("the certificate has no name sordino:{run:016x}/SLOT")]
+    /// It names nobody of any federation.
+    #[error("the certificate has no name {expected}")]
     NoName {
-        /// The run of this federation.
-        run: u64,
+        /// What it should name.
+        expected: Expected,
     },
     /// It has several such names.
-    #[error("the certificate names {found} agents, one is expected")]
+    #[error("the certificate has {found} names that begin with {SCHEME}, one is expected")]
     Names {
         /// Names that are there.
         found: usize,
     },
-    /// It names an agent of another federation, or no agent at all.
-    #[error("the certificate names {found:?}; sordino:{run:016x}/SLOT is expected, SLOT from 0 to {last}")]
+    /// It names somebody of another federation, or nobody at all.
+    #[error("the certificate names {found:?}; {expected} is expected")]
     OtherName {
         /// The name that is there, its first 80 characters.
         found: String,
-        /// The run of this federation.
+        /// What it should name.
+        expected: Expected,
+    },
+}
+
+/// Whom a certificate should name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// An agent of a run.
+    Agent {
+        /// The run of the federation.
         run: u64,
         /// The last of its agents.
         last: u32,
     },
+    /// The leader of a run with two servers.
+    Leader {
+        /// The run, where it is known already.
+        run: Option<u64>,
+    },
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Expected::Agent { run, last } => write!(f, "{SCHEME}{run:016x}/SLOT, SLOT from 0 to {last}"),
+            Expected::Leader { run: Some(run) } => f.write_str(&name_of_leader(*run)),
+            Expected::Leader { run: None } => write!(f, "{SCHEME}RUN/{LEADER}, RUN in 16 hexadecimal digits"),
+        }
+    }
 }
 
 /// The name of an agent in its certificate; the scheme means nothing to other programs.
@@ -98,13 +130,26 @@ pub fn name_of(run: u64, slot: u32) -> String {
     format!("{SCHEME}{run:016x}/{slot}")
 }
 
-/// An authority of one federation.
-pub struct Authority {
+/// The name of the leader of two servers in its certificate.
+pub fn name_of_leader(run: u64) -> String {
+    format!("{SCHEME}{run:016x}/{LEADER}")
+}
+
+/// A certificate that signs others.
+struct Signer {
     certificate: Vec<u8>,
     anchor: TrustAnchor<'static>,
+}
+
+/// An authority of one federation, which says who agents are.
+pub struct Authority {
+    signer: Signer,
     run: u64,
     agents: u32,
 }
+
+/// An authority of a helper's owner, which says who leaders are.
+pub struct Leaders(Signer);
 
 /// The one certificate of a file, in PEM or DER.
 ///
@@ -152,22 +197,22 @@ pub fn digest(agreement: &Digest, certificate: &[u8]) -> Digest {
     Digest(hash.finalize().into())
 }
 
-impl Authority {
-    /// The authority of a federation with this run and this number of agents.
-    ///
-    /// **Errors**: [`AuthorityError::Certificate`].
-    pub fn new(certificate: &[u8], run: u64, agents: u32) -> Result<Arc<Self>, AuthorityError> {
+impl Signer {
+    fn new(certificate: &[u8]) -> Result<Self, AuthorityError> {
         let anchor = anchor_from_trusted_cert(&CertificateDer::from(certificate))
             .map_err(AuthorityError::Certificate)?
             .to_owned();
-        Ok(Arc::new(Authority { certificate: certificate.to_vec(), anchor, run, agents }))
+        Ok(Signer { certificate: certificate.to_vec(), anchor })
     }
 
-    /// Which agent has this certificate chain, its own certificate first, now by the server's clock.
-    ///
-    /// **Errors**: [`Refused`].
-    pub fn slot(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Result<u32, Refused> {
-        let (own, between) = chain.split_first().ok_or(Refused::NoName { run: self.run })?;
+    /// The first certificate of a chain, if this one signed it for a TLS client, now by the server's clock.
+    fn signed<'c>(
+        &self,
+        chain: &'c [CertificateDer<'_>],
+        now: UnixTime,
+        expected: Expected,
+    ) -> Result<EndEntityCert<'c>, Refused> {
+        let (own, between) = chain.split_first().ok_or(Refused::NoName { expected })?;
         judged(&self.certificate, now).map_err(refused)?;
         let certificate = EndEntityCert::try_from(own).map_err(Refused::Unreadable)?;
         let algorithms = rustls::crypto::ring::default_provider().signature_verification_algorithms;
@@ -175,7 +220,74 @@ impl Authority {
         certificate
             .verify_for_usage(algorithms.all, anchors, between, now, KeyUsage::client_auth(), None, None)
             .map_err(refused)?;
-        named(&certificate, self.run, self.agents)
+        Ok(certificate)
+    }
+}
+
+impl Authority {
+    /// The authority of a federation with this run and this number of agents.
+    ///
+    /// **Errors**: [`AuthorityError::Certificate`].
+    pub fn new(certificate: &[u8], run: u64, agents: u32) -> Result<Arc<Self>, AuthorityError> {
+        Ok(Arc::new(Authority { signer: Signer::new(certificate)?, run, agents }))
+    }
+
+    /// Which agent has this certificate chain, its own certificate first, now by the server's clock.
+    ///
+    /// **Errors**: [`Refused`].
+    pub fn slot(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Result<u32, Refused> {
+        let expected = Expected::Agent { run: self.run, last: self.agents.saturating_sub(1) };
+        named(&self.signer.signed(chain, now, expected)?, self.run, self.agents)
+    }
+}
+
+impl Leaders {
+    /// The authority that has this certificate.
+    ///
+    /// **Errors**: [`AuthorityError::Certificate`].
+    pub fn new(certificate: &[u8]) -> Result<Self, AuthorityError> {
+        Ok(Leaders(Signer::new(certificate)?))
+    }
+
+    /// Of which run the owner of this certificate chain is the leader, now by the helper's clock.
+    ///
+    /// **Errors**: [`Refused`].
+    pub fn run(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Result<u64, Refused> {
+        let expected = Expected::Leader { run: None };
+        run_named(&self.0.signed(chain, now, expected)?, expected)
+    }
+}
+
+/// Whether a certificate names the leader of this run, without regard to who signed it: for the leader itself, before it
+/// connects.
+///
+/// **Errors**: [`Refused`].
+pub fn leads(own: &CertificateDer<'_>, run: u64) -> Result<(), Refused> {
+    let expected = Expected::Leader { run: Some(run) };
+    let certificate = EndEntityCert::try_from(own).map_err(Refused::Unreadable)?;
+    match run_named(&certificate, expected)? {
+        found if found == run => Ok(()),
+        found => Err(Refused::OtherName { found: name_of_leader(found), expected }),
+    }
+}
+
+/// The run whose leader a certificate names.
+fn run_named(certificate: &EndEntityCert<'_>, expected: Expected) -> Result<u64, Refused> {
+    let name = the_name(certificate, expected)?;
+    let digits = name.strip_prefix(SCHEME).and_then(|rest| rest.split_once('/')).map(|(digits, _)| digits);
+    let run = digits.and_then(from_hex).map(u64::from_be_bytes);
+    // One spelling, as of agents.
+    let run = run.filter(|run| name_of_leader(*run) == name);
+    run.ok_or_else(|| Refused::OtherName { found: name.chars().take(80).collect(), expected })
+}
+
+/// The only name of a certificate that is one of ours.
+fn the_name<'c>(certificate: &'c EndEntityCert<'_>, expected: Expected) -> Result<&'c str, Refused> {
+    let mut names = certificate.valid_uri_names().filter(|name| name.starts_with(SCHEME));
+    let name = names.next().ok_or(Refused::NoName { expected })?;
+    match names.count() {
+        0 => Ok(name),
+        others => Err(Refused::Names { found: others + 1 }),
     }
 }
 
@@ -187,14 +299,10 @@ pub fn slot_named(own: &CertificateDer<'_>, run: u64) -> Result<u32, Refused> {
 }
 
 fn named(certificate: &EndEntityCert<'_>, run: u64, agents: u32) -> Result<u32, Refused> {
-    let mut names = certificate.valid_uri_names().filter(|name| name.starts_with(SCHEME));
-    let name = names.next().ok_or(Refused::NoName { run })?;
-    let others = names.count();
-    if others > 0 {
-        return Err(Refused::Names { found: others + 1 });
-    }
     let last = agents.saturating_sub(1);
-    let other = || Refused::OtherName { found: name.chars().take(80).collect(), run, last };
+    let expected = Expected::Agent { run, last };
+    let name = the_name(certificate, expected)?;
+    let other = || Refused::OtherName { found: name.chars().take(80).collect(), expected };
     let slot = name.rsplit_once('/').and_then(|(_, slot)| slot.parse().ok()).ok_or_else(other)?;
     // One spelling: no sign, no zero in front, no digits of another case.
     if name_of(run, slot) == name && slot <= last { Ok(slot) } else { Err(other()) }

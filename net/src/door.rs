@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `GET /v1/RUN/agreement` | 200 the terms |
 //! | `GET /v1/RUN/prior.safetensors` | 200 the file of a campaign's releases so far; 404 before the first, and of other methods |
-//! | `POST /v1/RUN/enrol/SLOT`, the token (and the key of the masks, where there are two servers), or nothing for a certificate | 200; 403 not invited, slot taken, shut out, no such certificate; 422 another length |
+//! | `POST /v1/RUN/enrol/SLOT`, the token, or nothing for a certificate; behind it the key of the masks, where there are two servers | 200; 403 not invited, slot taken, shut out, no such certificate; 422 another length |
 //! | `GET /v1/RUN/rounds/T`: "I have T frames" | 200 a frame; 204 later; 400 no chain or no seal; 403 not you; 409 a fork; 422 a history that was never made |
 //! | `PUT /v1/RUN/rounds/T/agents/N`: "here is mine" | 200 taken; 409 already; 410 over; 403 not you; 422 no such frame |
 //! | any of them | 404 another run; 408 it never ended; 413 too long; 503 the queue is full |
@@ -184,10 +184,29 @@ impl Door {
     fn who(&self, caller: &Caller) -> Result<u32, String> {
         match &caller.certified {
             None => self.enrolment.slot(&caller.key).ok_or_else(String::new),
-            Some(Ok(slot)) if self.enrolment.certified(*slot) => Ok(*slot),
-            Some(Ok(slot)) => Err(format!("agent {slot} was shut out")),
+            Some(Ok(slot)) => match self.enrolment.certified(*slot) {
+                Ok(()) => Ok(*slot),
+                Err(Refusal::Masks) => Err(format!("agent {slot} has not enrolled with the key of its masks")),
+                Err(_shut_out) => Err(format!("agent {slot} was shut out")),
+            },
             Some(Err(refused)) => Err(refused.to_string()),
         }
+    }
+
+    /// What an agent is told that did not come in.
+    fn refused(&self, refusal: Refusal) -> Response {
+        let why = match refusal {
+            Refusal::NotInvited => "not invited: no such slot, or another token",
+            Refusal::Taken => {
+                "another folder has joined with this slot, or this folder with another one: an invitation is for one folder \
+                 (where one server is trusted and that folder is lost: `sordino invite --again`)"
+            }
+            Refusal::Over => "the invitation has ended",
+            Refusal::Revoked => "shut out",
+            Refusal::Masks => "the key of its masks is missing, not asked for, another than before, or another agent's",
+            Refusal::NotWritten => return self.later(StatusCode::SERVICE_UNAVAILABLE, 1000),
+        };
+        (StatusCode::FORBIDDEN, why).into_response()
     }
 
     /// An answer to an agent that has to wait for others now.
@@ -230,11 +249,11 @@ async fn enrol(
     if !door.is_run(&run) {
         return StatusCode::NOT_FOUND.into_response();
     }
-    if caller.certified.is_some() {
-        return match door.who(&caller) {
-            Ok(named) if named == slot => StatusCode::OK.into_response(),
+    if let Some(certified) = &caller.certified {
+        return match certified {
+            Ok(named) if *named == slot => enrol_certified(&door, slot, &body),
             Ok(named) => (StatusCode::FORBIDDEN, format!("the certificate is agent {named}'s")).into_response(),
-            Err(reason) => (StatusCode::FORBIDDEN, reason).into_response(),
+            Err(refused) => (StatusCode::FORBIDDEN, refused.to_string()).into_response(),
         };
     }
     let token = body.split_first_chunk::<16>();
@@ -250,21 +269,24 @@ async fn enrol(
     match door.enrolment.enrol_with(slot, token, caller.key, masks) {
         // It comes back as one that is known.
         Ok(()) => (StatusCode::OK, [(CONNECTION, HeaderValue::from_static("close"))]).into_response(),
-        Err(Refusal::NotInvited) => {
-            (StatusCode::FORBIDDEN, "not invited: no such slot, or another token").into_response()
+        Err(refusal) => door.refused(refusal),
+    }
+}
+
+/// An agent whose certificate says who it is, with the key of its masks where there are two servers.
+fn enrol_certified(door: &Door, slot: u32, body: &[u8]) -> Response {
+    let masks = match (body.is_empty(), body.try_into()) {
+        (true, _) => None,
+        (false, Ok(key)) => Some(MaskKey(key)),
+        (false, Err(_length)) => {
+            let why = "with a certificate comes no token; where there are two servers the key of the masks, 32 bytes";
+            return (StatusCode::UNPROCESSABLE_ENTITY, why).into_response();
         }
-        Err(Refusal::Taken) => {
-            let why = "another folder has joined with this slot, or this folder with another one: an invitation is for one folder \
-                       (where one server is trusted and that folder is lost: `sordino invite --again`)";
-            (StatusCode::FORBIDDEN, why).into_response()
-        }
-        Err(Refusal::Over) => (StatusCode::FORBIDDEN, "the invitation has ended").into_response(),
-        Err(Refusal::Revoked) => (StatusCode::FORBIDDEN, "shut out").into_response(),
-        Err(Refusal::Masks) => {
-            let why = "the key of its masks is missing, not asked for, another than before, or another agent's";
-            (StatusCode::FORBIDDEN, why).into_response()
-        }
-        Err(Refusal::NotWritten) => door.later(StatusCode::SERVICE_UNAVAILABLE, 1000),
+    };
+    match door.enrolment.enrol_certified(slot, masks) {
+        Ok(()) => StatusCode::OK.into_response(),
+        Err(Refusal::Revoked) => (StatusCode::FORBIDDEN, format!("agent {slot} was shut out")).into_response(),
+        Err(refusal) => door.refused(refusal),
     }
 }
 

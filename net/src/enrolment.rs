@@ -6,9 +6,11 @@
 //!
 //! Shutting an agent out changes no weight: its slot stays and counts as zero.
 //!
-//! Where an authority signs for agents ([`crate::authority`]) no keys are enrolled: `invitations.jsonl` only records which
-//! of the server's keys an invitation named, and `revoked.jsonl` works as usual.
+//! Where an authority signs for agents ([`crate::authority`]) no keys of connections are enrolled: `invitations.jsonl` only
+//! records which of the server's keys an invitation named, and `revoked.jsonl` works as usual. Where there are two servers as well,
+//! `enrolled.jsonl` has the key of each agent's masks, which its certificate brought first and which stays.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
@@ -74,7 +76,9 @@ struct Invited {
 #[serde(deny_unknown_fields)]
 struct Enrolled {
     slot: u32,
-    key: Fingerprint,
+    /// None where a certificate says who the agent is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<Fingerprint>,
     /// What its masks are made with, where there are two servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     masks: Option<MaskKey>,
@@ -140,6 +144,13 @@ impl Lists {
         }
         self.slots.insert(key, slot);
     }
+
+    /// Whether these may be the masks of this slot: its own since before, and no other slot's.
+    fn admits_masks(&self, slot: u32, masks: MaskKey) -> Result<(), Refusal> {
+        let is_taken = self.masks.iter().any(|(other, known)| *other != slot && *known == masks);
+        let is_other = self.masks.get(&slot).is_some_and(|known| *known != masks);
+        if is_taken || is_other { Err(Refusal::Masks) } else { Ok(()) }
+    }
 }
 
 /// What tells that a file has changed: its number, its length, and when the system last changed it.
@@ -169,7 +180,7 @@ impl Enrolment {
     pub fn open(folder: &Path) -> Result<Self, EnrolmentError> {
         let mut lists = Lists::default();
         for Enrolled { slot, key, masks, token } in lines(&folder.join(ENROLLED))? {
-            lists.bind(slot, key);
+            key.into_iter().for_each(|key| lists.bind(slot, key));
             lists.masks.extend(masks.map(|masks| (slot, masks)));
             lists.used.extend(token);
         }
@@ -234,14 +245,41 @@ impl Enrolment {
         lists.slots.get(key).copied().filter(|slot| !lists.revoked.contains(slot))
     }
 
-    /// Whether an agent that came with a certificate may take part; if so, it counts as having joined.
-    pub fn certified(&self, slot: u32) -> bool {
+    /// An agent that came with a certificate and may take part: it counts as having joined.
+    ///
+    /// **Errors**: [`Refusal::Revoked`]; [`Refusal::Masks`] where there are two servers and the key of its masks is not known.
+    pub fn certified(&self, slot: u32) -> Result<(), Refusal> {
         let mut lists = self.lists();
-        let admitted = !lists.revoked.contains(&slot);
-        if admitted {
-            lists.certified.insert(slot);
+        if lists.revoked.contains(&slot) {
+            return Err(Refusal::Revoked);
         }
-        admitted
+        if self.trust == Trust::TwoServers && !lists.masks.contains_key(&slot) {
+            return Err(Refusal::Masks);
+        }
+        lists.certified.insert(slot);
+        Ok(())
+    }
+
+    /// The same for one that shows its certificate for the first time, with the key of its masks where there are two servers. That key
+    /// is kept, and stays.
+    ///
+    /// **Errors**: [`Refusal`].
+    pub fn enrol_certified(&self, slot: u32, masks: Option<MaskKey>) -> Result<(), Refusal> {
+        if masks.is_some() != (self.trust == Trust::TwoServers) {
+            return Err(Refusal::Masks);
+        }
+        if let Some(masks) = masks {
+            let mut lists = self.lists();
+            if lists.revoked.contains(&slot) {
+                return Err(Refusal::Revoked);
+            }
+            lists.admits_masks(slot, masks)?;
+            if let Entry::Vacant(place) = lists.masks.entry(slot) {
+                self.write(&Enrolled { slot, key: None, masks: Some(masks), token: None })?;
+                place.insert(masks);
+            }
+        }
+        self.certified(slot)
     }
 
     /// Slots that have a key, or came with a certificate, and were not shut out.
@@ -312,10 +350,7 @@ impl Enrolment {
         if other_slot {
             return Err(Refusal::Taken);
         }
-        let of_another = |(other, known): (&u32, &MaskKey)| *other != slot && Some(*known) == masks;
-        if lists.masks.iter().any(of_another) || lists.masks.get(&slot).is_some_and(|known| Some(*known) != masks) {
-            return Err(Refusal::Masks);
-        }
+        masks.map_or(Ok(()), |masks| lists.admits_masks(slot, masks))?;
         match lists.keys.get(&slot) {
             Some(known) if *known == key => return Ok(()),
             Some(_) if !offer.again || lists.used.contains(&token) => return Err(Refusal::Taken),
@@ -325,14 +360,17 @@ impl Enrolment {
             return Err(Refusal::Over);
         }
         let token = offer.again.then_some(token);
-        if let Some(folder) = &self.folder {
-            let line = Enrolled { slot, key, masks, token: token.clone() };
-            append(folder, ENROLLED, &line).map_err(|_| Refusal::NotWritten)?;
-        }
+        self.write(&Enrolled { slot, key: Some(key), masks, token: token.clone() })?;
         lists.bind(slot, key);
         lists.masks.extend(masks.map(|masks| (slot, masks)));
         lists.used.extend(token);
         Ok(())
+    }
+
+    /// Writes down who came, before anybody acts upon it.
+    fn write(&self, line: &Enrolled) -> Result<(), Refusal> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        append(folder, ENROLLED, line).map_err(|_| Refusal::NotWritten)
     }
 }
 

@@ -39,11 +39,7 @@ use sordino_host::signature::KeyError;
 use crate::identity::{IdentityError, lock_folder};
 use crate::keys::Keys;
 use crate::stored::{self, VersionError};
-use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
-
-mod difference;
-
-pub use difference::Difference;
+use crate::terms::{Difference, TERMS_BYTES_MAX, Terms, TermsError};
 
 /// A frame is read up to this length: 64 regions of 2¹⁴ numbers.
 const FRAME_BYTES_MAX: u64 = (64 << 17) + 1024;
@@ -185,11 +181,12 @@ impl Folder {
             Keys::begin(path)?;
         }
         let folder = Folder::open(path)?;
-        let (ours, mut asked) = (&folder.terms.agreement, terms.agreement);
-        asked.deployment = ours.deployment;
-        let authorities = [folder.terms.authority.as_deref(), terms.authority.as_deref()];
-        let found = Difference::of(ours, &asked).or_else(|| Difference::of_authorities(authorities));
-        found.map_or(Ok(folder), |difference| Err(FolderError::OtherTerms { path: path.to_owned(), difference }))
+        let mut asked = terms;
+        asked.agreement.deployment = folder.terms.agreement.deployment;
+        folder
+            .terms
+            .difference(&asked)
+            .map_or(Ok(folder), |difference| Err(FolderError::OtherTerms { path: path.to_owned(), difference }))
     }
 
     /// Where the folder is.

@@ -7,12 +7,14 @@
 //! | [`desk`] | what a helper does, behind its door |
 //! | [`door`] | HTTP over TLS, for one caller |
 //! | [`folder`] | what a helper must not lose |
+//! | [`gate`] | who may ask: the leader, by its key or its certificate |
 //! | [`mod@line`] | the leader's requests |
 //! | [`serve`] | the process |
 //! | [`told`] | whose keys the helper knows, as its leader remembers |
 //!
 //! **How they find each other.** `sordino help-serve FOLDER` makes keys and a token, and tells an address with both. The first
-//! server that shows the token becomes the leader, by the key of its connection, and hands the terms over. A leader cannot
+//! server that shows the token becomes the leader, by the key of its connection, and hands the terms over. With an authority of
+//! the helper's owner (`--ca`) there is no token: the leader is who has a certificate for `sordino:RUN/leader`. A leader cannot
 //! choose other noise by it: masks are made with the digest of the agreement, so a helper that was given other terms than
 //! the agents opens nothing.
 //!
@@ -23,6 +25,7 @@ pub mod address;
 pub mod desk;
 pub mod door;
 pub mod folder;
+pub mod gate;
 pub mod line;
 pub mod serve;
 pub mod told;

@@ -86,6 +86,15 @@ pub struct Identity {
     chain: Vec<CertificateDer<'static>>,
 }
 
+/// A certificate that an authority signed, and its key, both in PEM: an agent's, or that of the leader of two servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certified {
+    /// The party's own certificate first, then those between it and the authority.
+    pub certificate: PathBuf,
+    /// The private key of that certificate.
+    pub key: PathBuf,
+}
+
 /// Takes the lock of a folder, which ends with the process; none if another process has it.
 ///
 /// **Errors**: [`FileError`].
@@ -119,11 +128,10 @@ impl Identity {
         Ok(Identity { private, chain: vec![certificate] })
     }
 
-    /// A key with a certificate that an authority signed, both in PEM: its own certificate first, then those between it and
-    /// the authority.
+    /// A key with a certificate that an authority signed.
     ///
     /// **Errors**: [`IdentityError::File`], [`IdentityError::Pem`].
-    pub fn certified(certificate: &Path, key: &Path) -> Result<Self, IdentityError> {
+    pub fn certified(Certified { certificate, key }: &Certified) -> Result<Self, IdentityError> {
         let pem = |path: &Path, what| {
             let path = path.to_owned();
             move |error| IdentityError::Pem { path, what, error }

@@ -19,16 +19,17 @@ use crate::admission::{self, Admitted, EPSILON_UNASKED, Inadmissible};
 use crate::agent::beside::beside;
 use crate::agent::masks::{MaskError, Masks};
 use crate::agent::replay::AGENT;
-use crate::agent::{Best, HostAgent, Query};
+use crate::agent::{AgentEnd, Best, HostAgent, Query};
 use crate::authority;
 use crate::data::{self, Before, Data, DataError};
+pub use crate::identity::Certified;
 use crate::identity::{Identity, IdentityError, lock_folder};
 use crate::invitation::Invitation;
 use crate::link::{Link, LinkError};
 use crate::party::{Number, Party, Served, Standing, dispatch};
 use crate::progress::note;
 use crate::shares;
-use crate::terms::{TERMS_BYTES_MAX, Terms};
+use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
 
 /// The longest pause while the server cannot be reached.
 const RETRY_MAX: Duration = Duration::from_secs(10);
@@ -38,15 +39,6 @@ const LAST_PAUSE: Duration = Duration::from_secs(2);
 
 /// The longest that a question waits: less than the time for which a server keeps it, or a proxy a silent connection.
 pub const WAIT_MAX: Duration = Duration::from_secs(25);
-
-/// A certificate that the authority in the terms signed, and its key, both in PEM.
-#[derive(Clone, Debug)]
-pub struct Certified {
-    /// The agent's own certificate first, then those between it and the authority.
-    pub certificate: PathBuf,
-    /// The private key of that certificate.
-    pub key: PathBuf,
-}
 
 /// How an agent takes part.
 #[derive(Clone, Debug)]
@@ -119,17 +111,16 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     let Some(terms) = terms(joining, &mut link, over.is_some()).await? else { return gave_up(over) };
     trusted(&terms, invitation)?;
     let count = counted(joining)?;
-    let is_first = count.as_ref().is_some_and(|count| !count.has_agreed());
     let count = if over.is_none() { agree(joining, &terms, count).await? } else { count };
+    let agreed = count.clone();
     let part = Part { joining, terms: &terms, link: &mut link, over, count };
     let done = dispatch!(terms.agreement, take_part<F>(part, evaluate).await);
     // It was not let in, and nothing left it. What a process before this one, or another folder, agreed to is not its to free.
     if done.is_err()
-        && is_first
         && !folder.join(AGENT).exists()
-        && let Some(mut count) = counted(joining)?
+        && let Some(mut agreed) = agreed
     {
-        beside(|| count.withdraw()).map_err(DataError::from)?;
+        beside(|| agreed.withdraw()).map_err(DataError::from)?;
     }
     done
 }
@@ -293,7 +284,11 @@ fn finished(joining: &Joining) -> Result<Option<(Joined, bool)>, JoinError> {
     if !file.exists() || !terms.exists() {
         return Ok(None);
     }
-    let terms = Terms::from_bytes(&read_bounded(&terms, TERMS_BYTES_MAX)?, Some(&joining.invitation.terms))?;
+    let terms = match Terms::from_bytes(&read_bounded(&terms, TERMS_BYTES_MAX)?, Some(&joining.invitation.terms)) {
+        // Which field differs is told once the server has said what it is now.
+        Err(TermsError::Other { .. }) => return Ok(None),
+        terms => terms?,
+    };
     dispatch!(terms.agreement, finished_in(joining, &terms, file))
 }
 
@@ -335,8 +330,8 @@ fn identity(joining: &Joining) -> Result<Identity, JoinError> {
         (None, None) => {
             Err(JoinError::NoCertificate { name: authority::name_of(invitation.deployment, invitation.slot) })
         }
-        (None, Some(Certified { certificate, key })) => {
-            let (identity, path) = (Identity::certified(certificate, key)?, certificate.clone());
+        (None, Some(certified)) => {
+            let (identity, path) = (Identity::certified(certified)?, certified.certificate.clone());
             let own = identity.chain().first().ok_or(IdentityError::Signature)?;
             match authority::slot_named(own, invitation.deployment) {
                 Ok(slot) if slot == invitation.slot => Ok(identity),
@@ -351,7 +346,18 @@ fn identity(joining: &Joining) -> Result<Identity, JoinError> {
 async fn terms(joining: &Joining, link: &mut Link, is_over: bool) -> Result<Option<Terms>, JoinError> {
     let (path, invitation) = (joining.folder.join("terms.bin"), &joining.invitation);
     match read_bounded(&path, TERMS_BYTES_MAX) {
-        Ok(bytes) => return Ok(Some(Terms::from_bytes(&bytes, Some(&invitation.terms))?)),
+        Ok(bytes) => {
+            let begun = Terms::from_bytes(&bytes, None)?;
+            if begun.digest() == invitation.terms {
+                return Ok(Some(begun));
+            }
+            let (found, expected) = (begun.digest(), invitation.terms);
+            // A server that cannot be reached leaves no more to say than this.
+            let now = link.terms().await.map_err(|_unreached| TermsError::Other { found, expected })?;
+            let now = Terms::from_bytes(&now, Some(&expected))?;
+            let difference = begun.difference(&now).ok_or(TermsError::Other { found, expected })?;
+            return Err(AgentEnd::OtherTerms { path, difference }.into());
+        }
         Err(error) if !error.is_missing() => return Err(error.into()),
         Err(_missing) => {}
     }

@@ -14,6 +14,8 @@
 //! after it. [`rotate`] makes the next key the present one and draws another: invitations made since the previous rotation
 //! remain good, older ones name neither key. `sordino rotate` refuses while some slot has only older ones. Keys are never
 //! announced over the network: someone who stole the present key cannot make agents accept another one.
+//!
+//! A helper has the first two as well. Its address names both, for its leader, and it has no seals.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -73,8 +75,7 @@ impl Keys {
     ///
     /// **Errors**: [`IdentityError`].
     pub fn pins(&self) -> Result<[Fingerprint; 2], IdentityError> {
-        let _alone = lock(&self.folder)?;
-        Ok([self.present.fingerprint()?, next(&self.folder, &self.present)?.fingerprint()?])
+        pins_with(&self.folder, &self.present)
     }
 
     /// The seals of this run's frames.
@@ -87,6 +88,18 @@ impl Drop for Keys {
     fn drop(&mut self) {
         self.seals.zeroize();
     }
+}
+
+/// The key that the server or helper of a folder shows, and the next, which is drawn if there is none.
+///
+/// **Errors**: [`IdentityError`]; [`IdentityError::File`] if the present key is missing.
+pub fn pins(folder: &Path) -> Result<[Fingerprint; 2], IdentityError> {
+    pins_with(folder, &Identity::read_file(&folder.join(PRESENT))?)
+}
+
+fn pins_with(folder: &Path, present: &Identity) -> Result<[Fingerprint; 2], IdentityError> {
+    let _alone = lock(folder)?;
+    Ok([present.fingerprint()?, next(folder, present)?.fingerprint()?])
 }
 
 /// One process at a time changes keys; a server that runs holds another lock.
@@ -127,7 +140,7 @@ pub fn rotate(folder: &Path, expected: Fingerprint) -> Result<[Fingerprint; 2], 
         }
         write_privately(&folder.join(PRESENT), next.secret())?;
     }
-    Keys::open(folder)?.pins()
+    pins(folder)
 }
 
 /// What a door shows: the newest is taken for every connection.

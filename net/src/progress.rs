@@ -12,11 +12,13 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use sordino_core::federated::exchange::Agreement;
 use sordino_host::ledger::Ledger;
+use sordino_host::signature::Fingerprint;
 use sordino_sim::progress::log::{Log, elapsed};
 use sordino_sim::text::chain;
 use tokio::sync::watch;
 
 use crate::enrolment::Enrolment;
+use crate::identity::IdentityError;
 use crate::rounds::Status;
 
 /// Within a round, a person is told changes this often.
@@ -52,6 +54,14 @@ impl Spent {
     pub fn read(&self) -> Books {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What a person is told of a rotation.
+pub fn told_of_key(changed: Result<Fingerprint, &IdentityError>) {
+    note(&match changed {
+        Ok(now) => format!("connections are shown the key {now} from now on"),
+        Err(error) => format!("the key is as before: {error}"),
+    });
 }
 
 /// A line on standard error. A server does not end because nobody reads it, or because the log is on a full disk.

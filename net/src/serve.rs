@@ -42,7 +42,6 @@ use crate::admission::{self, Inadmissible};
 use crate::door::{self, Counts, Door, Limits};
 use crate::enrolment::{self, Enrolment};
 use crate::folder::{Folder, FolderError, Found, Open};
-use crate::identity::IdentityError;
 use crate::keys;
 use crate::party::{Number, Served, dispatch};
 use crate::progress::{self, Spent};
@@ -54,7 +53,6 @@ use leader::Leader;
 
 pub use error::ServeError;
 pub use serving::{Begin, Serving};
-use sordino_host::signature::Fingerprint;
 
 /// A server with secret sources whose charges wait until the folder has them.
 type PrivateHost<T, P> = ServerHost<T, SystemSources, Deferred, <P as Served<T>>::Hosted>;
@@ -110,7 +108,7 @@ async fn serve_in<T: Number, P: Served<T>>(folder: &Folder, serving: Serving) ->
     let (show, shown) = watch::channel(folder.keys.present.server()?);
     beside.spawn(door::serve(listener, shown, door));
     let (keys, present) = (folder.path().to_owned(), folder.keys.present.fingerprint()?);
-    beside.spawn(async move { keys::follow(&keys, present, show, told_of_keys).await });
+    beside.spawn(async move { keys::follow(&keys, present, show, progress::told_of_key).await });
     beside.spawn(progress::tell(rounds.status(), agreement.clone(), spent.clone(), enrolment.clone()));
     let watched = Watched {
         status: rounds.status(),
@@ -137,14 +135,6 @@ async fn serve_in<T: Number, P: Served<T>>(folder: &Folder, serving: Serving) ->
         folder.stop(&error.to_string())?;
     }
     ended
-}
-
-/// What a person is told of a rotation.
-fn told_of_keys(changed: Result<Fingerprint, &IdentityError>) {
-    progress::note(&match changed {
-        Ok(now) => format!("connections are shown the key {now} from now on"),
-        Err(error) => format!("the key is as before: {error}"),
-    });
 }
 
 /// The host as the folder has it, and the round to begin: (round, attempt).

@@ -26,6 +26,10 @@ use crate::authority::{self, Authority, AuthorityError};
 use crate::shares;
 use crate::stored::{self, VersionError};
 
+mod difference;
+
+pub use difference::Difference;
+
 /// What stored terms are called in their first line.
 const NAME: &str = "terms";
 /// Published terms are read up to this length: 2²⁴ candidates would be more, and no device holds them.
@@ -404,6 +408,12 @@ impl Terms {
     pub fn digest(&self) -> Digest {
         let agreement = self.agreement.digest();
         self.authority.as_deref().map_or(agreement, |certificate| authority::digest(&agreement, certificate))
+    }
+
+    /// The first field in which other terms differ from these; nothing of the same.
+    pub fn difference(&self, now: &Terms) -> Option<Difference> {
+        let authorities = [self.authority.as_deref(), now.authority.as_deref()];
+        Difference::of(&self.agreement, &now.agreement).or_else(|| Difference::of_authorities(authorities))
     }
 
     /// The authority that signs for agents, if there is one.

@@ -156,6 +156,9 @@ struct Kept {
     given: BTreeMap<u32, Event>,
     /// Whether it has the last frame, and gives nothing more.
     is_over: bool,
+    /// How often somebody agreed: two folders may come with one invitation. Files of before it have none.
+    #[serde(default)]
+    agreements: u32,
 }
 
 impl Kept {
@@ -198,6 +201,8 @@ pub struct Contributions {
     federation: String,
     slot: u32,
     own: Option<Kept>,
+    /// The number of this agreement, if nothing counted before it: then it may be withdrawn.
+    first: Option<u32>,
 }
 
 impl Contributions {
@@ -227,7 +232,7 @@ impl Contributions {
         let folder = place.join(name.map_or_else(|| UNNAMED.to_owned(), digest));
         create_folders_privately(&folder)?;
         let (name, federation) = (name.map(str::to_owned), federation.to_owned());
-        let mut made = Contributions { folder, name, federation, slot, own: None };
+        let mut made = Contributions { folder, name, federation, slot, own: None, first: None };
         made.own = made.read(&made.path())?;
         Ok(made)
     }
@@ -272,7 +277,7 @@ impl Contributions {
 
     /// Writes down durably that this agent may give what is in the plan, unless that is more than before, other
     /// federations count, and all together would cost more than `epsilon_max`; then it is none, and nothing is written. An agent
-    /// that is over keeps what it gave.
+    /// that is over keeps what it gave, and so does another folder that came with the same invitation.
     ///
     /// **Errors**: [`ContributionsError`].
     pub fn agree(
@@ -288,10 +293,13 @@ impl Contributions {
             return Ok(None);
         }
         let mut kept = self.own.clone().unwrap_or_else(|| self.fresh(delta));
+        let is_first = (!kept.is_over && kept.counted().0.is_empty()) || self.first == Some(kept.agreements);
         if !kept.is_over {
             kept.agreed = kept.given();
             kept.agreed.cover(&Lots::new(plan));
         }
+        kept.agreements = kept.agreements.saturating_add(1);
+        self.first = is_first.then_some(kept.agreements);
         self.write(kept)?;
         Ok(Some(weighed))
     }
@@ -301,13 +309,13 @@ impl Contributions {
     ///
     /// **Errors**: [`ContributionsError`].
     pub fn give(&mut self, release: u32, event: &Event) -> Result<bool, ContributionsError> {
-        let Some(own) = self.own.as_ref() else { return Ok(false) };
-        if own.given.contains_key(&release) {
+        if self.own.as_ref().is_some_and(|own| own.given.contains_key(&release)) {
             return Ok(true);
         }
-        let mut kept = own.clone();
+        let _held = self.hold()?;
+        let Some(mut kept) = self.own.clone() else { return Ok(false) };
         kept.given.insert(release, *event);
-        if !own.agreed.covers(&kept.given()) {
+        if !kept.agreed.covers(&kept.given()) {
             return Ok(false);
         }
         self.write(kept)?;
@@ -318,6 +326,7 @@ impl Contributions {
     ///
     /// **Errors**: [`ContributionsError`].
     pub fn adopt(&mut self, given: impl IntoIterator<Item = (u32, Event)>) -> Result<(), ContributionsError> {
+        let _held = self.hold()?;
         let Some(mut kept) = self.own.clone() else { return Ok(()) };
         for (release, event) in given {
             kept.given.entry(release).or_insert(event);
@@ -331,23 +340,22 @@ impl Contributions {
     ///
     /// **Errors**: [`ContributionsError`].
     pub fn settle(&mut self) -> Result<(), ContributionsError> {
+        let _held = self.hold()?;
         let Some(mut kept) = self.own.clone().filter(|kept| !kept.is_over) else { return Ok(()) };
         kept.agreed = kept.given();
         kept.is_over = true;
         self.write(kept)
     }
 
-    /// Whether this agent agreed to anything yet, in this process or in an earlier one.
-    pub fn has_agreed(&self) -> bool {
-        self.own.is_some()
-    }
-
-    /// The agent was not let in: what it agreed to and did not give is free for others, and it may agree again.
+    /// The agent was not let in: what it agreed to and did not give is free for others, and it may agree again. Nothing changes
+    /// if something counted before this agreement, or if another folder agreed with the same invitation since: that one may be in.
     ///
     /// **Errors**: [`ContributionsError`].
     pub fn withdraw(&mut self) -> Result<(), ContributionsError> {
-        let Some(mut kept) = self.own.clone() else { return Ok(()) };
+        let _held = self.hold()?;
+        let Some(mut kept) = self.own.clone().filter(|kept| self.first == Some(kept.agreements)) else { return Ok(()) };
         kept.agreed = kept.given();
+        self.first = None;
         self.write(kept)
     }
 
@@ -361,6 +369,7 @@ impl Contributions {
             agreed: Lots::default(),
             given: BTreeMap::new(),
             is_over: false,
+            agreements: 0,
         }
     }
 
@@ -397,13 +406,16 @@ impl Contributions {
         Ok(())
     }
 
-    /// Keeps others from agreeing until it is dropped.
-    fn hold(&self) -> Result<File, ContributionsError> {
+    /// Keeps others from writing until it is dropped, and reads again what they wrote.
+    fn hold(&mut self) -> Result<File, ContributionsError> {
         let path = self.folder.join("lock");
         let held = open_regular(&path, OpenOptions::new().write(true).create(true).truncate(false).mode(0o600))?;
         for _ in 0..PATIENCE {
             match held.try_lock() {
-                Ok(()) => return Ok(held),
+                Ok(()) => {
+                    self.own = self.read(&self.path())?;
+                    return Ok(held);
+                }
                 Err(fs::TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
                 Err(fs::TryLockError::Error(error)) => return Err(io_at(&path)(error).into()),
             }

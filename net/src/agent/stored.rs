@@ -1,11 +1,11 @@
 //! What is stored of an agent: its file, beside the journal whose lines it counts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use sordino_core::digest::Digest;
-use sordino_core::federated::exchange::AgentExchange;
+use sordino_core::federated::exchange::{AgentExchange, Agreement};
 use sordino_core::random::RunSeed;
 use sordino_host::files::{read_bounded, write_privately};
 
@@ -14,9 +14,12 @@ use super::{AgentEnd, HostAgent};
 use crate::journal::{Journal, Mark, Step};
 use crate::party::{Number, Party};
 use crate::stored;
+use crate::terms::{Difference, TERMS_BYTES_MAX, Terms};
 
 /// What the file is called in its first line.
 const NAME: &str = "agent";
+/// The terms, in an agent's folder.
+const TERMS: &str = "terms.bin";
 /// An agent's file is read up to this length.
 const BYTES_MAX: u64 = 1 << 30;
 
@@ -31,6 +34,22 @@ struct Stored<S> {
     journal: Mark,
 }
 
+/// In what an agent's file differs from who goes on with it. The terms that it was begun under lie beside it.
+fn differs(file: &Path, [begun, now]: [u32; 2], terms: &Digest, agreement: &Agreement) -> Option<Difference> {
+    if begun != now {
+        let [then, now] = [begun, now].map(|agent| agent.to_string());
+        return Some(Difference { field: "agent".to_owned(), then, now });
+    }
+    if *terms == agreement.digest() {
+        return None;
+    }
+    let beside = read_bounded(&file.with_file_name(TERMS), TERMS_BYTES_MAX).ok();
+    let begun = beside.and_then(|bytes| Terms::from_bytes(&bytes, None).ok()).map(|begun| begun.agreement);
+    let known = begun.filter(|begun| begun.digest() == *terms).and_then(|begun| Difference::of(&begun, agreement));
+    // Without them their digest is all that is known.
+    Some(known.unwrap_or_else(|| Difference::of_digests(terms, &agreement.digest())))
+}
+
 impl<T: Number, P: Party<T>> HostAgent<T, P> {
     /// Goes on from this file, or begins it and its journal, `.journal` in place of the file's extension.
     ///
@@ -40,7 +59,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         let path = file.with_extension("journal");
         match read_bounded(&file, BYTES_MAX) {
             Ok(bytes) => {
-                let mark = self.restore(&bytes)?;
+                let mark = self.restore(&file, &bytes)?;
                 self.journal = Some(Journal::resume(&path, mark)?);
                 self.file = Some(file);
                 Ok(())
@@ -64,7 +83,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
     }
 
     /// Takes over what a file holds.
-    fn restore(&mut self, bytes: &[u8]) -> Result<Mark, AgentEnd> {
+    fn restore(&mut self, file: &Path, bytes: &[u8]) -> Result<Mark, AgentEnd> {
         let broken = AgentEnd::NotOurs { what: "does not decode, or was cut off" };
         let Some((body, sum)) = bytes.len().checked_sub(32).and_then(|at| bytes.split_at_checked(at)) else {
             return Err(broken);
@@ -77,9 +96,12 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             return Err(AgentEnd::NotOurs { what: "does not decode, or was cut off" });
         };
         let (agreement, agent) = (self.shared.agreement(), self.standing().agent);
-        let ours = stored.exchange.belongs_to(agreement, agent) && stored.terms == agreement.digest();
-        if !ours || P::standing(&stored.state).agent != agent || stored.log.len() > self.log.len() * T::BYTES {
-            return Err(AgentEnd::NotOurs { what: "of another agent, or under other terms" });
+        let begun = P::standing(&stored.state).agent;
+        if let Some(difference) = differs(file, [begun, agent], &stored.terms, agreement) {
+            return Err(AgentEnd::OtherTerms { path: file.to_owned(), difference });
+        }
+        if !stored.exchange.belongs_to(agreement, agent) || stored.log.len() > self.log.len() * T::BYTES {
+            return Err(AgentEnd::NotOurs { what: "its parts do not belong together" });
         }
         for (x, bytes) in self.log.iter_mut().zip(stored.log.chunks_exact(T::BYTES)) {
             *x = T::read_le(bytes);

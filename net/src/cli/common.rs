@@ -1,15 +1,20 @@
 //! What several commands read: scenarios, methods, times, ranges of agents; and the runtime they use.
 
 use std::ops::Range;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use sordino_sim::cli::error::CliError;
 use sordino_sim::cli::run::{one_method, scenario_text};
 use sordino_sim::scenario::{Method, Scenario};
+use sordino_sim::text::chain;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::authority;
+use crate::identity::Certified;
 use crate::progress::note;
 pub use sordino_sim::cli::number::duration;
 
@@ -47,6 +52,21 @@ pub fn agents(text: &str) -> Result<Range<u32>, String> {
         None => number(text).map(|one| one..one.saturating_add(1))?,
     };
     if range.is_empty() { Err("no agent is in this range".to_owned()) } else { Ok(range) }
+}
+
+/// The certificate of the authority that --ca names.
+pub fn authority(path: &Path) -> Result<Vec<u8>, CliError> {
+    authority::read(path).map_err(|error| CliError::input(format!("--ca {}: {}", path.display(), chain(&error))))
+}
+
+/// A certificate and its key, as the arguments name them. If others on this machine may read the key, that is told.
+pub fn certified(certificate: Option<&PathBuf>, key: Option<&PathBuf>) -> Option<Certified> {
+    let (certificate, key) = (certificate?.clone(), key?.clone());
+    let mode = std::fs::metadata(&key).ok().map(|found| found.permissions().mode() & 0o777);
+    if let Some(mode) = mode.filter(|mode| mode & 0o077 != 0) {
+        note(&format!("{}: others on this machine may read the key (mode {mode:o}, 600 is expected)", key.display()));
+    }
+    Some(Certified { certificate, key })
 }
 
 /// Waits for this to end, on two threads.

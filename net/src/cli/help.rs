@@ -23,6 +23,10 @@ pub struct HelpServe {
     /// Address at which the leader finds it [default: --listen]
     #[arg(long, value_name = "HOST:PORT")]
     address: Option<String>,
+    /// Take for the leader who has a certificate for sordino:RUN/leader that this authority signed, its certificate in PEM or DER,
+    /// and not who shows a token
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
     /// Agree to no terms whose releases cost more than this ε together [default: what the terms say]
     #[arg(long, value_name = "EPSILON")]
     max_epsilon: Option<f64>,
@@ -51,9 +55,10 @@ pub fn execute(arguments: &HelpServe) -> Result<(), CliError> {
         Some(folder) => CounterPlace::Folder(folder.clone()),
         None => CounterPlace::of_user().map_err(CliError::failure)?,
     };
+    let authority = arguments.ca.as_deref().map(common::authority).transpose()?;
     let (listen, address) = (arguments.listen.clone(), arguments.address.clone());
     let (delay, linger) = (arguments.delay, arguments.linger);
-    let helping = Helping { listen, address, counter, epsilon_max, delay, linger };
+    let helping = Helping { listen, address, authority, counter, epsilon_max, delay, linger };
     let Some(ended) = common::wait_or_stop(serve(&arguments.folder, helping))? else { return Ok(()) };
     ended.map_err(CliError::failure)?;
     print(&format!("done; sordino replay {} checks it\n", arguments.folder.display()))

@@ -1,7 +1,6 @@
 //! `sordino-net join`: takes part, with a command of the user's for measuring.
 
 use std::io::{IsTerminal, Read, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -23,7 +22,7 @@ use crate::asked::Asked;
 use crate::data::{self, Data};
 use crate::folder::PRIOR;
 use crate::invitation::{Invitation, NoInvitation};
-use crate::join::{Certified, Joining, WAIT_MAX, fetched, join, trusted};
+use crate::join::{Joining, WAIT_MAX, fetched, join, trusted};
 use crate::progress::note;
 use crate::shares::MaskKey;
 
@@ -103,12 +102,7 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
     }
     let beside = || PathBuf::from(format!("sordino-agent-{:016x}-{}", invitation.deployment, invitation.slot));
     let folder = arguments.folder.clone().unwrap_or_else(beside);
-    let certified = arguments.certificate.clone().zip(arguments.key.clone());
-    let certified = certified.map(|(certificate, key)| Certified { certificate, key });
-    if let Some(mode) = certified.as_ref().and_then(|certified| read_by_others(&certified.key)) {
-        let key = certified.as_ref().map(|certified| certified.key.display().to_string()).unwrap_or_default();
-        note(&format!("{key}: others on this machine may read the key (mode {mode:o}, 600 is expected)"));
-    }
+    let certified = common::certified(arguments.certificate.as_ref(), arguments.key.as_ref());
     let show = arguments.show_values;
     let (epsilon_max, delta_max) = (arguments.max_epsilon, arguments.max_delta);
     let is_seen = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
@@ -228,12 +222,6 @@ fn at(point: &[f64], named: Option<&Point>) -> String {
         None => point.iter().map(|x| significant(*x, 4)).collect(),
     };
     parts.join(", ")
-}
-
-/// The mode of a file that others than its owner may read or write.
-fn read_by_others(path: &Path) -> Option<u32> {
-    let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o777;
-    (mode & 0o077 != 0).then_some(mode)
 }
 
 /// Refuses a command with the places for coordinates of earlier versions: everybody on a machine can read the text of a

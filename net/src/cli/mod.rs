@@ -2,7 +2,8 @@
 //!
 //! | module | command |
 //! |---|---|
-//! | `server` | `serve`, `invite`, `rotate`, `revoke` |
+//! | `server` | `serve`, `invite` |
+//! | `upkeep` | `rotate`, `revoke`: of a server, or of a helper |
 //! | `help` | `help-serve`: the second of two servers |
 //! | `campaign` | what `serve` is told of a campaign |
 //! | `papers` | `replay`, `verify`: what a folder documents |
@@ -35,6 +36,7 @@ mod promise;
 mod rehearse;
 mod server;
 mod status;
+mod upkeep;
 
 /// Private federated Bayesian optimisation over a real network.
 #[derive(Debug, Parser)]
@@ -60,10 +62,10 @@ enum Command {
     Fetch(fetch::Fetch),
     /// Print how a federation stands: who has joined, who is missing, what is spent
     Status(status::Status),
-    /// Replace the server's key with the next one, which invitations already name
-    Rotate(server::Rotate),
+    /// Replace the key of a server, or of its helper, with the next one, which invitations or the helper's address already name
+    Rotate(upkeep::Rotate),
     /// Shut an agent out: its slot stays, and counts as zero
-    Revoke(server::Revoke),
+    Revoke(upkeep::Revoke),
     /// Check a folder: history, charges and loss of a server, answers and charges of a helper, queries and uploads of an agent
     Replay(papers::Replay),
     /// Print what a federation promises, signed with the key of its server or helper
@@ -92,8 +94,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Join(arguments) => join::execute(&arguments),
         Command::Fetch(arguments) => fetch::execute(&arguments),
         Command::Status(arguments) => status::execute(&arguments),
-        Command::Rotate(arguments) => server::rotate(&arguments),
-        Command::Revoke(arguments) => server::revoke(&arguments),
+        Command::Rotate(arguments) => upkeep::rotate(&arguments),
+        Command::Revoke(arguments) => upkeep::revoke(&arguments),
         Command::Replay(arguments) => papers::replay(&arguments),
         Command::Promise(arguments) => promise::promise(&arguments),
         Command::Verify(arguments) => papers::verify(&arguments),

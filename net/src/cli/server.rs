@@ -1,4 +1,4 @@
-//! `sordino-net serve`, `invite`, `rotate`, `revoke`: what is done on the server's machine.
+//! `sordino-net serve`, `invite`: what is done on the server's machine.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ use sordino_sim::cli::error::CliError;
 use sordino_sim::cli::print;
 use sordino_sim::progress::log::Log;
 use sordino_sim::scenario::{Scenario, method};
-use sordino_sim::text::{chain, significant};
+use sordino_sim::text::significant;
 
 use super::campaign::{self, Campaign};
 use super::common;
@@ -28,7 +28,6 @@ use crate::enrolment::{self, Offer};
 use crate::folder::{Folder, PRIOR};
 use crate::help::address::{HelperAddress, NoHelperAddress};
 use crate::invitation::Invitation;
-use crate::keys;
 use crate::progress::note;
 use crate::serve::leader::KnownHelper;
 use crate::serve::{self, Begin, Serving};
@@ -60,6 +59,13 @@ pub struct Serve {
     /// token and key, as `sordino help-serve` tells it; @FILE keeps the token from others on this machine
     #[arg(long, value_name = "URL|@FILE")]
     helper: Option<String>,
+    /// A certificate for the leader of this run, sordino:RUN/leader, that the authority of the helper's owner signed, in PEM, for a helper
+    /// that was started with --ca
+    #[arg(long, value_name = "FILE", requires_all = ["key", "helper"])]
+    certificate: Option<PathBuf>,
+    /// The key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    key: Option<PathBuf>,
     /// How long a round is open
     #[arg(long, value_name = "TIME", default_value = "6h", value_parser = common::duration)]
     deadline: Duration,
@@ -130,6 +136,7 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
         delay,
         pace: Pace { ask_again_ms: ask_again.as_millis() as u64, spread_ms },
         helper,
+        certified: common::certified(arguments.certificate.as_ref(), arguments.key.as_ref()),
         begin: arguments.begin_when.unwrap_or(Begin { agents: arguments.min_agents, at: arguments.begin_at }),
         linger: arguments.linger,
     };
@@ -229,10 +236,7 @@ fn begin(arguments: &Serve) -> Result<Folder, CliError> {
     if let Some(least) = least.into_iter().flatten().find(|least| *least > agents) {
         return Err(CliError::input(format!("--min-agents {least}: this federation has {agents} agents")));
     }
-    if let Some(path) = &arguments.ca {
-        let refused = |error| CliError::input(format!("--ca {}: {}", path.display(), chain(&error)));
-        terms.authority = Some(authority::read(path).map_err(refused)?);
-    }
+    terms.authority = arguments.ca.as_deref().map(common::authority).transpose()?;
     let admitted = admission::admit(&terms).map_err(CliError::input)?;
     terms.work().iter().for_each(|work| note(work));
     // Every agent will compute it: better refused here.
@@ -411,58 +415,6 @@ fn until(arguments: &Invite, folder: &Folder) -> Result<Option<u64>, CliError> {
         return Err(CliError::input("--until: a moment in the future is expected"));
     }
     Ok(Some(until.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()))
-}
-
-/// Arguments of `rotate`.
-#[derive(Clone, Debug, Args)]
-pub struct Rotate {
-    /// The server's folder
-    folder: PathBuf,
-    /// Rotate even if some agents will no longer recognise the server
-    #[arg(long)]
-    leave_behind: bool,
-}
-
-/// Makes the server's next key the present one.
-pub fn rotate(arguments: &Rotate) -> Result<(), CliError> {
-    let folder = open(&arguments.folder)?;
-    let [_, next] = folder.keys.pins().map_err(CliError::failure)?;
-    let behind = enrolment::without_key(folder.path(), next).map_err(CliError::failure)?;
-    if let (Some(first), Some(last), false) = (behind.first(), behind.last(), arguments.leave_behind) {
-        let who = match behind.len() {
-            1 => format!("agent {first} was"),
-            count => format!("{count} agents, from {first} to {last}, were"),
-        };
-        return Err(CliError::failure(format!(
-            "{who} given no invitation with the next key, and would no longer recognise the server: invite again (an agent goes \
-             on with its folder and the new line), or add --leave-behind"
-        )));
-    }
-    let [present, next] = keys::rotate(folder.path(), next).map_err(CliError::failure)?;
-    print(&format!(
-        "the key is now {present}; a running server shows it to new connections within a second\nthe next will be {next}: \
-         invitations name both from now on\n"
-    ))
-}
-
-/// Arguments of `revoke`.
-#[derive(Clone, Debug, Args)]
-pub struct Revoke {
-    /// The server's folder
-    folder: PathBuf,
-    /// Index of the agent
-    agent: u32,
-}
-
-/// Shuts an agent out.
-pub fn revoke(arguments: &Revoke) -> Result<(), CliError> {
-    let folder = open(&arguments.folder)?;
-    let count = folder.terms.agreement.protocol.agents();
-    if arguments.agent >= count {
-        return Err(CliError::input(format!("agent {}: this federation has {count} agents", arguments.agent)));
-    }
-    enrolment::revoke(folder.path(), arguments.agent).map_err(CliError::failure)?;
-    print(&format!("agent {} is shut out; a running server notices within a second\n", arguments.agent))
 }
 
 fn open(path: &Path) -> Result<Folder, CliError> {

@@ -71,7 +71,7 @@ fn a_token_is_good_for_one_key_and_a_revoked_slot_for_none() {
     again.refresh().unwrap();
     assert_eq!((again.slot(&key(1)), again.count()), (None, 1));
     assert_eq!(without_key(&folder, key(8)).unwrap(), BTreeSet::from([4]), "who is shut out need know no key");
-    assert!(again.certified(7) && !again.certified(3));
+    assert_eq!((again.certified(7), again.certified(3)), (Ok(()), Err(Refusal::Revoked)));
     assert_eq!(again.count(), 2);
     assert_eq!(again.enrol(3, &[1; 16], key(1)), Err(Refusal::Revoked));
     std::fs::remove_dir_all(folder).unwrap();
@@ -123,5 +123,35 @@ fn mended_lines_of_many_writers_are_all_there() {
         slots.sort_unstable();
         assert_eq!(slots, (0..8).collect::<Vec<_>>(), "{turn}");
     }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// With two servers a certificate brings the key of the masks, which stays and is nobody else's.
+#[test]
+fn a_certificate_brings_the_key_of_its_masks_once_and_takes_part_with_no_other() {
+    let folder = std::env::temp_dir().join(format!("sordino-net-certified-{}", std::process::id()));
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir_all(&folder).unwrap();
+    let open = || Enrolment::open(&folder).unwrap().trusting(Trust::TwoServers);
+    let enrolment = open();
+    let masks = |byte| Some(MaskKey([byte; 32]));
+    assert_eq!(enrolment.certified(3), Err(Refusal::Masks), "before its masks are known");
+    assert_eq!(enrolment.enrol_certified(3, None), Err(Refusal::Masks));
+    assert_eq!(enrolment.enrol_certified(3, masks(1)), Ok(()));
+    assert_eq!(enrolment.enrol_certified(3, masks(1)), Ok(()), "the same again");
+    assert_eq!(enrolment.enrol_certified(3, masks(2)), Err(Refusal::Masks), "another key opens nothing");
+    assert_eq!(enrolment.enrol_certified(4, masks(1)), Err(Refusal::Masks), "one mask for two agents");
+    // After a restart, without a second line.
+    let again = open();
+    assert_eq!((again.certified(3), again.certified(4)), (Ok(()), Err(Refusal::Masks)));
+    assert_eq!(again.enrol_certified(3, masks(1)), Ok(()));
+    assert_eq!(again.masks(&[3, 4]), [(3, MaskKey([1; 32]))]);
+    assert_eq!(std::fs::read_to_string(folder.join(ENROLLED)).unwrap().lines().count(), 1);
+    revoke(&folder, 3).unwrap();
+    again.refresh().unwrap();
+    assert_eq!(again.enrol_certified(3, masks(1)), Err(Refusal::Revoked));
+    // Negative control: with one server there are no masks to bring.
+    let one = Enrolment::open(&folder).unwrap();
+    assert_eq!((one.enrol_certified(5, None), one.enrol_certified(6, masks(6))), (Ok(()), Err(Refusal::Masks)));
     std::fs::remove_dir_all(folder).unwrap();
 }

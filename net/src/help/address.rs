@@ -1,4 +1,5 @@
-//! Where a helper is: `https://HOST:PORT/TOKEN#KEY`.
+//! Where a helper is: `https://HOST:PORT/TOKEN#KEY,NEXT`, with the key that it shows and the one that it will show after a rotation
+//! (one is enough); without the token where certificates say who its leader is.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,15 +9,15 @@ use sordino_host::signature::Fingerprint;
 
 use crate::invitation::Token;
 
-/// Where a helper is, which key it shows, and the token that makes a server its leader: a secret until it has one.
+/// Where a helper is, which keys it may show, and the token that makes a server its leader, if one does: a secret until it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HelperAddress {
     /// Where it listens, `HOST:PORT`.
     pub address: String,
-    /// What the leader shows once.
-    pub token: Token,
-    /// The key that the helper shows, as a fingerprint.
-    pub key: Fingerprint,
+    /// What the leader shows once; none where its certificate says who it is.
+    pub token: Option<Token>,
+    /// Keys that the helper may show, one or two.
+    pub pins: Vec<Fingerprint>,
 }
 
 /// A text that is no address of a helper, and what is wrong with it.
@@ -26,7 +27,9 @@ pub struct NoHelperAddress(pub &'static str);
 
 impl fmt::Display for HelperAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "https://{}/{}#{}", self.address, hex(&self.token), self.key)
+        let token = self.token.map(|token| hex(&token)).unwrap_or_default();
+        let pins: Vec<String> = self.pins.iter().map(Fingerprint::to_string).collect();
+        write!(f, "https://{}/{token}#{}", self.address, pins.join(","))
     }
 }
 
@@ -35,14 +38,23 @@ impl FromStr for HelperAddress {
 
     fn from_str(text: &str) -> Result<Self, NoHelperAddress> {
         let rest = text.trim().strip_prefix("https://").ok_or(NoHelperAddress("it does not begin with `https://`"))?;
-        let (place, key) = rest.split_once('#').ok_or(NoHelperAddress("it has no key behind `#`"))?;
+        let (place, pins) = rest.split_once('#').ok_or(NoHelperAddress("it has no key behind `#`"))?;
         let (address, token) = place.split_once('/').ok_or(NoHelperAddress("it has no token"))?;
         if !address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok()) {
             return Err(NoHelperAddress("the address is not HOST:PORT"));
         }
-        let token = from_hex(token).ok_or(NoHelperAddress("the token is not 32 hexadecimal digits"))?;
-        let key = key.parse().map_err(|_| NoHelperAddress("the key is not 64 hexadecimal digits"))?;
-        Ok(HelperAddress { address: address.to_owned(), token, key })
+        let token = match token {
+            "" => None,
+            digits => Some(from_hex(digits).ok_or(NoHelperAddress("the token is not 32 hexadecimal digits"))?),
+        };
+        let pins: Vec<Fingerprint> = pins
+            .split(',')
+            .map(|pin| pin.parse().map_err(|_| NoHelperAddress("a key is not 64 hexadecimal digits")))
+            .collect::<Result<_, _>>()?;
+        if pins.len() > 2 {
+            return Err(NoHelperAddress("more than two keys"));
+        }
+        Ok(HelperAddress { address: address.to_owned(), token, pins })
     }
 }
 
@@ -52,13 +64,20 @@ mod tests {
 
     #[test]
     fn an_address_comes_back_and_what_was_cut_is_refused() {
-        let key = "ab".repeat(32).parse().unwrap();
-        let whole = HelperAddress { address: "[::1]:8444".into(), token: [7; 16], key };
+        let pins = ["ab", "cd"].map(|byte| byte.repeat(32).parse::<Fingerprint>().unwrap());
+        let whole = HelperAddress { address: "[::1]:8444".into(), token: Some([7; 16]), pins: pins.into() };
         let text = whole.to_string();
-        assert_eq!(text.parse(), Ok(whole));
-        for end in 0..text.len() {
+        assert_eq!(text.parse(), Ok(whole.clone()));
+        // With one key it is whole as well.
+        let one = text.find(',').unwrap();
+        assert_eq!(text[..one].parse(), Ok(HelperAddress { pins: vec![pins[0]], ..whole }));
+        assert!(format!("{text},{}", pins[0]).parse::<HelperAddress>().is_err());
+        for end in (0..text.len()).filter(|end| *end != one) {
             assert!(text[..end].parse::<HelperAddress>().is_err(), "{}", &text[..end]);
         }
         assert!(text.replace("https", "http").parse::<HelperAddress>().is_err());
+        let certified = HelperAddress { token: None, ..text.parse().unwrap() };
+        assert_eq!(certified.to_string(), format!("https://[::1]:8444/#{},{}", pins[0], pins[1]));
+        assert_eq!(certified.to_string().parse(), Ok(certified));
     }
 }

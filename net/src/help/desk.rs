@@ -11,11 +11,13 @@ use sordino_host::files::{FileError, write_privately};
 use sordino_host::ledger::{Deferred, LedgerError};
 use sordino_host::server::Sources;
 use sordino_host::shares::{Helper, HelperError, Keep, Question};
+use sordino_host::signature::Fingerprint;
 use sordino_sim::text::{significant, significant_up};
 
+use super::gate::LedBy;
 use crate::admission::Inadmissible;
 use crate::shares::MaskKey;
-use crate::terms::TermsError;
+use crate::terms::{Difference, TermsError};
 
 /// An agent with the key of its masks, as the leader tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,8 +36,22 @@ pub enum Refused {
     #[error("this helper has no terms yet")]
     NoTerms,
     /// The terms differ from those that it has.
-    #[error("this helper has other terms: it helps one federation")]
-    OtherTerms,
+    #[error("this helper has other terms ({difference}): it helps one federation")]
+    OtherTerms {
+        /// The first field that differs.
+        difference: Difference,
+    },
+    /// Another server leads it.
+    #[error("this helper has another leader: it helps one federation")]
+    Led,
+    /// The caller's certificate is that of another run's leader.
+    #[error("the terms are those of run {run:016x}, and the certificate is {}", .caller)]
+    OtherRun {
+        /// The run of the terms.
+        run: u64,
+        /// Whom the certificate names.
+        caller: LedBy,
+    },
     /// The terms cannot be used.
     #[error(transparent)]
     Terms(#[from] TermsError),
@@ -72,6 +88,12 @@ pub enum Refused {
         first: u32,
         /// The agent that came with it again.
         second: u32,
+    },
+    /// Agents of a set that its owner shut out.
+    #[error("shut out by this helper's owner: {agents:?}")]
+    ShutOut {
+        /// Indices of these agents.
+        agents: Vec<u32>,
     },
     /// A key that agrees on no secret.
     #[error("agent {agent}: {error}")]
@@ -114,11 +136,16 @@ impl Refused {
 
 /// What a door hands over; the caller is the leader.
 pub trait Help: Send {
-    /// Takes the terms, as they are published, and says which key the helper's masks are made with. The same terms may come
-    /// again.
+    /// Takes the terms, as they are published, from this caller, and says which key the helper's masks are made with. The same
+    /// terms may come again.
     ///
     /// **Errors**: [`Refused`].
-    fn begin(&mut self, terms: &[u8]) -> Result<MaskKey, Refused>;
+    fn begin(&mut self, terms: &[u8], caller: &LedBy) -> Result<MaskKey, Refused>;
+
+    /// Takes note of the keys by which the leader recognises this helper.
+    ///
+    /// **Errors**: [`Refused::File`].
+    fn knows(&mut self, pins: &[Fingerprint]) -> Result<(), Refused>;
 
     /// Takes the keys of agents: all of them or none.
     ///

@@ -2,15 +2,15 @@
 //!
 //! | request | answers |
 //! |---|---|
-//! | `POST /v1/RUN/helper/terms`, the terms; the header `sordino-token` until there is a leader | 200 the key of the masks; 403 not the leader; 409 other terms; 422 terms that are not agreed to |
+//! | `POST /v1/RUN/helper/terms`, the terms; the header `sordino-token` until there is a leader, unless its certificate says who it is | 200 the key of the masks; 403 not the leader; 409 other terms; 422 terms that are not agreed to |
 //! | `POST /v1/RUN/helper/agents`, keys in JSON | 200; 409 another key than before, or another agent's |
-//! | `POST /v1/RUN/helper/answer`, a question in JSON | 200 the answer; 409 another set, or not the next epoch; 428 an agent without a key here |
+//! | `POST /v1/RUN/helper/answer`, a question in JSON | 200 the answer; 409 another set, or not the next epoch; 410 agents that were shut out here, in JSON; 428 an agent without a key here |
 //! | any of them | 403 not the leader; 404 another path; 413 too long; 503 the helper is about to end |
 //!
-//! Who is no leader, and shows no token, is sent away before a byte of its request's body is read. An answer leaves at a fixed time after
+//! Who is no leader, and may not become it, is sent away before a byte of its request's body is read. An answer leaves at a fixed time after
 //! its question, so that the time of the noise does not show.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -21,7 +21,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use rustls::ServerConfig;
+use rustls::pki_types::UnixTime;
 use sordino_host::hex::from_hex;
 use sordino_host::shares::HelperError;
 use sordino_host::signature::Fingerprint;
@@ -31,13 +31,15 @@ use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 
 use super::desk::{Help, Refused};
-use crate::identity::fingerprint_of;
-use crate::invitation::Token;
+use super::gate::{Gate, LedBy};
+use crate::keys::Shown;
 use crate::shares::MaskKey;
 use crate::terms::TERMS_BYTES_MAX;
 
 /// The token that makes a server the leader.
 pub const TOKEN: HeaderName = HeaderName::from_static("sordino-token");
+/// The keys by which the caller recognises the helper, with commas between.
+pub const PINS: HeaderName = HeaderName::from_static("sordino-pins");
 /// Connections at one time: one leader, and strangers that are sent away.
 const CONNECTIONS: usize = 64;
 /// A handshake or a header: no longer than this.
@@ -46,33 +48,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const SESSION: Duration = Duration::from_secs(600);
 
 /// Where it is kept who the leader is.
-pub type Bind = Box<dyn Fn(Fingerprint) -> Result<(), Refused> + Send>;
-
-/// Who may ask: the leader, or whoever shows the token while there is none.
-pub struct Gate {
-    token: Token,
-    leader: Mutex<Option<Fingerprint>>,
-}
-
-impl Gate {
-    /// A gate with the leader that is known, if there is one.
-    pub fn new(token: Token, leader: Option<Fingerprint>) -> Self {
-        Gate { token, leader: Mutex::new(leader) }
-    }
-
-    fn leader(&self) -> MutexGuard<'_, Option<Fingerprint>> {
-        // A fingerprint is there or not: a thread that panicked left a whole one.
-        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn admits(&self, caller: &Fingerprint, shown: Option<Token>) -> bool {
-        let differs = |shown: Token| shown.iter().zip(&self.token).fold(0, |differs, (a, b)| differs | (a ^ b));
-        match *self.leader() {
-            Some(leader) => leader == *caller,
-            None => shown.is_some_and(|shown| differs(shown) == 0),
-        }
-    }
-}
+pub type Bind = Box<dyn Fn(LedBy) -> Result<(), Refused> + Send>;
 
 /// What the door of a helper hands requests to.
 #[derive(Clone)]
@@ -89,20 +65,24 @@ pub struct HelpDoor {
     pub ends: mpsc::Sender<Option<Refused>>,
 }
 
-/// Who is at the other end of a connection.
-#[derive(Clone, Copy)]
-struct Caller(Fingerprint);
+/// Who is at the other end of a connection, or why its certificate makes it nobody.
+#[derive(Clone)]
+struct Caller(Result<LedBy, String>);
 
 fn said(refused: &Refused) -> Response {
     let status = match refused {
         refused if refused.is_fatal() => StatusCode::SERVICE_UNAVAILABLE,
-        Refused::OtherTerms | Refused::NoTerms | Refused::OtherKey { .. } | Refused::OneKey { .. } => {
-            StatusCode::CONFLICT
-        }
+        Refused::OtherTerms { .. } | Refused::NoTerms | Refused::Led => StatusCode::CONFLICT,
+        Refused::OtherKey { .. } | Refused::OneKey { .. } => StatusCode::CONFLICT,
         Refused::Helper(HelperError::OtherSet { .. } | HelperError::OutOfOrder { .. } | HelperError::Ledger(_)) => {
             StatusCode::CONFLICT
         }
         Refused::Helper(HelperError::Unknown { .. }) => StatusCode::PRECONDITION_REQUIRED,
+        // The leader asks again without them.
+        Refused::ShutOut { agents } => {
+            // Numbers always have a form in JSON.
+            return (StatusCode::GONE, serde_json::to_vec(agents).unwrap_or_default()).into_response();
+        }
         _ => StatusCode::UNPROCESSABLE_ENTITY,
     };
     (status, refused.to_string()).into_response()
@@ -136,13 +116,17 @@ impl HelpDoor {
 
 async fn terms(State(door): State<HelpDoor>, Extension(Caller(caller)): Extension<Caller>, body: Bytes) -> Response {
     let (gate, bind) = (door.gate.clone(), door.bind.clone());
+    let caller = match caller {
+        Ok(caller) => caller,
+        Err(reason) => return (StatusCode::FORBIDDEN, reason).into_response(),
+    };
     let begun = door.done(move |help| {
-        let key = help.begin(&body)?;
+        let key = help.begin(&body, &caller)?;
         let mut leader = gate.leader();
         match *leader {
             Some(known) if known == caller => {}
             // Another one was faster.
-            Some(_) => return Err(Refused::OtherTerms),
+            Some(_) => return Err(Refused::Led),
             None => bind.lock().unwrap_or_else(PoisonError::into_inner)(caller)?,
         }
         *leader = Some(caller);
@@ -179,6 +163,12 @@ async fn answer(State(door): State<HelpDoor>, body: Bytes) -> Response {
     }
 }
 
+/// One or two fingerprints, with a comma between.
+fn pins(text: &str) -> Option<Vec<Fingerprint>> {
+    let pins: Option<Vec<Fingerprint>> = text.split(',').map(|pin| pin.parse().ok()).collect();
+    pins.filter(|pins| pins.len() <= 2)
+}
+
 /// Sends everybody away who is not the leader, before the body is read.
 async fn admitted(
     State(door): State<HelpDoor>,
@@ -187,14 +177,26 @@ async fn admitted(
     next: axum::middleware::Next,
 ) -> Response {
     let shown = request.headers().get(&TOKEN).and_then(|value: &HeaderValue| value.to_str().ok()).and_then(from_hex);
-    if !door.gate.admits(&caller, shown) {
-        return (StatusCode::FORBIDDEN, "not the leader of this helper, and not its token").into_response();
-    }
-    next.run(request).await
+    let pins = request.headers().get(&PINS).and_then(|value| value.to_str().ok()).and_then(pins);
+    let why = match caller {
+        Ok(caller) if door.gate.admits(&caller, shown) => {
+            let response = next.run(request).await;
+            // What a leader says that was taken for one.
+            return match pins.filter(|_| response.status() == StatusCode::OK) {
+                Some(pins) => door.done(move |help| help.knows(&pins)).await.map_or_else(|why| why, |()| response),
+                None => response,
+            };
+        }
+        Ok(LedBy::Key(_)) => "not the leader of this helper, and not its token".to_owned(),
+        Ok(LedBy::Certificate(run)) => format!("this helper has a leader, which is not that of run {run:016x}"),
+        Err(reason) => reason,
+    };
+    (StatusCode::FORBIDDEN, why).into_response()
 }
 
 /// Opens the door of a helper on a listener and serves until the task is dropped.
-pub async fn serve(listener: TcpListener, shown: Arc<ServerConfig>, door: HelpDoor) {
+pub async fn serve(listener: TcpListener, shown: Shown, door: HelpDoor) {
+    let gate = door.gate.clone();
     let app = Router::new()
         .route("/v1/{run}/helper/terms", post(terms))
         .route("/v1/{run}/helper/agents", post(agents))
@@ -210,20 +212,21 @@ pub async fn serve(listener: TcpListener, shown: Arc<ServerConfig>, door: HelpDo
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let (acceptor, app) = (TlsAcceptor::from(shown.clone()), app.clone());
+        let (acceptor, app, gate) = (TlsAcceptor::from(shown.borrow().clone()), app.clone(), gate.clone());
         tokio::spawn(async move {
             let _permit = permit;
             // Who is no party of TLS is told nothing.
-            let _over = connection(tcp, acceptor, app).await;
+            let _over = connection(tcp, acceptor, app, &gate).await;
         });
     }
 }
 
 /// One connection to its end; none if it never became one.
-async fn connection(tcp: TcpStream, acceptor: TlsAcceptor, app: Router) -> Option<()> {
+async fn connection(tcp: TcpStream, acceptor: TlsAcceptor, app: Router, gate: &Gate) -> Option<()> {
     tcp.set_nodelay(true).ok()?;
     let tls = tokio::time::timeout(PATIENCE, acceptor.accept(tcp)).await.ok()?.ok()?;
-    let caller = fingerprint_of(tls.get_ref().1.peer_certificates()?.first()?).ok()?;
+    // As at a server's door: dates are judged once, when a connection is made.
+    let caller = gate.caller(tls.get_ref().1.peer_certificates()?, UnixTime::now())?;
     let service = TowerToHyperService::new(app.layer(Extension(Caller(caller))));
     let mut http = hyper::server::conn::http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(16 << 10);

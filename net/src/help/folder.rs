@@ -2,11 +2,14 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `server.key` | the key that it shows, and signs its promise with |
+//! | `server.key`, `server.next.key` | the key that it shows, and signs its promise with; the next one ([`crate::keys`]) |
 //! | `masks.key` | the X25519 key of its masks: whoever has it and the leader's disk sees vectors |
 //! | `token` | what makes a server the leader, once |
+//! | `authority.der` | the certificate of the authority that says who the leader is, in the place of the token, where there is one |
 //! | `url` | where it is, with key and token: what the leader's `serve --helper` is told |
-//! | `leader` | the key of the leader's connections |
+//! | `pins` | the keys of this helper that its leader knows, as it said last |
+//! | `revoked.jsonl` | agents that its owner shut out |
+//! | `leader` | who the leader is: the key of its connections, or the name in its certificate |
 //! | `terms.bin` | the terms, as the leader handed them over |
 //! | `agents.json` | the public keys of agents |
 //! | `answers.json` | what it answered, and the last charge; replaced in one rename |
@@ -27,13 +30,22 @@ use sordino_host::shares::{Answered, HelperError, open_key};
 use sordino_host::signature::{Fingerprint, KeyError};
 
 use super::address::HelperAddress;
-use crate::identity::{Identity, IdentityError, lock_folder};
+use super::gate::LedBy;
+use crate::authority::{AuthorityError, Leaders};
+use crate::identity::{CERTIFICATE_BYTES_MAX, Identity, IdentityError, lock_folder};
 use crate::invitation::Token;
+use crate::keys;
 use crate::shares::MaskKey;
-use crate::terms::{TERMS_BYTES_MAX, Terms, TermsError};
+use crate::terms::{Difference, TERMS_BYTES_MAX, Terms, TermsError};
 
 /// The key of its masks, by which a folder of a helper is recognised.
 pub const MASKS: &str = "masks.key";
+/// Where it is, for its leader's command.
+const URL: &str = "url";
+/// Keys of this helper that its leader knows.
+const PINS: &str = "pins";
+/// The certificate of the authority that says who the leader is.
+const AUTHORITY: &str = "authority.der";
 /// What it answered.
 pub const ANSWERS: &str = "answers.json";
 /// Every charge, line by line.
@@ -73,6 +85,17 @@ pub enum HelpFolderError {
         /// Path of the folder.
         path: PathBuf,
     },
+    /// The authority that says who the leader is.
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
+    /// It was begun with another authority.
+    #[error("{}: begun with another --ca ({difference}); give that one, or begin another folder", path.display())]
+    OtherAuthority {
+        /// Path of the folder.
+        path: PathBuf,
+        /// The certificates, by their digests.
+        difference: Difference,
+    },
     /// It is a server's.
     #[error("{}: the folder of a server; a helper has a folder of its own, on a machine of its own", path.display())]
     Server {
@@ -89,6 +112,16 @@ pub enum HelpFolderError {
     },
 }
 
+/// Removes a file that may be missing.
+fn remove(path: &Path) -> Result<(), FileError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(FileError::Io { path: path.to_owned(), error })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A helper's folder, and what in it never changes.
 pub struct HelpFolder {
     path: PathBuf,
@@ -102,21 +135,49 @@ impl HelpFolder {
         path.join(MASKS).exists()
     }
 
-    /// The folder, begun if it is empty.
+    /// The folder, begun if it is empty, with the certificate of an authority that says who the leader is, or without.
     ///
-    /// **Errors**: [`HelpFolderError`].
-    pub fn begin(path: &Path) -> Result<Self, HelpFolderError> {
+    /// **Errors**: [`HelpFolderError`]; [`HelpFolderError::OtherAuthority`] if it was begun with another one.
+    pub fn begin(path: &Path, authority: Option<&[u8]>) -> Result<Self, HelpFolderError> {
         create_folders_privately(path)?;
         if path.join("round.bin").exists() || path.join("seal.key").exists() {
             return Err(HelpFolderError::Server { path: path.to_owned() });
         }
         let identity = Identity::open(&path.join("server.key"))?;
+        let folder = HelpFolder { path: path.to_owned(), identity };
+        if !HelpFolder::is_one(path) {
+            match authority {
+                Some(certificate) => write_privately(&path.join(AUTHORITY), certificate)?,
+                // One that a death before the last line below left.
+                None => remove(&path.join(AUTHORITY))?,
+            }
+        }
+        let begun = folder.certificate()?;
+        if let Some(difference) = Difference::of_authorities([begun.as_deref(), authority]) {
+            return Err(HelpFolderError::OtherAuthority { path: path.to_owned(), difference });
+        }
         let mut token = entropy::secret()?;
         create_privately(&path.join("token"), &token[..16])?;
         token.fill(0);
         // Last: by it the folder is recognised.
         open_key(&path.join(MASKS))?;
-        Ok(HelpFolder { path: path.to_owned(), identity })
+        Ok(folder)
+    }
+
+    /// The certificate of the authority that says who the leader is; nothing where a token does.
+    fn certificate(&self) -> Result<Option<Vec<u8>>, HelpFolderError> {
+        match read_bounded(&self.path.join(AUTHORITY), CERTIFICATE_BYTES_MAX) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The authority that says who the leader is; nothing where a token does.
+    ///
+    /// **Errors**: [`HelpFolderError::Authority`].
+    pub fn authority(&self) -> Result<Option<Leaders>, HelpFolderError> {
+        Ok(self.certificate()?.map(|certificate| Leaders::new(&certificate)).transpose()?)
     }
 
     /// A folder that was begun; nothing is made.
@@ -172,16 +233,52 @@ impl HelpFolder {
     ///
     /// **Errors**: [`HelpFolderError`].
     pub fn set_address(&self, address: &str) -> Result<HelperAddress, HelpFolderError> {
-        let (token, key) = (self.token()?, self.identity.fingerprint()?);
-        let address = HelperAddress { address: address.to_owned(), token, key };
-        write_privately(&self.path.join("url"), format!("{address}\n").as_bytes())?;
+        let token = if self.certificate()?.is_some() { None } else { Some(self.token()?) };
+        let address = HelperAddress { address: address.to_owned(), token, pins: keys::pins(&self.path)?.into() };
+        write_privately(&self.path.join(URL), format!("{address}\n").as_bytes())?;
         Ok(address)
     }
 
-    /// The key of the leader's connections; nothing before there is one.
+    /// Writes down where it is with the keys of this moment, after a rotation; nothing before it ever ran.
     ///
     /// **Errors**: [`HelpFolderError`].
-    pub fn leader(&self) -> Result<Option<Fingerprint>, HelpFolderError> {
+    pub fn renew_address(&self) -> Result<(), HelpFolderError> {
+        match read_text(&self.path.join(URL), 1 << 12) {
+            Ok(text) => {
+                let known: HelperAddress = text.parse().map_err(|error| self.wrong(URL, format!("{error}")))?;
+                self.set_address(&known.address).map(drop)
+            }
+            Err(error) if error.is_missing() => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The keys of this helper that its leader knows, as it said last; nothing before it said any.
+    ///
+    /// **Errors**: [`HelpFolderError::Wrong`].
+    pub fn pins_of_leader(&self) -> Result<Option<Vec<Fingerprint>>, HelpFolderError> {
+        match read_text(&self.path.join(PINS), 1 << 10) {
+            Ok(text) => {
+                let pins = text.lines().map(|pin| pin.parse().map_err(|why: &str| self.wrong(PINS, why)));
+                Ok(Some(pins.collect::<Result<_, _>>()?))
+            }
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes down which keys of this helper its leader knows.
+    ///
+    /// **Errors**: [`FileError`].
+    pub fn set_pins_of_leader(&self, pins: &[Fingerprint]) -> Result<(), FileError> {
+        let lines: String = pins.iter().map(|pin| format!("{pin}\n")).collect();
+        write_privately(&self.path.join(PINS), lines.as_bytes())
+    }
+
+    /// Who the leader is; nothing before there is one.
+    ///
+    /// **Errors**: [`HelpFolderError`].
+    pub fn leader(&self) -> Result<Option<LedBy>, HelpFolderError> {
         match read_text(&self.path.join("leader"), 1 << 10) {
             Ok(text) => Ok(Some(text.trim().parse().map_err(|why: &str| self.wrong("leader", why))?)),
             Err(error) if error.is_missing() => Ok(None),
@@ -192,7 +289,7 @@ impl HelpFolder {
     /// Writes down who the leader is.
     ///
     /// **Errors**: [`FileError`].
-    pub fn bind(path: &Path, leader: Fingerprint) -> Result<(), FileError> {
+    pub fn bind(path: &Path, leader: LedBy) -> Result<(), FileError> {
         write_privately(&path.join("leader"), format!("{leader}\n").as_bytes())
     }
 

@@ -16,11 +16,11 @@ use sordino_host::signature::Fingerprint;
 use sordino_sim::text::chain;
 
 use super::desk::Enrolling;
-use super::door::TOKEN;
+use super::door::{PINS, TOKEN};
 use super::told::Told;
 use crate::identity::{Identity, IdentityError};
 use crate::invitation::Token;
-use crate::link::{Link, LinkError, status};
+use crate::link::{Answered, Link, LinkError, status};
 use crate::progress::note;
 use crate::shares::MaskKey;
 
@@ -38,36 +38,69 @@ const UNKNOWN: u16 = StatusCode::PRECONDITION_REQUIRED.as_u16();
 /// Keys in one request, far below what a door reads.
 const KEYS_MAX: usize = 1 << 16;
 
+/// Why there is no answer of a helper.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    /// The connection, or a refusal.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// Its owner shut agents of the set out. It answered nothing for this epoch, and charged nothing.
+    #[error("its owner shut out agents {agents:?}")]
+    ShutOut {
+        /// Indices of these agents.
+        agents: Vec<u32>,
+    },
+}
+
 /// A connection of a leader to its helper.
 pub struct Line {
     link: Link,
     run: String,
     address: String,
+    /// Keys by which it recognises the helper, as the helper is told.
+    pins: String,
     told: Told,
 }
 
 impl Line {
-    /// A line that is not connected yet: the leader is known by `identity`, the helper by `key`.
+    /// A line that is not connected yet: the leader is known by `identity`, the helper by one of `pins`.
     ///
     /// **Errors**: [`IdentityError::Tls`].
-    pub fn new(address: &str, key: Fingerprint, deployment: u64, identity: &Identity) -> Result<Self, IdentityError> {
-        let link = Link::new(address, deployment, identity.client(&[key])?, WAIT);
-        Ok(Line { link, run: format!("{deployment:016x}"), address: address.to_owned(), told: Told::default() })
+    pub fn new(
+        address: &str,
+        pins: &[Fingerprint],
+        deployment: u64,
+        identity: &Identity,
+    ) -> Result<Self, IdentityError> {
+        let link = Link::new(address, deployment, identity.client(pins)?, WAIT);
+        let known: Vec<String> = pins.iter().map(Fingerprint::to_string).collect();
+        let (run, address, told) = (format!("{deployment:016x}"), address.to_owned(), Told::default());
+        Ok(Line { link, run, address, pins: known.join(","), told })
     }
 
     async fn post(&mut self, what: &str, headers: HeaderMap, body: Bytes) -> Result<Bytes, LinkError> {
-        let path = format!("/v1/{}/helper/{what}", self.run);
-        let answered = self.link.request(Method::POST, &path, headers, body, ANSWER_MAX).await?;
+        let answered = self.posted(what, headers, body).await?;
         if answered.status == StatusCode::OK { Ok(answered.body) } else { Err(status(&answered)) }
     }
 
-    /// Hands the terms over, with the token that makes this server the leader; returns the key of the helper's masks.
+    async fn posted(&mut self, what: &str, mut headers: HeaderMap, body: Bytes) -> Result<Answered, LinkError> {
+        let path = format!("/v1/{}/helper/{what}", self.run);
+        // So that its owner is told before a rotation that would leave this leader behind.
+        let pins = HeaderValue::from_str(&self.pins).map_err(|_| LinkError::Answer { what: "a header" })?;
+        headers.insert(PINS, pins);
+        self.link.request(Method::POST, &path, headers, body, ANSWER_MAX).await
+    }
+
+    /// Hands the terms over, with the token that makes this server the leader, unless its certificate does; returns the key of the
+    /// helper's masks.
     ///
     /// **Errors**: [`LinkError`].
-    pub async fn begin(&mut self, token: &Token, terms: Bytes) -> Result<MaskKey, LinkError> {
+    pub async fn begin(&mut self, token: Option<&Token>, terms: Bytes) -> Result<MaskKey, LinkError> {
         let mut headers = HeaderMap::new();
-        let token = HeaderValue::from_str(&hex(token)).map_err(|_| LinkError::Answer { what: "a header" })?;
-        headers.insert(TOKEN, token);
+        if let Some(token) = token {
+            let token = HeaderValue::from_str(&hex(token)).map_err(|_| LinkError::Answer { what: "a header" })?;
+            headers.insert(TOKEN, token);
+        }
         let key = self.post("terms", headers, terms).await?;
         key[..].try_into().map(MaskKey).map_err(|_| LinkError::Answer { what: "a key of another length" })
     }
@@ -75,7 +108,7 @@ impl Line {
     /// The same, until there is an answer.
     ///
     /// **Errors**: [`LinkError::Status`], [`LinkError::Answer`].
-    pub async fn begun(&mut self, token: &Token, terms: &Bytes) -> Result<MaskKey, LinkError> {
+    pub async fn begun(&mut self, token: Option<&Token>, terms: &Bytes) -> Result<MaskKey, LinkError> {
         let mut waits = Waits::new(&self.address);
         loop {
             match self.begin(token, terms.clone()).await {
@@ -85,27 +118,41 @@ impl Line {
         }
     }
 
+    /// The key of the masks of a helper that has the terms already, as soon as it can be reached. One that has none is another helper, and is
+    /// given none.
+    ///
+    /// **Errors**: [`LinkError::Status`], [`LinkError::Answer`].
+    pub async fn known(&mut self, terms: &Bytes) -> Result<MaskKey, LinkError> {
+        let mut waits = Waits::new(&self.address);
+        // Nobody is enrolled by it: only a helper with terms says yes.
+        while let Err(error) = self.post("agents", HeaderMap::new(), Bytes::from_static(b"[]")).await {
+            waits.again(error).await?;
+        }
+        self.begun(None, terms).await
+    }
+
     /// Asks until there is an answer: the helper says the same whenever it is asked the same. Before it, the helper is told
     /// the keys that it was not told yet.
     ///
     /// **Parameters**: `keys`, those of these agents.
     ///
-    /// **Errors**: [`LinkError::Status`], [`LinkError::Answer`].
+    /// **Errors**: [`LineError::ShutOut`]; [`LinkError::Status`], [`LinkError::Answer`].
     pub async fn answered(
         &mut self,
         question: &Question,
         keys: impl Fn(&[u32]) -> Vec<(u32, MaskKey)>,
-    ) -> Result<Bytes, LinkError> {
+    ) -> Result<Bytes, LineError> {
         let (asked, mut waits, mut again) = (json(question)?, Waits::new(&self.address), false);
         loop {
             match self.told_and_asked(question, &asked, &keys).await {
                 Ok(answer) => return Ok(answer),
                 // A helper that lost keys. Told all of them and still without one, it would be without it for ever.
-                Err(LinkError::Status { status, .. }) if status == UNKNOWN && !again => {
+                Err(LineError::Link(LinkError::Status { status, .. })) if status == UNKNOWN && !again => {
                     self.told.forget();
                     again = true;
                 }
-                Err(error) => waits.again(error).await?,
+                Err(LineError::Link(error)) => waits.again(error).await?,
+                Err(refused) => return Err(refused),
             }
         }
     }
@@ -115,7 +162,7 @@ impl Line {
         question: &Question,
         asked: &Bytes,
         keys: &impl Fn(&[u32]) -> Vec<(u32, MaskKey)>,
-    ) -> Result<Bytes, LinkError> {
+    ) -> Result<Bytes, LineError> {
         let untold = self.told.untold(&question.set);
         for part in untold.chunks(KEYS_MAX) {
             let known = keys(part).into_iter();
@@ -124,8 +171,23 @@ impl Line {
             // Remembered once the helper has stored them.
             self.told.add(&agents);
         }
-        self.post("answer", HeaderMap::new(), asked.clone()).await
+        let answered = self.posted("answer", HeaderMap::new(), asked.clone()).await?;
+        match answered.status {
+            StatusCode::OK => Ok(answered.body),
+            StatusCode::GONE => Err(shut_out(question, &answered.body)?),
+            _ => Err(status(&answered).into()),
+        }
     }
+}
+
+/// Agents of the set that the helper's owner shut out, as it names them.
+fn shut_out(question: &Question, body: &[u8]) -> Result<LineError, LinkError> {
+    let agents: Vec<u32> = serde_json::from_slice(body).unwrap_or_default();
+    let is_asked = |agent: &u32| question.set.binary_search_by_key(agent, |contributor| contributor.agent).is_ok();
+    if agents.is_empty() || !agents.iter().all(is_asked) {
+        return Err(LinkError::Answer { what: "a refusal that names no agents of the question" });
+    }
+    Ok(LineError::ShutOut { agents })
 }
 
 fn json(value: &impl Serialize) -> Result<Bytes, LinkError> {

@@ -9,14 +9,18 @@ use sordino_host::files::create_privately;
 use sordino_host::ledger::{CounterPlace, Ledger, Options};
 use sordino_host::server::SystemSources;
 use sordino_host::shares::{Helper, HelperError, HelperPlan, Kept, Question};
+use sordino_host::signature::Fingerprint;
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::desk::{Desk, Enrolling, Help, Refused};
-use super::door::{self, Gate, HelpDoor};
+use super::door::{self, HelpDoor};
 use super::folder::{ANSWERS, HelpFolder, HelpFolderError, LEDGER};
+use super::gate::{Admits, Gate, LedBy};
 use crate::admission;
-use crate::progress::note;
+use crate::enrolment;
+use crate::keys;
+use crate::progress::{note, told_of_key};
 use crate::shares::{self, MaskKey};
 use crate::terms::Terms;
 
@@ -26,6 +30,8 @@ pub struct Helping {
     pub listen: String,
     /// Where its leader finds it; where it listens if none.
     pub address: Option<String>,
+    /// The certificate of an authority that says by certificates who the leader is, in DER; a token says it if none.
+    pub authority: Option<Vec<u8>>,
     /// Where the second count of its ledger is kept.
     pub counter: CounterPlace,
     /// The most ε of terms that it agrees to; what the terms say if none.
@@ -59,6 +65,9 @@ pub enum HelpError {
     Lost,
 }
 
+/// A refusal names no more agents than this; the next one names others.
+const SHUT_OUT_MAX: usize = 1 << 12;
+
 type System = Desk<SystemSources, Kept>;
 
 /// What a helper's door hands requests to: nothing but a folder until there are terms.
@@ -67,6 +76,8 @@ struct Office {
     counter: CounterPlace,
     epsilon_max: Option<f64>,
     open: Option<(System, Terms)>,
+    /// Keys of this helper that the leader knows.
+    pins: Option<Vec<Fingerprint>>,
 }
 
 /// What a helper of these terms plans; whoever trusts one server has none.
@@ -104,6 +115,14 @@ impl Office {
         Desk::new(secret, helper, agents, known, Some(self.folder.agents_path()))
     }
 
+    /// Refuses a question that names agents whom the owner shut out.
+    fn admit(&self, question: &Question) -> Result<(), Refused> {
+        let out = enrolment::revoked(self.folder.path()).map_err(|error| Refused::Unusable(error.to_string()))?;
+        let named = question.set.iter().map(|contributor| contributor.agent);
+        let agents: Vec<u32> = named.filter(|agent| out.contains(agent)).take(SHUT_OUT_MAX).collect();
+        if agents.is_empty() { Ok(()) } else { Err(Refused::ShutOut { agents }) }
+    }
+
     fn opened(&mut self) -> Result<&mut System, Refused> {
         self.open.as_mut().map(|(desk, _)| desk).ok_or(Refused::NoTerms)
     }
@@ -115,10 +134,17 @@ impl Office {
 }
 
 impl Help for Office {
-    fn begin(&mut self, terms: &[u8]) -> Result<MaskKey, Refused> {
+    fn begin(&mut self, terms: &[u8], caller: &LedBy) -> Result<MaskKey, Refused> {
         let terms = Terms::from_bytes(terms, None)?;
+        let run = terms.agreement.deployment;
+        if let LedBy::Certificate(led) = caller
+            && *led != run
+        {
+            return Err(Refused::OtherRun { run, caller: *caller });
+        }
         if let Some((desk, known)) = &self.open {
-            return if known.digest() == terms.digest() { Ok(desk.key()) } else { Err(Refused::OtherTerms) };
+            let other = |difference| Err(Refused::OtherTerms { difference });
+            return known.difference(&terms).map_or_else(|| Ok(desk.key()), other);
         }
         plan(&terms)?;
         let admitted = admission::admit(&terms)?;
@@ -133,13 +159,25 @@ impl Help for Office {
         Ok(key)
     }
 
+    fn knows(&mut self, pins: &[Fingerprint]) -> Result<(), Refused> {
+        if self.pins.as_deref() != Some(pins) {
+            self.folder.set_pins_of_leader(pins)?;
+            self.pins = Some(pins.to_vec());
+        }
+        Ok(())
+    }
+
     fn enrol(&mut self, agents: &[Enrolling]) -> Result<(), Refused> {
         self.opened()?.enrol(agents)
     }
 
     fn answer(&mut self, question: &Question) -> Result<Vec<u8>, Refused> {
+        let before = self.opened()?.answered();
+        // What was answered is said again, whoever was shut out since: another answer would be another release.
+        if question.epoch >= before {
+            self.admit(question)?;
+        }
         let desk = self.opened()?;
-        let before = desk.answered();
         let answer = desk.answer(question)?;
         if desk.answered() > before {
             note(&format!("answered for epoch {}: {} agents; charged", question.epoch, question.set.len()));
@@ -152,24 +190,29 @@ impl Help for Office {
 ///
 /// **Errors**: [`HelpError`]; in every case nothing left that was not charged.
 pub async fn serve(path: &Path, helping: Helping) -> Result<(), HelpError> {
-    let folder = HelpFolder::begin(path)?;
+    let folder = HelpFolder::begin(path, helping.authority.as_deref())?;
     let _lock = folder.lock()?;
     let listen = |error| HelpError::Listen { address: helping.listen.clone(), error };
     let listener = TcpListener::bind(&helping.listen).await.map_err(listen)?;
     let url = folder.set_address(helping.address.as_ref().unwrap_or(&helping.listen))?;
     let (leader, terms, key) = (folder.leader()?, folder.terms()?, folder.mask_key()?);
-    let shown = folder.identity.server().map_err(HelpFolderError::from)?;
-    let gate = Arc::new(Gate::new(folder.token()?, leader));
-    let mut office = Office { folder, counter: helping.counter, epsilon_max: helping.epsilon_max, open: None };
+    let present = folder.identity.fingerprint().map_err(HelpFolderError::from)?;
+    let (show, shown) = watch::channel(folder.identity.server().map_err(HelpFolderError::from)?);
+    let admits = match folder.authority()? {
+        Some(leaders) => Admits::Authority(leaders),
+        None => Admits::Token(folder.token()?),
+    };
+    let gate = Arc::new(Gate::new(admits, leader));
+    let pins = folder.pins_of_leader()?;
+    let mut office = Office { folder, counter: helping.counter, epsilon_max: helping.epsilon_max, open: None, pins };
     let file = path.join("url");
     match (leader, terms) {
         (Some(_), Some(terms)) => office.open = Some((office.desk(&terms)?, terms)),
         // Terms without a leader: handed over once more, or a death came between.
         _ => note(&format!(
-            "no leader yet; it says: sordino serve … --helper @FILE, with what {} says ({}, key {})",
+            "no leader yet; it says: sordino serve … --helper @FILE, with what {} says ({}, key {present})",
             file.display(),
-            url.address,
-            url.key
+            url.address
         )),
     }
     note(&format!("helping at {}; agents are told the key {key}, and may ask you for it", url.address));
@@ -181,6 +224,8 @@ pub async fn serve(path: &Path, helping: Helping) -> Result<(), HelpError> {
     let door = HelpDoor { gate, bind, help: office.clone(), delay, ends };
     let mut beside = tokio::task::JoinSet::new();
     beside.spawn(door::serve(listener, shown, door));
+    let keys = path.to_owned();
+    beside.spawn(async move { keys::follow(&keys, present, show, told_of_key).await });
     until_done(&office, &mut ended, over, helping.linger).await
 }
 

@@ -9,6 +9,7 @@ use super::device::DeviceError;
 use crate::agent::AgentEnd;
 use crate::agent::masks::MaskError;
 use crate::help::desk::Refused;
+use crate::help::line::LineError;
 use crate::identity::IdentityError;
 use crate::link::LinkError;
 use crate::rounds::Stop;
@@ -37,7 +38,7 @@ pub enum RehearsalError {
     Helper(#[from] Refused),
     /// The helper does not answer.
     #[error("the helper: {0}")]
-    Line(#[from] LinkError),
+    Line(#[from] LineError),
     /// An agent has no masks.
     #[error(transparent)]
     Masks(#[from] MaskError),

@@ -8,6 +8,7 @@ use sordino_core::math::Scalar;
 use sordino_host::files::FileError;
 use sordino_host::server::SimulatedSources;
 use sordino_host::shares::{Asked, Collection, Helper, HelperPlan, Keep, Question};
+use sordino_host::signature::Fingerprint;
 use sordino_sim::model::federated::DriverError;
 use sordino_sim::model::federated::context::MethodContext;
 use sordino_sim::model::federated::host::ledger;
@@ -19,9 +20,11 @@ use super::error::RehearsalError;
 use super::place::Place;
 use crate::enrolment::Enrolment;
 use crate::help::desk::{Desk, Enrolling, Help, Refused};
-use crate::help::door::{self, Gate, HelpDoor};
-use crate::help::line::Line;
+use crate::help::door::{self, HelpDoor};
+use crate::help::gate::{Admits, Gate, LedBy};
+use crate::help::line::{Line, LineError};
 use crate::identity::Identity;
+use crate::keys;
 use crate::shares::{self, MaskKey};
 use crate::terms::Terms;
 
@@ -44,9 +47,13 @@ struct Known {
 }
 
 impl Help for Known {
-    fn begin(&mut self, terms: &[u8]) -> Result<MaskKey, Refused> {
-        let terms = Terms::from_bytes(terms, Some(&self.terms))?;
-        if terms.digest() == self.terms { Ok(self.desk.key()) } else { Err(Refused::OtherTerms) }
+    fn begin(&mut self, terms: &[u8], _leader: &LedBy) -> Result<MaskKey, Refused> {
+        Terms::from_bytes(terms, Some(&self.terms))?;
+        Ok(self.desk.key())
+    }
+
+    fn knows(&mut self, _pins: &[Fingerprint]) -> Result<(), Refused> {
+        Ok(())
     }
 
     fn enrol(&mut self, agents: &[Enrolling]) -> Result<(), Refused> {
@@ -94,19 +101,19 @@ impl Second {
         let address = listener.local_addr().map_err(RehearsalError::Listen)?;
         let (ends, mut ended) = mpsc::channel(16);
         let door = HelpDoor {
-            gate: Arc::new(Gate::new(TOKEN, None)),
+            gate: Arc::new(Gate::new(Admits::Token(TOKEN), None)),
             bind: Arc::new(Mutex::new(Box::new(|_leader| Ok(())))),
             help: Arc::new(Mutex::new(Known { desk, terms: terms.digest() })),
             delay: Duration::ZERO,
             ends,
         };
         let mut beside = JoinSet::new();
-        beside.spawn(door::serve(listener, identity.server()?, door));
+        beside.spawn(door::serve(listener, keys::always(&identity)?, door));
         beside.spawn(async move { while ended.recv().await.is_some() {} });
         let address = if chaos { place.cut(address).await? } else { address };
         let leader = Identity::generate()?;
-        let mut line = Line::new(&address.to_string(), identity.fingerprint()?, agreement.deployment, &leader)?;
-        let key = line.begun(&TOKEN, &terms.to_bytes()?.into()).await?;
+        let mut line = Line::new(&address.to_string(), &[identity.fingerprint()?], agreement.deployment, &leader)?;
+        let key = line.begun(Some(&TOKEN), &terms.to_bytes()?.into()).await.map_err(LineError::from)?;
         let (run, enrolment) = (agreement.digest(), place.enrolment.clone());
         Ok(Some(Second { line, key, plan, run, agents, numbers, enrolment, _beside: beside }))
     }

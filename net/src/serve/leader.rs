@@ -2,8 +2,8 @@
 //!
 //! | file of the server's folder | what |
 //! |---|---|
-//! | `helper.json` | where the helper is, the key that it shows, the key of its masks |
-//! | `helper.client.key` | the key that this server shows to its helper; not that of its door, so that it may be rotated |
+//! | `helper.json` | where the helper is, the keys that it may show, the key of its masks |
+//! | `helper.client.key` | the key that this server shows to its helper, where no certificate says that it leads; not that of its door, so that it may be rotated |
 //! | `asked.json` | the question of the round that is open, with the sum of its shares: uniform numbers |
 
 use std::path::{Path, PathBuf};
@@ -17,9 +17,10 @@ use sordino_host::shares::{Asked, Collection, HelperPlan};
 use sordino_host::signature::Fingerprint;
 
 use super::serving::Serving;
-use crate::enrolment::Enrolment;
+use crate::authority::{self, Refused};
+use crate::enrolment::{self, Enrolment, EnrolmentError};
 use crate::folder::Folder;
-use crate::help::line::Line;
+use crate::help::line::{Line, LineError};
 use crate::identity::{Identity, IdentityError};
 use crate::link::LinkError;
 use crate::shares::{self, MaskKey};
@@ -40,6 +41,9 @@ pub enum LeaderError {
     /// A file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
+    /// The list of those that were shut out.
+    #[error(transparent)]
+    Enrolment(#[from] EnrolmentError),
     /// A key cannot be used.
     #[error(transparent)]
     Identity(#[from] IdentityError),
@@ -57,15 +61,49 @@ pub enum LeaderError {
         "--helper: these terms were begun with one server; two servers are another agreement, so begin another folder"
     )]
     Unused,
+    /// The helper's address has no token, and no certificate was given.
+    #[error(
+        "--helper: the address has no token: this helper takes for its leader who has a certificate for {name}, which the authority of its \
+         owner signs; give --certificate and --key"
+    )]
+    NoCertificate {
+        /// The name that the certificate needs.
+        name: String,
+    },
+    /// The helper's address has a token, and a certificate was given.
+    #[error(
+        "--certificate: the helper's address has a token: it knows its leader by a key, and looks at no certificate"
+    )]
+    TokenAndCertificate,
+    /// The certificate does not name this server.
+    #[error("{}: {refused}", path.display())]
+    Certificate {
+        /// Path of the certificate.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        refused: Refused,
+    },
     /// Another helper than before.
     #[error(
-        "--helper: the helper of this federation shows the key {known}, not {named}: agents make their masks for it"
+        "--helper: the helper of this federation has the key {known} of its masks, not {named}: agents make their masks for it"
     )]
     Other {
         /// The key of the helper that this folder knows.
-        known: Fingerprint,
-        /// The key that was named.
-        named: Fingerprint,
+        known: MaskKey,
+        /// That of the one that was named.
+        named: MaskKey,
+    },
+    /// The helper's owner shut agents out whose shares were in the question.
+    #[error(
+        "epoch {epoch}: the helper's owner shut out agents {agents:?}, and they are shut out here as well now; nothing was released, and nothing \
+         charged: start this server again, which asks everybody else again"
+    )]
+    ShutOut {
+        /// The epoch that was asked for.
+        epoch: u32,
+        /// Indices of these agents.
+        agents: Vec<u32>,
     },
     /// The helper refuses, which asking again will not change.
     #[error("the helper refuses: {0}")]
@@ -93,8 +131,8 @@ pub enum LeaderError {
 pub struct KnownHelper {
     /// Where the helper listens, `HOST:PORT`.
     pub address: String,
-    /// The key that it shows.
-    pub key: Fingerprint,
+    /// Keys that it may show, one or two: after a rotation the address that its owner tells has others.
+    pub pins: Vec<Fingerprint>,
     /// The key of its masks, which invitations name.
     pub masks: MaskKey,
 }
@@ -125,6 +163,24 @@ fn write(path: &Path, value: &impl Serialize) -> Result<(), LeaderError> {
     Ok(write_privately(path, &text)?)
 }
 
+/// What this server shows to its helper: its certificate, or a key of its own.
+fn identity(folder: &Folder, serving: &Serving) -> Result<Identity, LeaderError> {
+    let run = folder.terms.agreement.deployment;
+    // What the address says, if it is named: a folder that knows its helper needs none.
+    match (&serving.certified, serving.helper.as_ref().map(|named| named.token.is_some())) {
+        (None, Some(false)) => Err(LeaderError::NoCertificate { name: authority::name_of_leader(run) }),
+        (Some(_), Some(true)) => Err(LeaderError::TokenAndCertificate),
+        (None, _) => Ok(Identity::open(&folder.path().join(CLIENT))?),
+        (Some(certified), _) => {
+            let identity = Identity::certified(certified)?;
+            let own = identity.chain().first().ok_or(IdentityError::Signature)?;
+            let refused = |refused| LeaderError::Certificate { path: certified.certificate.clone(), refused };
+            authority::leads(own, run).map_err(refused)?;
+            Ok(identity)
+        }
+    }
+}
+
 /// The leader of two servers.
 pub struct Leader {
     plan: HelperPlan,
@@ -132,7 +188,7 @@ pub struct Leader {
     agents: u32,
     numbers: usize,
     run: sordino_core::digest::Digest,
-    file: PathBuf,
+    folder: PathBuf,
     asked: Option<Asked>,
 }
 
@@ -148,30 +204,36 @@ impl Leader {
             return if named.is_some() { Err(LeaderError::Unused) } else { Ok(None) };
         };
         let path = folder.path().join(HELPER);
-        let identity = Identity::open(&folder.path().join(CLIENT))?;
-        let line = |address: &str, key| Line::new(address, key, agreement.deployment, &identity);
+        let identity = identity(folder, serving)?;
+        let line = |address: &str, pins: &[Fingerprint]| Line::new(address, pins, agreement.deployment, &identity);
+        let terms = Bytes::from(folder.terms.to_bytes()?);
         let (known, line) = match (KnownHelper::read(folder.path())?, named) {
             (None, None) => return Err(LeaderError::NoHelper),
-            (Some(known), Some(named)) if named.key != known.key => {
-                return Err(LeaderError::Other { known: known.key, named: named.key });
+            (Some(known), Some(named)) if named.pins != known.pins => {
+                let mut line = line(&named.address, &named.pins)?;
+                // Never the token, which would bind another helper: this one knows its leader.
+                let masks = line.known(&terms).await?;
+                if masks != known.masks {
+                    return Err(LeaderError::Other { known: known.masks, named: masks });
+                }
+                (KnownHelper { address: named.address.clone(), pins: named.pins.clone(), masks }, line)
             }
             (Some(known), named) => {
                 let address = named.map_or(known.address.clone(), |named| named.address.clone());
-                let line = line(&address, known.key)?;
+                let line = line(&address, &known.pins)?;
                 (KnownHelper { address, ..known }, line)
             }
             (None, Some(named)) => {
-                let mut line = line(&named.address, named.key)?;
-                let terms = Bytes::from(folder.terms.to_bytes()?);
-                let masks = line.begun(&named.token, &terms).await?;
-                (KnownHelper { address: named.address.clone(), key: named.key, masks }, line)
+                let mut line = line(&named.address, &named.pins)?;
+                let masks = line.begun(named.token.as_ref(), &terms).await?;
+                (KnownHelper { address: named.address.clone(), pins: named.pins.clone(), masks }, line)
             }
         };
         write(&path, &known)?;
-        let file = folder.path().join(ASKED);
-        let asked = read(&file)?;
+        let asked = read(&folder.path().join(ASKED))?;
         let (agents, numbers) = (agreement.protocol.agents(), agreement.protocol.upload_len());
-        Ok(Some(Leader { plan, line, agents, numbers, run: agreement.digest(), file, asked }))
+        let (run, folder) = (agreement.digest(), folder.path().to_owned());
+        Ok(Some(Leader { plan, line, agents, numbers, run, folder, asked }))
     }
 
     /// Whether the question of this round is stored: then it is asked, and no other.
@@ -203,7 +265,7 @@ impl Leader {
     /// **Errors**: [`LeaderError::File`].
     pub(super) fn asks(&mut self, collection: Collection) -> Result<(), LeaderError> {
         let asked = collection.ask();
-        write(&self.file, &asked)?;
+        write(&self.folder.join(ASKED), &asked)?;
         self.asked = Some(asked);
         Ok(())
     }
@@ -214,7 +276,28 @@ impl Leader {
     pub(super) async fn answer(&mut self, enrolment: &Enrolment) -> Result<Bytes, LeaderError> {
         let Some(asked) = &self.asked else { return Err(LeaderError::NoHelper) };
         let question = asked.question();
-        Ok(self.line.answered(question, |agents| enrolment.masks(agents)).await?)
+        match self.line.answered(question, |agents| enrolment.masks(agents)).await {
+            Ok(answer) => Ok(answer),
+            Err(LineError::Link(error)) => Err(error.into()),
+            Err(LineError::ShutOut { agents }) => {
+                let epoch = question.epoch;
+                self.forget(&agents)?;
+                Err(LeaderError::ShutOut { epoch, agents })
+            }
+        }
+    }
+
+    /// Shuts agents out for good, then forgets the question that names them: it was never answered, and never will be. After a death
+    /// between the two the helper refuses once more.
+    fn forget(&mut self, agents: &[u32]) -> Result<(), LeaderError> {
+        let known = enrolment::revoked(&self.folder)?;
+        for agent in agents.iter().filter(|agent| !known.contains(agent)) {
+            enrolment::revoke(&self.folder, *agent)?;
+        }
+        let path = self.folder.join(ASKED);
+        std::fs::remove_file(&path).map_err(|error| FileError::Io { path, error })?;
+        self.asked = None;
+        Ok(())
     }
 
     /// Puts shares and answer together.

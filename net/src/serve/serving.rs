@@ -6,6 +6,7 @@ use sordino_core::federated::exchange::Pace;
 use sordino_host::ledger::CounterPlace;
 
 use crate::help::address::HelperAddress;
+use crate::identity::Certified;
 
 /// How a server runs; what is promised to agents is in the terms.
 pub struct Serving {
@@ -26,6 +27,8 @@ pub struct Serving {
     pub begin: Begin,
     /// The helper, where the terms name two servers; needed once, then what the folder says is enough.
     pub helper: Option<HelperAddress>,
+    /// The certificate that says that this server is the helper's leader, where an authority of the helper's owner does.
+    pub certified: Option<Certified>,
     /// How long the server stays after the last frame: at most this long if the terms let rounds close early, otherwise
     /// exactly this long.
     pub linger: Duration,

@@ -11,7 +11,7 @@ use rcgen::{
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use sordino_net::agent::AgentEnd;
-use sordino_net::authority::{Authority, AuthorityError, Refused, name_of, read};
+use sordino_net::authority::{Authority, AuthorityError, Expected, Refused, name_of, read};
 use sordino_net::identity::Identity;
 use sordino_net::invitation::Invitation;
 use sordino_net::join::{Certified, JoinError, Joining};
@@ -35,14 +35,14 @@ fn pem(label: &str, bytes: &[u8]) -> String {
 }
 
 /// An authority of a test, and where it keeps its files.
-struct Site {
+pub(super) struct Site {
     place: Place,
     params: CertificateParams,
     key: KeyPair,
 }
 
 impl Site {
-    fn new(name: &str) -> Site {
+    pub(super) fn new(name: &str) -> Site {
         let (place, key) = (Place::new(name), KeyPair::generate().unwrap());
         let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -53,12 +53,12 @@ impl Site {
         Site { place, params, key }
     }
 
-    fn ca(&self) -> PathBuf {
+    pub(super) fn ca(&self) -> PathBuf {
         self.place.0.join("ca.pem")
     }
 
     /// A certificate with these names, changed by `change`, and its key, under a name of its own.
-    fn sign(&self, file: &str, names: &[String], change: impl FnOnce(&mut CertificateParams)) -> Certified {
+    pub(super) fn sign(&self, file: &str, names: &[String], change: impl FnOnce(&mut CertificateParams)) -> Certified {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
         params.subject_alt_names = names.iter().map(|name| SanType::URI(name.as_str().try_into().unwrap())).collect();
@@ -135,8 +135,9 @@ fn a_certificate_is_one_agent_of_one_federation_or_nobody() {
 fn names(site: &Site, ours: &Authority) {
     let plain = |_: &mut CertificateParams| {};
     let judged = |names: &[String]| ours.slot(&chain(&site.sign("named", names, plain)), UnixTime::now());
-    assert_eq!(judged(&[]), Err(Refused::NoName { run: RUN }));
-    assert_eq!(judged(&["https://site.example/3".into()]), Err(Refused::NoName { run: RUN }));
+    let wanted = Expected::Agent { run: RUN, last: 4 };
+    assert_eq!(judged(&[]), Err(Refused::NoName { expected: wanted }));
+    assert_eq!(judged(&["https://site.example/3".into()]), Err(Refused::NoName { expected: wanted }));
     assert_eq!(judged(&[name_of(RUN, 1), name_of(RUN, 2)]), Err(Refused::Names { found: 2 }));
     let run = format!("{RUN:016x}");
     for other in [
@@ -152,7 +153,7 @@ fn names(site: &Site, ours: &Authority) {
         format!("sordino://{run}/3"),
     ] {
         let refused = judged(std::slice::from_ref(&other));
-        let expected = Refused::OtherName { found: other.clone(), run: RUN, last: 4 };
+        let expected = Refused::OtherName { found: other.clone(), expected: wanted };
         assert_eq!(refused, Err(expected), "{other}");
     }
 }
@@ -274,8 +275,8 @@ fn agents_with_certificates_take_part_and_others_are_told_why_not() {
         assert!(code == 403 && reason.contains("has expired"), "{code} {reason}");
         // Its certificate says another agent than its requests.
         runtime.block_on(async {
-            let Certified { certificate, key } = site.sign("one", &[name_of(run, 1)], plain);
-            let tls = Identity::certified(&certificate, &key).unwrap().client(&invitations[0].pins).unwrap();
+            let one = site.sign("one", &[name_of(run, 1)], plain);
+            let tls = Identity::certified(&one).unwrap().client(&invitations[0].pins).unwrap();
             let mut link = Link::new(&invitations[0].address, run, tls, Duration::from_secs(1));
             let refused = link.enrol(0, None).await;
             assert!(matches!(&refused, Err(LinkError::Status { status: 403, .. })), "{refused:?}");

@@ -4,8 +4,12 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use sordino_core::random::RunSeed;
+use sordino_net::agent::HostAgent;
 use sordino_net::folder::Folder;
 use sordino_net::identity::Identity;
+use sordino_net::join::Joining;
+use sordino_net::party::{Draws, Served as _};
 use sordino_net::terms::Terms;
 
 use super::bodies::terms;
@@ -135,4 +139,65 @@ fn a_folder_says_which_number_differs_from_the_terms_it_was_begun_with() {
     // Negative controls: the run alone may differ, and a folder that refused goes on with its own terms.
     assert_eq!(refused(&|terms| terms.agreement.deployment ^= 1), "");
     assert_eq!(refused(&|_| {}), "");
+}
+
+/// An agent's file said "of another agent, or under other terms".
+#[test]
+fn an_agent_s_file_says_in_what_it_differs_from_who_goes_on_with_it() {
+    let place = Place::new("other-agent");
+    let file = place.0.join("agent.bin");
+    let open = |terms: &Terms, slot: u32| {
+        let shared = Draws::<f32>::new(terms).unwrap();
+        let opened = HostAgent::<f32, Draws<f32>>::open(&shared, slot, RunSeed::new(0, 0), Some(file.clone()));
+        opened.err().map(|error| error.to_string())
+    };
+    assert_eq!(open(&terms(), 1), None, "begun");
+    let says = |refused: Option<String>, expected: &str| {
+        let refused = refused.unwrap_or_default();
+        assert!(
+            refused.contains(&format!("agent.bin: this agent was begun under other terms ({expected})")),
+            "{refused}"
+        );
+    };
+    says(open(&terms(), 2), "agent: then 1, now 2");
+    let mut other = terms();
+    other.agreement.announced.delta = 1e-6;
+    let [then, now] = [&terms(), &other].map(|terms| terms.agreement.digest());
+    says(open(&other, 1), &format!("digest of the agreement: then {then}, now {now}"));
+    // With the terms beside it that it was begun under, as `join` keeps them.
+    fs::write(place.0.join("terms.bin"), terms().to_stored().unwrap()).unwrap();
+    let [before, after] = [1e-5, 1e-6].map(|delta| serde_json::json!(delta).to_string());
+    says(open(&other, 1), &format!("announced.delta: then {before}, now {after}"));
+    // Terms of something else beside it tell nothing.
+    fs::write(place.0.join("terms.bin"), other.to_stored().unwrap()).unwrap();
+    says(open(&other, 1), &format!("digest of the agreement: then {then}, now {now}"));
+    assert_eq!(open(&terms(), 1), None, "it goes on as itself");
+}
+
+#[test]
+fn a_folder_of_another_federation_says_in_what_its_invitation_differs() {
+    bounded(|| {
+        let one = Federation::new("differs-one", 2, 2, &["--deadline", "60s"]);
+        let two = Federation::new("differs-two", 2, 2, &["--deadline", "61s"]);
+        let (_first, mut second) = (one.serve(), two.serve());
+        let (here, there, runtime) = (one.invite().remove(0), two.invite().remove(0), runtime());
+        let joining = one.joining(&here);
+        let agent = runtime.spawn(take_part(joining.clone()));
+        let start = std::time::Instant::now();
+        while !one.has_begun(&here) {
+            assert!(start.elapsed() < PATIENCE, "{}", one.heard());
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        agent.abort();
+        drop(runtime.block_on(agent));
+        let elsewhere = Joining { invitation: there, ..joining };
+        let refused = || runtime.block_on(take_part(elsewhere.clone())).unwrap_err().to_string();
+        let expected = "under other terms (announced.deadline_ms: then 60000, now 61000)";
+        let said = refused();
+        assert!(said.contains(expected), "{said}");
+        // Without a server the two digests are all that is known.
+        second.kill();
+        let (said, digest) = (refused(), elsewhere.invitation.terms.to_string());
+        assert!(said.contains(&digest) && said.contains(&here.terms.to_string()), "{said}");
+    });
 }

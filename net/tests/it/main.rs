@@ -16,6 +16,7 @@ mod deadlines;
 mod deaths;
 mod folders;
 mod front_door;
+mod helpers;
 mod journals;
 mod kills;
 mod noise;

@@ -210,5 +210,6 @@ fn promised(federation: &Federation, second: &Second, invitation: &Invitation) {
         assert_eq!(text["helper_masks_key"], masks.as_str());
         assert!(text["not_covered"][0].as_str().unwrap().starts_with("leader and helper together"), "{promise}");
     }
-    assert!(helper.contains(&second.address().key.to_string()) && !leader.contains(&second.address().key.to_string()));
+    let key = second.address().pins[0].to_string();
+    assert!(helper.contains(&key) && !leader.contains(&key));
 }

@@ -16,7 +16,7 @@ use sordino_host::shares::Question;
 use sordino_host::space::SpaceFile;
 use sordino_net::agent::Query;
 use sordino_net::help::address::HelperAddress;
-use sordino_net::help::line::Line;
+use sordino_net::help::line::{Line, LineError};
 use sordino_net::identity::Identity;
 use sordino_net::invitation::Invitation;
 use sordino_net::join::{JoinError, Joined, Joining, join};
@@ -183,9 +183,9 @@ fn key(byte: u8) -> MaskKey {
     SecretKey::new([byte; 32]).public_key().into()
 }
 
-fn status(result: Result<impl std::fmt::Debug, LinkError>) -> (u16, String) {
-    match result {
-        Err(LinkError::Status { status, reason }) => (status, reason),
+fn status<E: Into<LineError>>(result: Result<impl std::fmt::Debug, E>) -> (u16, String) {
+    match result.map_err(Into::into) {
+        Err(LineError::Link(LinkError::Status { status, reason })) => (status, reason),
         other => panic!("{other:?}"),
     }
 }
@@ -199,18 +199,18 @@ fn a_helper_hears_its_leader_alone_and_answers_one_set_also_after_kill_9() {
         let (address, terms, runtime) = (second.address(), terms(Trust::TwoServers), runtime());
         let (run, bytes) = (terms.agreement.digest(), bytes::Bytes::from(terms.to_bytes().unwrap()));
         let [leader, stranger] = [(); 2].map(|()| Identity::generate().unwrap());
-        let line = |identity: &Identity| Line::new(&address.address, address.key, 0x5eed, identity).unwrap();
+        let line = |identity: &Identity| Line::new(&address.address, &address.pins, 0x5eed, identity).unwrap();
         let (mut leading, mut strange) = (line(&leader), line(&stranger));
         let all = enrolling(&[(0, 10), (1, 11), (2, 12)]);
         runtime.block_on(async {
-            assert_eq!(status(strange.begin(&[0; 16], bytes.clone()).await).0, 403, "not its token");
+            assert_eq!(status(strange.begin(Some(&[0; 16]), bytes.clone()).await).0, 403, "not its token");
             let first = question(run, 0, &[(0, 0), (2, 3)]);
             assert_eq!(status(leading.answered(&first, of(&all)).await).0, 403, "nobody leads it yet");
             let one = bytes::Bytes::from(self::terms(Trust::OneServer).to_bytes().unwrap());
-            assert_eq!(status(leading.begin(&address.token, one).await).0, 422, "one server needs no helper");
-            let masks = leading.begun(&address.token, &bytes).await.unwrap();
-            assert_eq!(leading.begun(&address.token, &bytes).await.unwrap(), masks, "the same terms again");
-            assert_eq!(status(strange.begin(&address.token, bytes.clone()).await).0, 403, "it has a leader");
+            assert_eq!(status(leading.begin(address.token.as_ref(), one).await).0, 422, "one server needs no helper");
+            let masks = leading.begun(address.token.as_ref(), &bytes).await.unwrap();
+            assert_eq!(leading.begun(address.token.as_ref(), &bytes).await.unwrap(), masks, "the same terms again");
+            assert_eq!(status(strange.begin(address.token.as_ref(), bytes.clone()).await).0, 403, "it has a leader");
             assert_eq!(status(strange.answered(&first, of(&all)).await).0, 403);
             // An agent's key a second time would count it twice; another key opens nothing.
             let twice = enrolling(&[(0, 10), (1, 10)]);
@@ -250,8 +250,8 @@ fn a_helper_hears_its_leader_alone_and_answers_one_set_also_after_kill_9() {
         let third = Second::new("shares-owner");
         let _helper = third.start(&["--max-epsilon", "0.5"]);
         let address = third.address();
-        let mut line = Line::new(&address.address, address.key, 0x5eed, &leader).unwrap();
-        let (code, why) = status(runtime.block_on(line.begun(&address.token, &bytes)));
+        let mut line = Line::new(&address.address, &address.pins, 0x5eed, &leader).unwrap();
+        let (code, why) = status(runtime.block_on(line.begun(address.token.as_ref(), &bytes)));
         assert!(code == 422 && why.contains("at most ε = 0.5"), "{why}");
     });
 }
@@ -265,7 +265,7 @@ fn keys_are_told_once_and_a_helper_that_lost_them_is_told_all_of_them_again() {
         let (address, terms, runtime) = (second.address(), terms(Trust::TwoServers), runtime());
         let (run, bytes) = (terms.agreement.digest(), bytes::Bytes::from(terms.to_bytes().unwrap()));
         let leader = Identity::generate().unwrap();
-        let line = || Line::new(&address.address, address.key, 0x5eed, &leader).unwrap();
+        let line = || Line::new(&address.address, &address.pins, 0x5eed, &leader).unwrap();
         let (all, told) = (enrolling(&[(0, 10), (1, 11), (2, 12), (3, 13)]), RefCell::new(Vec::new()));
         let keys = |agents: &[u32]| {
             told.borrow_mut().push(agents.to_vec());
@@ -275,7 +275,7 @@ fn keys_are_told_once_and_a_helper_that_lost_them_is_told_all_of_them_again() {
         let (first, next) = (question(run, 0, &[(0, 0), (2, 0)]), question(run, 1, &[(0, 0), (1, 0), (2, 0)]));
         let mut leading = line();
         runtime.block_on(async {
-            leading.begun(&address.token, &bytes).await.unwrap();
+            leading.begun(address.token.as_ref(), &bytes).await.unwrap();
             let answer = leading.answered(&first, keys).await.unwrap();
             assert_eq!(leading.answered(&first, keys).await.unwrap(), answer);
             assert_eq!(told.take(), [[0, 2]], "once");

@@ -207,6 +207,13 @@ impl Federation {
         self.serve_as(program(&[]))
     }
 
+    /// Starts it with these further arguments.
+    pub fn serve_and(&self, more: &[&str]) -> Process {
+        let more = more.iter().map(|argument| argument.to_string());
+        let arguments: Vec<String> = self.arguments.iter().cloned().chain(more).collect();
+        self.start(program(&[]), &arguments)
+    }
+
     /// Starts it with this program in front of its arguments.
     pub fn serve_as(&self, command: Command) -> Process {
         self.start(command, &self.arguments)

@@ -239,6 +239,7 @@ fn a_method_of_somebody_s_own_is_neither_served_nor_joined() {
 
 fn serving() -> Serving {
     Serving {
+        certified: None,
         listen: "127.0.0.1:0".into(),
         admin: None,
         data: "own".into(),

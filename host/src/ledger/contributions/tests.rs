@@ -92,7 +92,7 @@ fn who_was_not_let_in_frees_what_it_agreed_to_and_may_agree_again() {
     let plan = [(gaussian(3.0), 2)];
     let mut first = place.agent(Some("wards"), "first", 0);
     first.withdraw().unwrap();
-    assert!(!first.has_agreed() && !place.agent(Some("wards"), "first", 0).has_agreed());
+    assert!(first.own.is_none() && place.agent(Some("wards"), "first", 0).own.is_none());
     first.agree(&plan, DELTA, 9.0).unwrap();
     // Another slot of the same federation is the same data twice, until the first is not let in.
     let mut second = place.agent(Some("wards"), "first", 1);
@@ -107,6 +107,64 @@ fn who_was_not_let_in_frees_what_it_agreed_to_and_may_agree_again() {
     assert!((other.weigh(&plan, DELTA).unwrap().before - exact(&[3.0])).abs() < 1e-9);
     second.agree(&plan, DELTA, 9.0).unwrap();
     assert!(second.give(1, &gaussian(3.0)).unwrap());
+}
+
+/// The second wrote what it had read before the first came: it wiped out what the first had given, and what it withdrew was
+/// the first's.
+#[test]
+fn two_folders_that_come_with_one_invitation_at_one_time_keep_each_other_s_record() {
+    let place = Place::new("race");
+    let plan = [(gaussian(3.0), 2)];
+    let both = || [(); 2].map(|()| place.agent(Some("wards"), "first", 0));
+    let counts = || place.agent(Some("wards"), "second", 0).weigh(&plan, DELTA).unwrap().before;
+    // Both have looked before either agrees.
+    let [mut one, mut two] = both();
+    one.agree(&plan, DELTA, 9.0).unwrap();
+    assert!(one.give(0, &gaussian(3.0)).unwrap());
+    two.agree(&[], DELTA, 9.0).unwrap();
+    assert!((counts() - exact(&[3.0])).abs() < 1e-9, "what was given stays, whoever agrees after it");
+    two.agree(&plan, DELTA, 9.0).unwrap();
+    assert!((counts() - exact(&[3.0; 2])).abs() < 1e-9);
+    // The second is not let in. The first goes on with what it agreed to.
+    two.withdraw().unwrap();
+    assert!((counts() - exact(&[3.0; 2])).abs() < 1e-9, "what it withdraws is not another's");
+    assert!(one.give(1, &gaussian(3.0)).unwrap());
+    // The other way round: the first is not let in, and the second is.
+    drop(fs::remove_dir_all(&place.0));
+    let [mut one, mut two] = both();
+    one.agree(&plan, DELTA, 9.0).unwrap();
+    two.agree(&plan, DELTA, 9.0).unwrap();
+    one.withdraw().unwrap();
+    assert!((counts() - exact(&[3.0; 2])).abs() < 1e-9);
+    assert!(two.give(0, &gaussian(3.0)).unwrap() && two.give(1, &gaussian(3.0)).unwrap());
+    // Negative control: alone it is free again.
+    drop(fs::remove_dir_all(&place.0));
+    let [mut one, _] = both();
+    one.agree(&plan, DELTA, 9.0).unwrap();
+    one.withdraw().unwrap();
+    assert_eq!(counts(), 0.0);
+}
+
+/// As the test above, but at one moment: whatever the order, no release that was given is lost.
+#[test]
+fn releases_that_two_folders_give_at_one_moment_all_count() {
+    const RELEASES: u32 = 40;
+    let place = Place::new("moment");
+    let plan = [(gaussian(3.0), RELEASES)];
+    let counts = [(); 2].map(|()| place.agent(Some("wards"), "first", 0));
+    std::thread::scope(|scope| {
+        for (who, mut count) in (0..).zip(counts) {
+            let plan = &plan;
+            scope.spawn(move || {
+                count.agree(plan, DELTA, 9.0).unwrap();
+                for release in (who..RELEASES).step_by(2) {
+                    assert!(count.give(release, &gaussian(3.0)).unwrap());
+                }
+            });
+        }
+    });
+    let kept = place.agent(Some("wards"), "first", 0).own.unwrap();
+    assert_eq!((kept.given.len(), kept.agreements), (RELEASES as usize, 2));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The field of terms in which a folder differs from what is to be served.
+//! The field in which terms differ: those of a folder from those that are served, joined or helped now.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use sordino_core::federated::exchange::Agreement;
 pub struct Difference {
     /// Where it is in the agreement, the names of its fields joined by dots.
     pub field: String,
-    /// What the folder was begun with.
+    /// What was agreed to, or begun with.
     pub then: String,
     /// What is asked for now.
     pub now: String,
@@ -26,22 +26,23 @@ impl fmt::Display for Difference {
 
 impl Difference {
     /// The first field in which two agreements differ; none of equal ones.
-    pub(super) fn of(then: &Agreement, now: &Agreement) -> Option<Self> {
+    pub(crate) fn of(then: &Agreement, now: &Agreement) -> Option<Self> {
         if then == now {
             return None;
         }
         let (before, after) = (serde_json::to_value(then).ok(), serde_json::to_value(now).ok());
         let found = before.zip(after).and_then(|(before, after)| within(&before, &after, String::new()));
         // What JSON cannot tell apart, or cannot hold, is refused all the same.
-        Some(found.unwrap_or_else(|| Difference {
-            field: "digest of the agreement".to_owned(),
-            then: then.digest().to_string(),
-            now: now.digest().to_string(),
-        }))
+        Some(found.unwrap_or_else(|| Difference::of_digests(&then.digest(), &now.digest())))
+    }
+
+    /// That of agreements of which no more is known than their digests.
+    pub(crate) fn of_digests(then: &Digest, now: &Digest) -> Self {
+        Difference { field: "digest of the agreement".to_owned(), then: then.to_string(), now: now.to_string() }
     }
 
     /// The difference between who signs for agents, then and now; none of the same.
-    pub(super) fn of_authorities([then, now]: [Option<&[u8]>; 2]) -> Option<Self> {
+    pub(crate) fn of_authorities([then, now]: [Option<&[u8]>; 2]) -> Option<Self> {
         // Told apart without its text.
         let named = |der: Option<&[u8]>| {
             der.map_or_else(|| "none".to_owned(), |der| format!("SHA-256 {}", Digest(Sha256::digest(der).into())))
