@@ -1,28 +1,15 @@
 /* A Gaussian process, an optimizer, a prior file and a search with it, a reporter, an agent of a federation and its frames,
- * each in static memory. It prints a digest of what every one of them answered: `examples/reference.rs` makes the same calls
- * in Rust and prints the same lines.
+ * two members of a federated prior (member.c), each in static memory. It prints a digest of what every one of them answered:
+ * `examples/reference.rs` makes the same calls in Rust and prints the same lines.
  *
  * `cargo xtask c` runs it on this machine and on a Cortex-M4F in QEMU. The entropy here is a counter, so that the digests
  * can be compared: it protects nobody. */
 
-#include "sordino.h"
+#include "example.h"
 
 #include "federation.h" /* sordino export firmware --lang c */
 
-void say(const char *line); /* board.c: standard output, or semihosting */
-uint32_t stack_of(int (*part)(void), int *came_to); /* runs a part; bytes of stack, 0 on this machine */
-
 #define SLOTS 64
-
-/* What is asked of the device: one statement, or the line where it went wrong. */
-#define OK(call)                             \
-    do {                                     \
-        int32_t came_to = (call);            \
-        if (came_to != SORDINO_STATUS_OK) {  \
-            say(sordino_message(came_to));   \
-            return __LINE__;                 \
-        }                                    \
-    } while (0)
 
 typedef struct {
     uint8_t bytes[SLOTS][SORDINO_OPTIMIZER_SLOT];
@@ -66,39 +53,6 @@ static int32_t count_up(void *context, uint8_t *bytes, size_t len) {
         bytes[i] = (uint8_t)(x >> 24);
     }
     return 0;
-}
-
-/* FNV-1a over the bits of numbers. */
-static void fold(uint64_t *digest, float number) {
-    union {
-        float number;
-        uint32_t bits;
-    } both = {number};
-    for (int shift = 0; shift < 32; shift += 8) {
-        *digest = (*digest ^ ((both.bits >> shift) & 0xff)) * UINT64_C(0x100000001b3);
-    }
-}
-
-static void fold_bytes(uint64_t *digest, const uint8_t *bytes, size_t len) {
-    for (size_t i = 0; i < len; i++) {
-        *digest = (*digest ^ bytes[i]) * UINT64_C(0x100000001b3);
-    }
-}
-
-#define EMPTY UINT64_C(0xcbf29ce484222325)
-
-static void tell(const char *name, uint64_t digest) {
-    char line[40];
-    int at = 0;
-    while (*name != 0 && at < 20) {
-        line[at++] = *name++;
-    }
-    line[at++] = ' ';
-    for (int shift = 60; shift >= 0; shift -= 4) {
-        line[at++] = "0123456789abcdef"[(digest >> shift) & 15];
-    }
-    line[at] = 0;
-    say(line);
 }
 
 static int process(void) {
@@ -378,9 +332,9 @@ static int agent(void) {
 /* Agent 2 of the federation of federation.h; none of its settings is written here but its seed. */
 static const sordino_agent_settings exported = SORDINO_AGENT_SETTINGS(2, 9);
 
-static int member(void) {
+static int written(void) {
     _Alignas(SORDINO_ALIGN) static uint8_t memory[SORDINO_AGENT_SIZE(SORDINO_DIM, SORDINO_FEATURES, SORDINO_OBSERVATIONS)];
-    return whole_run("member", &exported, memory, sizeof memory);
+    return whole_run("exported", &exported, memory, sizeof memory);
 }
 
 /* The frame with which the federation of federation.h begins, as its server sends it. */
@@ -446,7 +400,9 @@ static int sizes(void) {
                 sordino_optimizer_size(dim, n) != SORDINO_OPTIMIZER_SIZE(dim, n) ||
                 sordino_agent_size(dim, n, n + 3) != SORDINO_AGENT_SIZE(dim, n, n + 3) ||
                 sordino_prior_size(n) != SORDINO_PRIOR_SIZE(n) ||
-                sordino_newcomer_size(n - 1, 2 * dim, n) != SORDINO_NEWCOMER_SIZE(n - 1, 2 * dim, n)) {
+                sordino_newcomer_size(n - 1, 2 * dim, n) != SORDINO_NEWCOMER_SIZE(n - 1, 2 * dim, n) ||
+                sordino_member_size(9 * n, n, dim, 2 * n, 256) != SORDINO_MEMBER_SIZE(9 * n, n, dim, 2 * n, 256) ||
+                sordino_member_size(9 * n, dim, n, dim, 7) != SORDINO_MEMBER_SIZE(9 * n, dim, n, dim, 7)) {
                 return __LINE__;
             }
         }
@@ -473,8 +429,13 @@ int device(void) {
     static const struct {
         const char *name;
         int (*run)(void);
-    } parts[] = {{"sizes", sizes},       {"gp", process},   {"optimizer", optimizer}, {"prior", prior},
-                 {"reporter", reporter}, {"agent", agent}, {"member", member}, {"frames", frames}};
+    } parts[] = {
+        {"sizes", sizes},       {"gp", process},  {"optimizer", optimizer}, {"prior", prior},
+        {"reporter", reporter}, {"agent", agent}, {"exported", written},    {"frames", frames},
+#ifndef WITHOUT_MEMBERS
+        {"one-server", one_server}, {"two-servers", two_servers},
+#endif
+    };
     if (sordino_version() != SORDINO_VERSION) {
         say("header and library are of different versions");
         return 1;

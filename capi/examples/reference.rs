@@ -4,7 +4,13 @@ use std::error::Error;
 
 use sordino_core::domain::{BoxDomain, Candidates, Regions};
 use sordino_core::features::{RandomFourier, random_fourier};
-use sordino_core::federated::exchange::{AgentExchange, Heard, Millis, Pace, Period, Seal, ServerExchange, Want};
+use sordino_core::federated::exchange::{
+    AgentExchange, Agreement, Heard, Millis, Pace, Period, Seal, ServerExchange, Want,
+};
+use sordino_core::federated::prior::{
+    self as common, ContextStorage, MemberSizes, MemberState, MemberStorage, context,
+};
+use sordino_core::federated::shares::{AgentKey, Attempts, Contribution, Modulus, SecretKey, Store};
 use sordino_core::federated::*;
 use sordino_core::kernel::{Stationary, StationaryKernel};
 use sordino_core::local::{Reporter, ReporterInput, ReporterOutput, ReporterState};
@@ -271,13 +277,83 @@ fn agent() -> Outcome<u64> {
     whole_run(&config, &Public::streamed(&config, Candidates::grid(10, 2)?, features)?)
 }
 
-/// An agent of `federation.h`, from the agreement, which C does not read.
-fn member() -> Outcome<u64> {
+/// An agent of `federation.h`, from the agreement, which the agent of C does not read.
+fn written() -> Outcome<u64> {
     let agreement = exported::agreement()?;
     let mut numbers = [0.0; exported::FEATURES_LEN];
     let draws = agreement.protocol.draws().ok_or("draws")?;
     let features = draws.features.draw(exported::DIM, exported::FEATURES, &mut numbers)?;
     whole_run(&draws.config, &Public::streamed(&draws.config, exported::candidates()?, features)?)
+}
+
+/// The agreement that a header for C holds, and the points of an axis of its candidates and landmarks.
+fn header(text: &str) -> Outcome<(Agreement, [u32; 2])> {
+    let (_, array) = text.split_once("SORDINO_AGREEMENT[").ok_or("no agreement")?;
+    let (array, _) = array.split_once("};").ok_or("an agreement without an end")?;
+    let bytes: Result<Vec<u8>, _> = array.split("0x").skip(1).map(|x| u8::from_str_radix(&x[..2], 16)).collect();
+    let number = |name: &str| -> Outcome<u32> {
+        let (_, rest) = text.split_once(&format!("#define SORDINO_{name} ")).ok_or("no such constant")?;
+        Ok(rest.split('u').next().unwrap_or_default().parse()?)
+    };
+    Ok((Agreement::from_bytes(&bytes?)?, [number("POINTS_PER_AXIS")?, number("LANDMARKS_PER_AXIS")?]))
+}
+
+/// A member of the federation of a header, without a reset. With a key it hides each contribution twice, as a device that was
+/// reset in between.
+fn member(text: &str, key: Option<&AgentKey>) -> Outcome<u64> {
+    let (agreement, points) = header(text)?;
+    let (dim, protocol) = (agreement.dim as usize, agreement.protocol.prior().ok_or("a federated prior")?);
+    let (candidates, landmarks) = (Candidates::grid(points[0], dim)?, Candidates::grid(points[1], dim)?);
+    let p = protocol.config.parameters();
+    let counts = [p.feature_count, p.initial_points, protocol.rounds, p.designs].map(|count| count as usize);
+    let sizes = MemberSizes::new(candidates.count() as usize, counts[0], counts[1], counts[2], counts[3]);
+    let (mut numbers, mut designs) = (vec![0.0f32; sizes.context() + sizes.storage()], vec![0; sizes.designs_len()]);
+    let storage = ContextStorage { numbers: &mut numbers, designs: &mut designs };
+    let (public, rest) = context(&agreement, [&candidates, &landmarks], storage, &mut vec![0.0; sizes.doubles(dim)])?;
+    let (models, mut state) = (protocol.models(), MemberState::new(2, RunSeed::new(9, 0)));
+    let storage = MemberStorage::split(protocol, &public, rest)?;
+    let mut member = common::Member::attach(protocol, public, &models, &mut state, storage)?;
+    let (grid, mut point) = (Candidates::<f32>::grid(points[0], dim)?, vec![0.0; dim]);
+    let (mut attempts, mut fold) = (Attempts::new(agreement.digest()), Fold::new());
+    let len = protocol.config.contribution_len();
+    let (mut integers, mut hidden) = (vec![0; len], vec![0; Modulus::Bits64.hidden_len(len)]);
+    for round in 0..=protocol.releases() {
+        let mut released: Vec<f32> = (0..len as u32).map(|i| (((i * 5 + round) % 11) as f32 - 5.0) * 0.0625).collect();
+        released[len - 1] = 1.75;
+        member.enter(if round == 0 { Frame::Start } else { Frame::Released(&released) })?;
+        while let Next::Query { candidate, .. } = member.next()? {
+            grid.point(candidate, &mut point);
+            fold.add(&[1.0, candidate as f32]);
+            fold.add(&point);
+            member.observed(1.0 - point[0])?;
+        }
+        let Next::Give(given) = member.next()? else { return Err("a query more".into()) };
+        let (epoch, given) = (round, given.to_vec());
+        match (key, member.encoding()?) {
+            (_, None) => assert!(given.is_empty() && round == protocol.releases()),
+            (None, Some(_)) => {
+                fold.add(&[2.0, 0.0]);
+                fold.add(&given);
+            }
+            (Some(key), Some(encoding)) => {
+                fold.add(&[4.0, 0.0]);
+                for _ in 0..2 {
+                    let contribution = Contribution { epoch, encoding: &encoding, numbers: &given };
+                    let used = key.hide(contribution, &mut attempts, &mut Forgetful, &mut integers, &mut hidden);
+                    fold.bytes(&hidden[..used.map_err(|error| format!("{error:?}"))?]);
+                }
+            }
+        }
+    }
+    Ok(fold.0)
+}
+
+impl Store for Forgetful {
+    type Error = core::convert::Infallible;
+
+    fn store(&mut self, _: &Attempts) -> Result<(), Self::Error> {
+        Ok(())
+    }
 }
 
 fn main() -> Outcome {
@@ -286,7 +362,13 @@ fn main() -> Outcome {
     println!("prior {:016x}", prior_file()?);
     println!("reporter {:016x}", reporter()?);
     println!("agent {:016x}", agent()?);
-    println!("member {:016x}", member()?);
+    println!("exported {:016x}", written()?);
     println!("frames {:016x}", frames()?);
+    println!("one-server {:016x}", member(include_str!("one_server.h"), None)?);
+    let (mut own, mut helper) = ([0; 32], [0; 32]);
+    own[..3].copy_from_slice(&[1, 2, 3]);
+    helper[..3].copy_from_slice(&[4, 5, 6]);
+    let key = SecretKey::new(own).with_helper(&SecretKey::new(helper).public_key())?;
+    println!("two-servers {:016x}", member(include_str!("two_servers.h"), Some(&key))?);
     Ok(())
 }

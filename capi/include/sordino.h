@@ -51,6 +51,26 @@
 #define SORDINO_AGENT_SIZE(dim, features, observations) \
     (SORDINO_AGENT_HEAD + 4 * (2 * (size_t)(observations) + SORDINO_WEIGHTS(features) + 3 * (size_t)(features) + \
                                (size_t)(dim) + (size_t)(features) * ((size_t)(dim) + 1)))
+#define SORDINO_MEMBER_WORKSPACE(features, observations) \
+    (5 * (SORDINO_PACKED(observations) + 1) + (size_t)(features) + 1 + \
+     SORDINO_LARGER(SORDINO_PACKED(observations) + (size_t)(observations), 3 * (size_t)(observations) + (size_t)(features)))
+#define SORDINO_MEMBER_SCRATCH(features, initial_points) \
+    SORDINO_LARGER((size_t)(initial_points) * (3 * (size_t)(features) + (size_t)(initial_points) + 1) + \
+                       SORDINO_PACKED(initial_points) + (size_t)(features), \
+                   (size_t)(features) * (4 * (size_t)(features) + 1) + SORDINO_PACKED(features))
+#define SORDINO_MEMBER_SIZE(candidates, features, initial_points, rounds, designs) \
+    (SORDINO_MEMBER_HEAD + \
+     4 * ((size_t)(features) * ((size_t)(candidates) + 4 * (size_t)(features) + 6) + 6 + \
+          ((size_t)(designs) + 2) * (size_t)(initial_points) + 2 * (size_t)(rounds) + \
+          SORDINO_MEMBER_WORKSPACE(features, (size_t)(initial_points) + (size_t)(rounds)) + \
+          SORDINO_MEMBER_SCRATCH(features, initial_points)))
+/* Doubles that a member takes while it is opened, and slots of its flash, SORDINO_MEMBER_SLOT bytes each. */
+#define SORDINO_MEMBER_DOUBLES(dim, features) \
+    ((size_t)(features) * (2 * (size_t)(features) + (size_t)(dim) + 2) + (size_t)(dim))
+#define SORDINO_MEMBER_SLOTS(features, releases, observations) \
+    (4 + (size_t)(releases) * (((size_t)(features) + SORDINO_MEMBER_PIECE) / SORDINO_MEMBER_PIECE) + (size_t)(observations))
+/* Bytes of a hidden contribution at most. */
+#define SORDINO_HIDDEN_SIZE(features) (4 + 8 * ((size_t)(features) + 1))
 #define SORDINO_FRAME_SIZE(numbers) (SORDINO_FRAME_OVERHEAD + 4 * (size_t)(numbers))
 #define SORDINO_SMALL_SIZE(features) (SORDINO_SMALL_OVERHEAD + 2 * (size_t)(features))
 #define SORDINO_REASSEMBLY_SIZE(frame) (SORDINO_REASSEMBLY_HEAD + (((size_t)(frame) + 7) & ~(size_t)7))
@@ -140,6 +160,36 @@
  * Slots of a ring beside its capacity: one to write into, and two for fits.
  */
 #define SORDINO_OPTIMIZER_RING 3
+
+/**
+ * Bytes of each slot of a member; SORDINO_MEMBER_SLOTS says how many it has.
+ */
+#define SORDINO_MEMBER_SLOT 88
+
+/**
+ * Numbers of a release that one slot holds.
+ */
+#define SORDINO_MEMBER_PIECE 16
+
+/**
+ * Bytes before the numbers of a member.
+ */
+#define SORDINO_MEMBER_HEAD 4096
+
+/**
+ * The most landmarks of a member on a device, one for each feature.
+ */
+#define SORDINO_MEMBER_FEATURES_MAX 256
+
+/**
+ * The most initial points, rounds and virtual designs of a member on a device, each.
+ */
+#define SORDINO_MEMBER_COUNT_MAX 4096
+
+/**
+ * Bytes of a secret and of a public key.
+ */
+#define SORDINO_KEY_BYTES 32
 
 /**
  * Alignment of the memory of every object, in bytes.
@@ -382,6 +432,23 @@ enum sordino_status
      * A coordinate is outside the box of the settings.
      */
     SORDINO_STATUS_OUTSIDE = -25,
+    /**
+     * The bytes are no agreement on a federated prior that a member in single precision takes part in, or not those of the
+     * digest.
+     */
+    SORDINO_STATUS_AGREEMENT = -26,
+    /**
+     * The agreement is on two servers and a key is missing, or on one and a key was given.
+     */
+    SORDINO_STATUS_TRUST = -27,
+    /**
+     * Which masks were used is not known any more: the device needs a new secret.
+     */
+    SORDINO_STATUS_MASKS = -28,
+    /**
+     * The contribution cannot be hidden: nothing of it may be sent.
+     */
+    SORDINO_STATUS_HIDDEN = -29,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -415,6 +482,10 @@ enum sordino_answer_kind
      * The run is over.
      */
     SORDINO_ANSWER_KIND_DONE = 3,
+    /**
+     * Of a member under two servers: send what sordino_member_hide writes, then wait for the next frame.
+     */
+    SORDINO_ANSWER_KIND_HIDE = 4,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -433,6 +504,11 @@ typedef struct sordino_agent sordino_agent;
  * An exact Gaussian process with rows appended one by one.
  */
 typedef struct sordino_gp sordino_gp;
+
+/**
+ * A member of a federated prior.
+ */
+typedef struct sordino_member sordino_member;
 
 /**
  * A search over a list of candidates; it maximises.
@@ -730,6 +806,49 @@ typedef struct sordino_gp_settings {
      */
     float prior_mean;
 } sordino_gp_settings;
+
+/**
+ * What a member agreed to, and who it is. `sordino export` writes all of it but the secrets, as SORDINO_MEMBER_SETTINGS.
+ */
+typedef struct sordino_member_settings {
+    /**
+     * Seed of the member's own draws: secret, and never the same on two devices.
+     */
+    uint64_t seed;
+    /**
+     * The agreement, `agreement_len` bytes that `sordino export` wrote.
+     */
+    const uint8_t *agreement;
+    /**
+     * Bytes of the agreement.
+     */
+    size_t agreement_len;
+    /**
+     * Digest that the agreement must have, SORDINO_DIGEST_BYTES bytes: that of the invitation.
+     */
+    const uint8_t *digest;
+    /**
+     * Two servers: the device's own secret, SORDINO_KEY_BYTES bytes of its entropy; another one whenever its flash is erased,
+     * because a mask would serve twice. NULL with one server.
+     */
+    const uint8_t *own_secret;
+    /**
+     * Two servers: the helper's public key, SORDINO_KEY_BYTES bytes. NULL with one server.
+     */
+    const uint8_t *helper_key;
+    /**
+     * Index of this agent among the enrolled.
+     */
+    uint32_t agent;
+    /**
+     * Points of the grid of candidates along each axis.
+     */
+    uint32_t per_axis;
+    /**
+     * Points of the grid of landmarks along each axis.
+     */
+    uint32_t landmarks_per_axis;
+} sordino_member_settings;
 
 /**
  * What a newcomer is told beforehand; sordino_newcomer_usual fills in what nobody needs to choose.
@@ -1251,6 +1370,111 @@ sordino_status sordino_gp_clear(struct sordino_gp *gp);
  * Pointers: `gp` is NULL or what sordino_gp_new wrote; `rows` and `log_likelihood` are NULL or point to one value.
  */
 sordino_status sordino_gp_describe(const struct sordino_gp *gp, uint32_t *rows, float *log_likelihood);
+
+/**
+ * Bytes of memory a member takes, as SORDINO_MEMBER_SIZE; 0 if one of the numbers is out of range.
+ */
+size_t sordino_member_size(uint32_t candidates,
+                           uint32_t features,
+                           uint32_t initial_points,
+                           uint32_t rounds,
+                           uint32_t designs);
+
+/**
+ * Builds a member in `memory` of `len` bytes, as its flash left it, and writes its address to `member`. `refusal` may be NULL,
+ * and with one server `flash` too: a reset then forgets everything. Two servers need both keys and a flash.
+ *
+ * `doubles` holds SORDINO_MEMBER_DOUBLES numbers or more, which are free afterwards. The agreement, the digest and the keys of
+ * the settings are read and not kept.
+ *
+ * SORDINO_STATUS_MASKS is a flash with a past that does not say which masks were used: with the same secret a mask could serve
+ * twice, which shows the difference of two contributions. Such a device needs a new secret and a new invitation.
+ *
+ * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; `doubles` is
+ * NULL or points to `doubles_len` numbers; the other pointers are NULL or point to one value; the pointers of the
+ * settings are NULL or point to as many bytes as are named beside them; the callbacks do what their docs say.
+ */
+sordino_status sordino_member_open(void *memory,
+                                   size_t len,
+                                   const struct sordino_member_settings *settings,
+                                   const struct sordino_flash *flash,
+                                   double *doubles,
+                                   size_t doubles_len,
+                                   struct sordino_member **member,
+                                   struct sordino_refusal *refusal);
+
+/**
+ * The frame of round `round`: none of its numbers in round 0, later the `len` numbers that were released, or none where
+ * nothing was. `is_over` is 1 if the server is in a later round already: then nothing is asked, and the next frame may come.
+ *
+ * Frames are taken in order, each once; the last one again, whose answer was lost say, repeats the answer. The answer is
+ * SORDINO_ANSWER_KIND_EVALUATE, or what is to be contributed if the round has no queries. It takes as long as learning the
+ * release and a query: see docs/device-table.md.
+ *
+ * Pointers: `member` is NULL or what sordino_member_open wrote; the other pointers are NULL or point to what is named
+ * beside them.
+ */
+sordino_status sordino_member_frame(struct sordino_member *member,
+                                    uint32_t round,
+                                    const float *numbers,
+                                    size_t len,
+                                    uint32_t is_over,
+                                    struct sordino_answer *answer);
+
+/**
+ * Tells the value of the point last asked for. A value that the flash already holds for it, written before a reset, counts
+ * in place of `y`.
+ *
+ * Pointers: `member` is NULL or what sordino_member_open wrote; `answer` is NULL or points to one value.
+ */
+sordino_status sordino_member_observed(struct sordino_member *member,
+                                       float y,
+                                       struct sordino_answer *answer);
+
+/**
+ * Says the last answer again, the same bits: after a reset, or after SORDINO_STATUS_FLASH. Before the first frame it is
+ * SORDINO_ANSWER_KIND_WAIT.
+ *
+ * Pointers: `member` is NULL or what sordino_member_open wrote; `answer` is NULL or points to one value.
+ */
+sordino_status sordino_member_repeat(struct sordino_member *member,
+                                     struct sordino_answer *answer);
+
+/**
+ * Under two servers: writes the contribution to the release of round `round` behind a mask to `bytes`, the attempt of the
+ * mask and the share, and how many bytes these are to `used`. They go to the leader behind a frame without numbers. `len` of
+ * SORDINO_HIDDEN_SIZE is always enough.
+ *
+ * That the mask is used is in flash before it exists. Asked again, it writes the same bytes; after a reset those of another
+ * mask, over the same numbers. SORDINO_STATUS_UNEXPECTED: the answer was not SORDINO_ANSWER_KIND_HIDE, or one server is
+ * trusted.
+ *
+ * Pointers: `member` is NULL or what sordino_member_open wrote; `bytes` is NULL or points to `len` bytes, `used` NULL
+ * or points to one value.
+ */
+sordino_status sordino_member_hide(struct sordino_member *member,
+                                   uint32_t round,
+                                   uint8_t *bytes,
+                                   size_t len,
+                                   size_t *used);
+
+/**
+ * Frames taken, observations so far, masks used, and whether the run is over (0 or 1); each may be NULL.
+ *
+ * Pointers: `member` is NULL or what sordino_member_open wrote; the other pointers are NULL or point to one value.
+ */
+sordino_status sordino_member_describe(const struct sordino_member *member,
+                                       uint32_t *frames,
+                                       uint32_t *observations,
+                                       uint32_t *masks,
+                                       uint32_t *over);
+
+/**
+ * The public half of a secret of SORDINO_KEY_BYTES bytes, for the enrolment of a device under two servers.
+ *
+ * Pointers: Both pointers are NULL or point to SORDINO_KEY_BYTES bytes.
+ */
+sordino_status sordino_member_public_key(const uint8_t *secret, uint8_t *public_key);
 
 /**
  * Bytes of memory a newcomer takes, as SORDINO_NEWCOMER_SIZE, with a file of so many landmarks, 0 without one; 0 if a number

@@ -60,6 +60,8 @@ pub enum AnswerKind {
     Upload = 2,
     /// The run is over.
     Done = 3,
+    /// Of a member under two servers: send what sordino_member_hide writes, then wait for the next frame.
+    Hide = 4,
 }
 
 /// What an agent wants next, in numbers that lie in its memory and are good until its next call.
@@ -81,6 +83,19 @@ pub struct Answer {
 // SAFETY: it is written to C and never read from there; its enum is an integer that we choose.
 unsafe impl Plain for Answer {}
 
+impl Answer {
+    /// An answer without numbers.
+    pub(crate) fn bare(kind: AnswerKind) -> Self {
+        Answer::new(kind, (0, 0), &[])
+    }
+
+    /// An answer with these numbers, which stay where they are.
+    pub(crate) fn new(kind: AnswerKind, (candidate, number): (u32, u32), numbers: &[f32]) -> Self {
+        let at = if numbers.is_empty() { ptr::null() } else { numbers.as_ptr() };
+        Answer { kind, candidate, number, len: numbers.len() as u32, numbers: at }
+    }
+}
+
 impl From<Output<'_, f32>> for Answer {
     fn from(output: Output<'_, f32>) -> Self {
         let (kind, candidate, number, numbers) = match output {
@@ -89,8 +104,7 @@ impl From<Output<'_, f32>> for Answer {
             Output::Wait => (AnswerKind::Wait, 0, 0, &[][..]),
             Output::Done => (AnswerKind::Done, 0, 0, &[][..]),
         };
-        let at = if numbers.is_empty() { ptr::null() } else { numbers.as_ptr() };
-        Answer { kind, candidate, number, len: numbers.len() as u32, numbers: at }
+        Answer::new(kind, (candidate, number), numbers)
     }
 }
 

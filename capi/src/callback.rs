@@ -152,38 +152,65 @@ impl Flash {
 
     /// Writes a state into slots 0 and 1, one after the other.
     pub(crate) fn save<S: Stored>(&self, state: &S, number: &mut u32, agreement: &Digest) -> Result<(), Refused> {
+        self.save_at(0, state, number, agreement)
+    }
+
+    /// The same into the slots `at` and `at` + 1, for an object that keeps more than one state.
+    pub(crate) fn save_at<S: Stored>(
+        &self,
+        at: u32,
+        state: &S,
+        number: &mut u32,
+        agreement: &Digest,
+    ) -> Result<(), Refused> {
         *number += 1;
-        self.store(0, state, *number, agreement)?;
-        self.store(1, state, *number, agreement)
+        self.store(at, state, *number, agreement)?;
+        self.store(at.saturating_add(1), state, *number, agreement)
     }
 
     /// The state of slots 0 and 1, or `first`; in both slots when this returns, because the next write begins by erasing
     /// one of them.
     pub(crate) fn load<S: Stored>(&self, first: S, agreement: &Digest) -> Result<(u32, S), Refused> {
+        self.load_at(0, first, agreement)
+    }
+
+    /// The same of the slots `at` and `at` + 1.
+    pub(crate) fn load_at<S: Stored>(&self, at: u32, first: S, agreement: &Digest) -> Result<(u32, S), Refused> {
+        match self.find_at(at, agreement)? {
+            Some(found) => Ok(found),
+            // Nothing was written yet, or the very first write was cut off and nothing was done on its ground.
+            None => {
+                let mut number = 0;
+                self.save_at(at, &first, &mut number, agreement)?;
+                Ok((number, first))
+            }
+        }
+    }
+
+    /// The state of the slots `at` and `at` + 1, in both of them when this returns; nothing if none was written.
+    pub(crate) fn find_at<S: Stored>(&self, at: u32, agreement: &Digest) -> Result<Option<(u32, S)>, Refused> {
         let mut slots = [[0xff; SLOT_MAX]; 2];
         let [one, two] = &mut slots;
         let (Some(one), Some(two)) = (one.get_mut(..max_bytes::<S>()), two.get_mut(..max_bytes::<S>())) else {
             return Err(Status::TooShort.into());
         };
-        self.get(0, one)?;
-        self.get(1, two)?;
-        match newest_or_first([one, two], agreement) {
-            Ok(Some((number, state))) => {
-                for (slot, bytes) in (0..).zip([one, two]) {
-                    let found = read::<S>(bytes, agreement);
-                    if !matches!(found, Ok(Some((same, _))) if same == number) {
-                        self.store(slot, &state, number, agreement)?;
-                    }
-                }
-                Ok((number, state))
+        self.get(at, one)?;
+        self.get(at.saturating_add(1), two)?;
+        let Some((number, state)) = newest_or_first([one, two], agreement)? else { return Ok(None) };
+        for (slot, bytes) in (at..).zip([one, two]) {
+            let found = read::<S>(bytes, agreement);
+            if !matches!(found, Ok(Some((same, _))) if same == number) {
+                self.store(slot, &state, number, agreement)?;
             }
-            // Nothing was written yet, or the very first write was cut off and nothing was done on its ground.
-            Ok(None) => {
-                let mut number = 0;
-                self.save(&first, &mut number, agreement)?;
-                Ok((number, first))
-            }
-            Err(error) => Err(error.into()),
         }
+        Ok(Some((number, state)))
+    }
+
+    /// Whether the first `len` bytes of a slot are erased.
+    pub(crate) fn is_blank(&self, slot: u32, len: usize) -> Result<bool, Status> {
+        let mut bytes = [0xff; SLOT_MAX];
+        let Some(bytes) = bytes.get_mut(..len) else { return Err(Status::TooShort) };
+        self.get(slot, bytes)?;
+        Ok(bytes.iter().all(|byte| *byte == 0xff) || bytes.iter().all(|byte| *byte == 0))
     }
 }

@@ -14,8 +14,9 @@
 //! | [`reporter`] | one private report at a time |
 //! | [`prior`] | a prior file: what others learned in common |
 //! | [`newcomer`] | a search that begins with it |
-//! | [`agent`] | agent of a federation |
+//! | [`agent`] | agent of a federation that shares draws |
 //! | [`frame`] | what it sends and receives |
+//! | [`member`] | member of a federated prior, with one server or two |
 //!
 //! No function allocates or panics. Every pointer is checked for NULL and alignment, every length against what is needed,
 //! every number of a setting against its range; what cannot be checked is a pointer that is simply wrong. An object is told
@@ -31,6 +32,7 @@ pub mod callback;
 pub mod frame;
 pub mod gp;
 pub mod journal;
+pub mod member;
 pub mod memory;
 pub mod newcomer;
 pub mod optimizer;

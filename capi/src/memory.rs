@@ -51,6 +51,8 @@ unsafe impl Plain for u64 {}
 // SAFETY: as above.
 unsafe impl Plain for usize {}
 // SAFETY: as above.
+unsafe impl Plain for i64 {}
+// SAFETY: as above.
 unsafe impl Plain for u8 {}
 // SAFETY: integers, a number and pointers to texts.
 unsafe impl Plain for Refusal {}
@@ -158,7 +160,8 @@ impl Word {
             return Ok(&mut []);
         }
         self.admit(pointer, len)?;
-        // SAFETY: as in `list`; it lies outside of the object, and no function takes two lists of which one is scratch.
+        // SAFETY: as in `list`; it lies outside of the object, and no function that takes scratch reads a list afterwards which
+        // shares bytes with it (`apart` sees to that where both are used at once).
         Ok(unsafe { slice::from_raw_parts_mut(pointer, len) })
     }
 
@@ -235,12 +238,18 @@ impl Arena {
     }
 
     /// Zeros that lie in the memory from now on.
-    pub(crate) fn numbers(&mut self, len: usize) -> Result<&'static mut [f32], Status> {
-        let bytes = self.take(len.checked_mul(4).ok_or(Status::TooShort)?)?;
+    pub(crate) fn zeros<T: Plain>(&mut self, len: usize) -> Result<&'static mut [T], Status> {
+        const { assert!(align_of::<T>() <= SORDINO_ALIGN) };
+        let bytes = self.take(len.checked_mul(size_of::<T>()).ok_or(Status::TooShort)?)?;
         bytes.fill(MaybeUninit::new(0));
-        let first = bytes.as_mut_ptr().cast::<f32>();
-        // SAFETY: `len` numbers of zero bytes, which are ours alone and aligned; zero bytes are a number.
+        let first = bytes.as_mut_ptr().cast::<T>();
+        // SAFETY: `len` values of zero bytes, which are ours alone and aligned; every pattern of bits is a value.
         Ok(unsafe { slice::from_raw_parts_mut(first, len) })
+    }
+
+    /// Zeros of single precision that lie in the memory from now on.
+    pub(crate) fn numbers(&mut self, len: usize) -> Result<&'static mut [f32], Status> {
+        self.zeros(len)
     }
 }
 

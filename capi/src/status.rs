@@ -4,8 +4,9 @@ use core::ffi::{CStr, c_char};
 
 use sordino_core::domain::DomainError;
 use sordino_core::features::FeatureError;
+use sordino_core::federated::prior::{self, ContextError, MemberError, PriorError};
 use sordino_core::federated::small::SmallError;
-use sordino_core::federated::{AgentError, PublicError};
+use sordino_core::federated::{AgentError, PublicError, ServerError};
 use sordino_core::kernel::KernelError;
 use sordino_core::local::ReporterError;
 use sordino_core::optimizer::OptimizerError;
@@ -76,6 +77,15 @@ pub enum Status {
     Foreign = -24,
     /// A coordinate is outside the box of the settings.
     Outside = -25,
+    /// The bytes are no agreement on a federated prior that a member in single precision takes part in, or not those of the
+    /// digest.
+    Agreement = -26,
+    /// The agreement is on two servers and a key is missing, or on one and a key was given.
+    Trust = -27,
+    /// Which masks were used is not known any more: the device needs a new secret.
+    Masks = -28,
+    /// The contribution cannot be hidden: nothing of it may be sent.
+    Hidden = -29,
 }
 
 /// A setting that was refused. The texts are static and not ended by a zero: print them with "%.*s".
@@ -282,6 +292,49 @@ impl From<AgentError> for Refused {
     }
 }
 
+impl From<PriorError> for Refused {
+    fn from(error: PriorError) -> Self {
+        match error {
+            PriorError::Length { .. } => Status::Length.into(),
+            PriorError::Number { value, .. } if !value.is_finite() => Status::NotFinite.into(),
+            PriorError::Number { what, value, admissible } => Refused::range(what, value, admissible),
+            PriorError::Candidate { .. } => Status::Index.into(),
+            PriorError::Singular(_) => Status::Singular.into(),
+            _ => Status::Unexpected.into(),
+        }
+    }
+}
+
+impl From<MemberError> for Refused {
+    fn from(error: MemberError) -> Self {
+        match error {
+            MemberError::Agent(prior::agent::AgentError::Prior(error)) => error.into(),
+            MemberError::Agent(prior::agent::AgentError::NotEnrolled { agent, .. }) => {
+                Refused::range("agent", f64::from(agent), "0..agents")
+            }
+            MemberError::Agent(prior::agent::AgentError::State { .. }) | MemberError::Releases { .. } => {
+                Status::StoredInadmissible.into()
+            }
+            MemberError::Learn(ServerError::Prior(error)) => error.into(),
+            MemberError::Learn(_) => Status::NotFinite.into(),
+            MemberError::Agent(_) | MemberError::Frame { .. } => Status::Unexpected.into(),
+        }
+    }
+}
+
+impl From<ContextError> for Refused {
+    fn from(error: ContextError) -> Self {
+        match error {
+            ContextError::Kernel(error) => error.into(),
+            ContextError::Features(error) => error.into(),
+            // Lengths are the caller's to get right, and were looked at before.
+            ContextError::Prior(PriorError::Length { .. }) => Status::TooShort.into(),
+            ContextError::Prior(error) => error.into(),
+            _ => Status::Agreement.into(),
+        }
+    }
+}
+
 impl From<WireError> for Refused {
     fn from(error: WireError) -> Self {
         match error {
@@ -357,6 +410,10 @@ const fn sentence(status: i32) -> &'static CStr {
         -23 => c"no frame of this version in single precision, or one that was cut off or changed on its way",
         -24 => c"a frame of another federation, history or sender",
         -25 => c"a coordinate is outside the box of the settings: nothing was told",
+        -26 => c"the bytes are no agreement that this member takes part in, or not those of the digest",
+        -27 => c"two servers and a key is missing, or one server and a key was given",
+        -28 => c"which masks were used is not known any more: the device needs a new secret",
+        -29 => c"the contribution cannot be hidden: nothing of it may be sent",
         _ => c"no status of this library",
     }
 }

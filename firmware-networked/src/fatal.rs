@@ -5,7 +5,7 @@ use core::fmt;
 use firmware_example::reset::Stop;
 use sordino_core::federated::AgentError;
 use sordino_core::federated::exchange::FrameError;
-use sordino_core::federated::prior::MemberError;
+use sordino_core::federated::prior::{ContextError, MemberError};
 use sordino_core::federated::shares::HideError;
 use sordino_core::wire::WireError;
 
@@ -20,6 +20,8 @@ pub enum Fatal {
     Agent(AgentError),
     /// That of a member of a federated prior refused.
     Member(MemberError),
+    /// No public context can be made of the agreement.
+    Context(ContextError),
     /// Its contribution cannot be hidden.
     Hide(HideError<Stop>),
     /// A frame of the server that must not be believed.
@@ -37,6 +39,7 @@ impl fmt::Display for Fatal {
             Fatal::Flash(stop) => write!(f, "flash: {stop:?}"),
             Fatal::Agent(error) => write!(f, "agent: {error}"),
             Fatal::Member(error) => write!(f, "member: {error}"),
+            Fatal::Context(error) => write!(f, "what it agreed to: {error}"),
             Fatal::Hide(error) => write!(f, "its contribution is not hidden, and not sent: {error:?}"),
             Fatal::Frame(error) => write!(f, "the server sent {error}"),
             Fatal::Wire(error) => write!(f, "frame: {error}"),
@@ -50,6 +53,7 @@ impl core::error::Error for Fatal {
         match self {
             Fatal::Agent(error) => Some(error),
             Fatal::Member(error) => Some(error),
+            Fatal::Context(error) => Some(error),
             Fatal::Frame(error) => Some(error),
             Fatal::Wire(error) => Some(error),
             Fatal::Given(_) | Fatal::Flash(_) | Fatal::Hide(_) | Fatal::Refused(_) => None,
@@ -72,6 +76,12 @@ impl From<AgentError> for Fatal {
 impl From<MemberError> for Fatal {
     fn from(error: MemberError) -> Self {
         Fatal::Member(error)
+    }
+}
+
+impl From<ContextError> for Fatal {
+    fn from(error: ContextError) -> Self {
+        Fatal::Context(error)
     }
 }
 

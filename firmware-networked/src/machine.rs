@@ -41,8 +41,7 @@ impl State for AgentState {
 
 impl State for MemberState<f32> {
     const KIND: u8 = 0x51;
-    // Its agent; frames and releases; heterogeneity and clip factor.
-    const BODY_MAX: usize = <prior::agent::AgentState as Stored>::BODY_MAX + 2 * WORD + 2 * 4;
+    const BODY_MAX: usize = <Self as Stored>::BODY_MAX;
 
     fn agent(&self) -> u32 {
         MemberState::agent(self).agent()

@@ -18,7 +18,7 @@ use sordino_core::federated::exchange::{
 use sordino_core::federated::transcript::{AgentLeaf, Step, steps, steps_max};
 use sordino_core::federated::{AgentState, Entry, Frame, Next};
 use sordino_core::privacy::Event;
-use sordino_core::privacy::budget::{BudgetError, Filter, GaussianFilter};
+use sordino_core::privacy::budget::{BudgetError, Filter};
 use sordino_core::snapshot::Stored;
 use sordino_core::wire::{self, Header, Kind, ScalarTag};
 
@@ -55,14 +55,7 @@ impl<S: State> Stored for Kept<S> {
 }
 
 /// The numbers of a release.
-#[derive(Serialize, Deserialize)]
-struct Released(Vec<f32, NUMBERS_MAX>);
-
-impl Stored for Released {
-    const KIND: u8 = 0x52;
-    // Their length, and four bytes each.
-    const BODY_MAX: usize = 1 + 4 * NUMBERS_MAX;
-}
+type Released = sordino_core::federated::prior::Released<f32, NUMBERS_MAX>;
 
 /// The state of a party, which its machine borrows: read before it is put together.
 pub struct Found<S> {
@@ -118,23 +111,28 @@ impl<S: State> Found<S> {
         }
         Ok(())
     }
+}
 
-    /// Hands over the releases that were learned, in order, each with its number.
+impl Standing {
+    /// Puts the numbers of a release into `numbers`, if it was learned.
     ///
-    /// **Errors**: [`Fatal::Given`] for one that is missing; those of `learn`.
-    pub fn read_releases(
+    /// **Errors**: [`Fatal::Given`] for one that was learned and is missing.
+    pub fn read_release(
         &self,
         flash: &Flash<'_>,
         agreement: &Agreement,
-        mut learn: impl FnMut(u32, &[f32]) -> Result<(), Fatal>,
-    ) -> Result<(), Fatal> {
+        index: u32,
+        numbers: &mut [f32],
+    ) -> Result<bool, Fatal> {
         // One that is in flash and was not learned is of a boot that ended in between.
-        for index in (0..RELEASES_MAX).filter(|index| self.standing.learned >> index & 1 == 1) {
-            let found = flash.entry(RELEASES + index as usize, index, &agreement.digest());
-            let Released(numbers) = found.ok_or(Fatal::Given("a release that it learned is missing"))?;
-            learn(index, &numbers)?;
+        if index >= RELEASES_MAX || self.learned >> index & 1 == 0 {
+            return Ok(false);
         }
-        Ok(())
+        let found: Option<Released> = flash.entry(RELEASES + index as usize, index, &agreement.digest());
+        let found = found.filter(|released| released.numbers().len() == numbers.len());
+        let released = found.ok_or(Fatal::Given("a release that it learned is missing"))?;
+        numbers.copy_from_slice(released.numbers());
+        Ok(true)
     }
 }
 
@@ -294,9 +292,9 @@ where
         Ok(end)
     }
 
-    /// What a release costs.
-    fn event(&self, release: u32) -> Result<Event, Fatal> {
-        self.agreement.protocol.event(release).map_err(|_| UNCOUNTED)?.ok_or(UNCOUNTED)
+    /// What a release of draws costs.
+    fn event(&self) -> Result<Event, Fatal> {
+        self.agreement.protocol.event(0).map_err(|_| UNCOUNTED)?.ok_or(UNCOUNTED)
     }
 
     /// Whether a contribution to this release fits the budget that was announced. Of a plan all releases before it count, whether this
@@ -304,27 +302,20 @@ where
     fn affords(&self, release: u32) -> Result<bool, Fatal> {
         let announced = self.agreement.announced;
         let Some(epsilon_max) = announced.epsilon_max else { return Ok(true) };
-        let counted = match self.agreement.protocol {
+        match &self.agreement.protocol {
+            Protocol::Prior(prior) => prior.affords(release, epsilon_max, announced.delta).map_err(|_| UNCOUNTED),
             Protocol::Draws(_) => {
                 let mut filter = Filter::new(epsilon_max, announced.delta).map_err(|_| UNCOUNTED)?;
                 for _ in 0..self.given {
-                    filter.charge(&self.event(0)?).map_err(|_| UNCOUNTED)?;
+                    filter.charge(&self.event()?).map_err(|_| UNCOUNTED)?;
                 }
-                filter.admits(&self.event(0)?)
-            }
-            _ => {
-                let mut filter = GaussianFilter::new(epsilon_max, announced.delta).map_err(|_| UNCOUNTED)?;
-                let mut charged = Ok(());
-                for index in 0..=release {
-                    charged = charged.and(filter.charge(&self.event(index)?));
+                match filter.admits(&self.event()?) {
+                    Ok(()) => Ok(true),
+                    Err(BudgetError::Exhausted { .. }) => Ok(false),
+                    Err(_) => Err(UNCOUNTED),
                 }
-                charged
             }
-        };
-        match counted {
-            Ok(()) => Ok(true),
-            Err(BudgetError::Exhausted { .. }) => Ok(false),
-            Err(_) => Err(UNCOUNTED),
+            _ => Err(UNCOUNTED),
         }
     }
 }
@@ -371,7 +362,7 @@ where
             (Heard::Enter, None) => Frame::Nothing,
         };
         if let (true, Some(numbers), Some(index)) = (M::KEEPS_RELEASES, frame.numbers(), header.round.checked_sub(1)) {
-            let kept = Released(Vec::from_slice(numbers).map_err(|_| Fatal::Given("a release too long"))?);
+            let kept = Released::new(numbers).ok_or(Fatal::Given("a release too long"))?;
             self.parts.flash.write(RELEASES + index as usize, &kept, index, &self.digest)?;
             self.learned |= 1 << index;
         }

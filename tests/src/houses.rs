@@ -99,6 +99,7 @@ pub const HOUSES: &[House] = &[
             &["prior"],
             &["newcomer"],
             &["agent", "frame"],
+            &["member"],
         ],
     },
     House {

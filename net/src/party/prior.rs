@@ -5,10 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sordino_core::domain::Candidates;
 use sordino_core::federated::exchange::{Agreement, Protocol};
-use sordino_core::federated::prior::agent::{log_len, workspace_len};
 use sordino_core::federated::prior::{
-    JointVectors, Member, MemberError, MemberState, MemberStorage, Model, PriorError, PriorProtocol, Public, levels,
-    member_scratch_len, posterior_len,
+    JointVectors, Member, MemberError, MemberSizes, MemberState, MemberStorage, Model, PriorError, PriorProtocol,
+    Public,
 };
 use sordino_core::federated::{Phase, ServerError, Workspace};
 use sordino_core::random::RunSeed;
@@ -42,13 +41,9 @@ impl<T: Number> Prior<T> {
         (m, m + m * m)
     }
 
-    /// Numbers of the machine's own workspace, of the posterior with its moments, and of scratch.
-    fn parts(&self) -> Result<[usize; 3], TermsError> {
-        let (config, public) = (&self.protocol.config, WithPublic::public(self)?);
-        let log = log_len(config.design_len(), self.protocol.rounds as usize);
-        let (m, (_, rank)) = (config.features(), public.prior());
-        let workspace = workspace_len(log / 2, m, rank, levels(&self.models));
-        Ok([workspace, posterior_len(m), member_scratch_len(m, config.design_len())])
+    /// How much memory a machine takes.
+    fn memory(&self) -> Result<MemberSizes, TermsError> {
+        Ok(MemberSizes::of(&self.protocol, &WithPublic::public(self)?))
     }
 }
 
@@ -82,8 +77,8 @@ impl<T: Number> Party<T> for Prior<T> {
     }
 
     fn lengths(&self) -> Result<[usize; 2], TermsError> {
-        let log = log_len(self.protocol.config.design_len(), self.protocol.rounds as usize);
-        Ok([log, self.parts()?.iter().sum()])
+        let sizes = self.memory()?;
+        Ok([sizes.log(), sizes.storage() - sizes.log()])
     }
 
     fn with<R>(
@@ -93,12 +88,13 @@ impl<T: Number> Party<T> for Prior<T> {
         act: impl FnOnce(&mut Member<'_, T>) -> Result<R, MemberError>,
     ) -> Result<R, PartyError> {
         let public = WithPublic::public(self).map_err(TermsError::from)?;
-        let (kept, [machine, posterior, scratch]) = (self.sizes().1, self.parts()?);
-        if state.posterior.len() != kept || workspace.len() != machine + posterior + scratch {
+        let kept = self.sizes().1;
+        let sizes = MemberSizes::of(&self.protocol, &public);
+        if state.posterior.len() != kept || workspace.len() != sizes.storage() - sizes.log() {
             return Err(PartyError::Length);
         }
-        let (workspace, rest) = workspace.split_at_mut(machine);
-        let (posterior, scratch) = rest.split_at_mut(posterior);
+        let (workspace, rest) = workspace.split_at_mut(sizes.workspace());
+        let (posterior, scratch) = rest.split_at_mut(sizes.posterior());
         posterior[..kept].copy_from_slice(&state.posterior);
         let numbers = MemberStorage { log, workspace: Workspace::Kept(workspace), posterior: &mut *posterior, scratch };
         let mut member = Member::attach(&self.protocol, public, &self.models, &mut state.member, numbers)?;
@@ -125,7 +121,7 @@ impl<T: Number> Served<T> for Prior<T> {
         let prior_rows = terms.factor()?.into_iter().map(T::from_f64).collect();
         let models = protocol.models();
         let made = Prior { agreement, protocol, points, numbers, prior_rows, models };
-        made.parts()?;
+        made.memory()?;
         Ok(Arc::new(made))
     }
 

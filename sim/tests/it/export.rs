@@ -16,9 +16,22 @@ fn export(folder: &str, arguments: &[&str]) -> String {
     printed(&scratch(folder), &[&["export"], arguments].concat())
 }
 
+/// A federated prior over the scenario of the firmware, small enough for an example.
+const PRIOR: [&str; 8] = [
+    "--set",
+    "federation.methods=[\"dp-prior\"]",
+    "--set",
+    "federation.initial_points=4",
+    "--set",
+    "prior.points_per_axis=12",
+    "--set",
+    "prior.epsilon=20",
+];
+
 /// A file that is checked in is what is exported in a language.
-fn checked_in(file: &str, language: &str) {
-    let source = export(&format!("export-checked-{language}"), &["firmware", "--lang", language]);
+fn checked_in(file: &str, language: &str, settings: &[&str]) {
+    let folder = format!("export-checked-{}", file.replace(['/', '.'], "-"));
+    let source = export(&folder, &[&["firmware", "--lang", language], settings].concat());
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     if std::env::var_os("SORDINO_WRITE").is_some() {
         std::fs::write(&path, &source).unwrap();
@@ -30,12 +43,15 @@ fn checked_in(file: &str, language: &str) {
 /// The scenario of the firmware, over a grid.
 #[test]
 fn the_module_that_is_checked_in_is_what_is_exported() {
-    checked_in("tests/it/exported.rs", "rust");
+    checked_in("tests/it/exported.rs", "rust", &[]);
 }
 
 #[test]
-fn the_header_of_the_example_in_c_is_what_is_exported() {
-    checked_in("../capi/examples/federation.h", "c");
+fn the_headers_of_the_example_in_c_are_what_is_exported() {
+    checked_in("../capi/examples/federation.h", "c", &[]);
+    checked_in("../capi/examples/one_server.h", "c", &PRIOR);
+    let trust = ["--set", "privacy.trust=\"two-servers\""];
+    checked_in("../capi/examples/two_servers.h", "c", &[&PRIOR[..], &trust].concat());
 }
 
 /// Up to its first upload, to the bit.

@@ -224,6 +224,9 @@ fn snapshot_slots_are_what_the_page_says() {
         ),
         ("`federated::Entry<f32>`", format!("{}", max_bytes::<Entry<f32>>())),
         ("`federated::prior::agent::AgentState`", format!("{}", max_bytes::<prior::agent::AgentState>())),
+        ("`federated::prior::MemberState<f32>`", format!("{}", max_bytes::<prior::MemberState<f32>>())),
+        ("`federated::shares::Attempts`", format!("{}", max_bytes::<federated::shares::Attempts>())),
+        ("`federated::prior::Released<f32, 16>`", format!("{}", max_bytes::<prior::Released<f32, 16>>())),
         ("`local::ReporterState`", format!("{}", max_bytes::<ReporterState>())),
         (
             "`optimizer::LogEntry<f32>`",

@@ -2,12 +2,15 @@
 
 use core::fmt;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::agreement::{Agreement, header};
 use super::{Have, Millis, Reply, Seal, after};
 use crate::digest::Digest;
 use crate::federated::AgentState;
+use crate::federated::prior::MemberState;
+use crate::math::Scalar;
 use crate::snapshot::{Stored, varint_max};
 use crate::wire::{Header, Kind, Payload, prefix};
 
@@ -54,6 +57,12 @@ impl AgentExchange {
 impl Stored for (AgentState, AgentExchange) {
     const KIND: u8 = 0xae;
     const BODY_MAX: usize = AgentState::BODY_MAX + AgentExchange::BODY_MAX;
+}
+
+/// A member of a federated prior and its exchange.
+impl<T: Scalar + Serialize + DeserializeOwned> Stored for (MemberState<T>, AgentExchange) {
+    const KIND: u8 = if T::BYTES == 4 { 0xa5 } else { 0xa9 };
+    const BODY_MAX: usize = MemberState::<T>::BODY_MAX + AgentExchange::BODY_MAX;
 }
 
 /// What the agent wants to do next.

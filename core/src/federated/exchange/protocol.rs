@@ -60,6 +60,14 @@ impl Protocol {
         }
     }
 
+    /// The numbers of a federated prior; none of another method.
+    pub fn prior(&self) -> Option<&PriorProtocol> {
+        match self {
+            Protocol::Prior(prior) => Some(prior),
+            Protocol::Draws(_) | Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_) => None,
+        }
+    }
+
     /// N, enrolled agents.
     pub fn agents(&self) -> u32 {
         match self {

@@ -62,6 +62,13 @@ pub enum MemberError {
         /// Frames of the whole federation.
         frames: u32,
     },
+    /// Releases that are not those which a stored state had learned.
+    Releases {
+        /// Releases that were found.
+        found: u32,
+        /// Releases of the state.
+        learned: u32,
+    },
 }
 
 impl fmt::Display for MemberError {
@@ -72,6 +79,9 @@ impl fmt::Display for MemberError {
             MemberError::Frame { taken, frames } => {
                 write!(f, "a frame that does not come after {taken} of {frames} frames")
             }
+            MemberError::Releases { found, learned } => {
+                write!(f, "{found} releases were found, which are not the {learned} that it had learned")
+            }
         }
     }
 }
@@ -81,7 +91,7 @@ impl core::error::Error for MemberError {
         match self {
             MemberError::Agent(error) => Some(error),
             MemberError::Learn(error) => Some(error),
-            MemberError::Frame { .. } => None,
+            MemberError::Frame { .. } | MemberError::Releases { .. } => None,
         }
     }
 }
@@ -159,6 +169,16 @@ impl<T: Scalar> MemberState<T> {
     pub const fn frames(&self) -> u32 {
         self.frames
     }
+
+    /// Releases that it has learned.
+    pub const fn releases(&self) -> u32 {
+        self.releases
+    }
+
+    /// Whether this is the posterior that it had, as far as its words tell.
+    pub(super) fn has_learned<S: AsRef<[T]> + AsMut<[T]>>(&self, posterior: &PublicState<T, S>) -> bool {
+        self.heterogeneity == posterior.heterogeneity() && self.clip_factor == posterior.clip_factor()
+    }
 }
 
 /// The numbers of a member, all borrowed.
@@ -173,6 +193,19 @@ pub struct MemberStorage<'a, T> {
     pub posterior: &'a mut [T],
     /// [`member_scratch_len`] numbers, whatever they hold.
     pub scratch: &'a mut [T],
+}
+
+/// Takes in the sums of release `index` as its server does; what the release was made with is prepared if it is not yet.
+pub(super) fn learn_release<T: Scalar, S: AsRef<[T]> + AsMut<[T]>>(
+    filter: &mut Filter<'_, T, S>,
+    index: u32,
+    sums: &[T],
+) -> Result<(), MemberError> {
+    if filter.terms().is_none() {
+        filter.prepare(index)?;
+    }
+    let encoding = filter.encoding(index)?.ok_or(PriorError::NotPrepared)?;
+    Ok(filter.learn(index, sums, encoding.noise_std())?)
 }
 
 /// The posterior over the numbers that it lies in, and scratch.
@@ -318,11 +351,7 @@ impl<'a, T: Scalar> Member<'a, T> {
         let (mut posterior, scratch) = self.posterior()?;
         let len = scratch_len(public.config().features(), public.config().design_len());
         let mut filter = Filter::new(plan, public, &mut posterior, slice::head_mut(scratch, len))?;
-        if filter.terms().is_none() {
-            filter.prepare(index)?;
-        }
-        let encoding = filter.encoding(index)?.ok_or(PriorError::NotPrepared)?;
-        filter.learn(index, sums, encoding.noise_std())?;
+        learn_release(&mut filter, index, sums)?;
         let (heterogeneity, clip_factor) = (posterior.heterogeneity(), posterior.clip_factor());
         (self.state.heterogeneity, self.state.clip_factor) = (heterogeneity, clip_factor);
         self.state.prepared = Prepared(None);

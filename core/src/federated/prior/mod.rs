@@ -20,6 +20,7 @@
 //! | sums of shards | integer sums of a part of the agents, and the server that believes none | [`Collector`](crate::federated::Collector), [`Server::merge`](crate::federated::Server::merge) |
 //! | the machines | a party each: one input in, one borrowed output out | [`agent`]; [`Filter`] in the [`Server`](crate::federated::Server) of every method |
 //! | on a link | what is agreed, and an agent that keeps the posterior itself | [`PriorProtocol`], [`CampaignProtocol`], [`Member`] |
+//! | on a device | the context of a member, made at every boot; what it stores, and how it goes on | [`context()`], [`Released`], [`MemberStorage::learn_again`] |
 //! | query | a common draw w + Σ^{1/2}ξ, models weighed by evidence, Matheron update, argmax | [`PublicState::draw`], [`Factors`], [`query()`] |
 //!
 //! **Equation** of the Kalman step, for c releases of the same data: H = ḡĀ, R = σ²I + cḡ²(S(h) − ĀΣĀᵀ)/N,
@@ -84,6 +85,7 @@
 pub mod agent;
 mod config;
 mod constant;
+mod context;
 mod contribution;
 mod design;
 mod error;
@@ -98,9 +100,11 @@ mod public;
 mod query;
 mod self_test;
 mod state;
+mod stored;
 
 pub use config::{Config, Parameters};
 pub use constant::{Constant, Units, standardise};
+pub use context::{ContextError, ContextStorage, MemberSizes, context, rounded_rows, rounded_rows_scratch_len};
 pub use contribution::{Mechanism, Observations, contribution, contribution_scratch_len, l2_sensitivity};
 pub use error::PriorError;
 pub use evidence::{Factors, MODELS_MAX, Model, factors_len, levels, models};
@@ -112,8 +116,9 @@ pub use landmarks::{
 };
 pub use member::{Member, MemberError, MemberState, MemberStorage, member_scratch_len, posterior_len};
 pub use plan::{event, mu_spent, repeats, shares, total_mu};
-pub use protocol::{Behaviour, CampaignProtocol, PriorProtocol, RELEASES_MAX};
+pub use protocol::{Behaviour, CampaignProtocol, LEVELS, PriorProtocol, RELEASES_MAX};
 pub use public::{Public, Tables, draw_designs, draw_distinct_designs, gram, nystrom_rows, nystrom_scratch_len};
 pub use query::{Draw, Query, query, query_scratch_len};
 pub use self_test::self_test_scratch_len;
 pub use state::{PublicState, Terms, scratch_len, storage_len};
+pub use stored::Released;

@@ -10,12 +10,15 @@ use super::filter::Plan;
 use crate::digest::Digest;
 use crate::kernel::Stationary;
 use crate::math::Scalar;
+use crate::privacy::budget::{BudgetError, GaussianFilter};
 use crate::random::RunSeed;
 
 /// The most releases of a plan that is agreed on.
 pub const RELEASES_MAX: usize = 64;
 /// The most rounds T.
 const ROUNDS_MAX: u32 = 10_000;
+/// Factors of the models of a protocol, whatever it says ([`PriorProtocol::models`]): one for each variance.
+pub const LEVELS: usize = 5;
 /// ln of the prior weight of a model that is never drawn.
 const NEVER: f64 = -1e30;
 
@@ -113,6 +116,23 @@ impl PriorProtocol {
         self.release_rounds.get(epoch as usize).copied().unwrap_or(self.rounds)
     }
 
+    /// Whether a contribution to release `index` fits a budget of (ε, δ) that its server announced. All releases of the plan up
+    /// to it count, whether the member gave to them or not, so that no reset and no missed epoch refills the budget.
+    ///
+    /// **Errors**: [`BudgetError`], but for a budget that is exhausted.
+    pub fn affords(&self, index: u32, epsilon_max: f64, delta: f64) -> Result<bool, BudgetError> {
+        let mut filter = GaussianFilter::new(epsilon_max, delta)?;
+        for release in 0..=index {
+            let Some(event) = self.plan().event(release) else { return Ok(false) };
+            match filter.charge(&event) {
+                Ok(()) => {}
+                Err(BudgetError::Exhausted { .. }) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
     /// The models of how an agent's function relates to the posterior.
     pub fn models<T: Scalar>(&self) -> [Model<T>; 6] {
         let mut models = models::<T>(0);
@@ -196,5 +216,52 @@ impl CampaignProtocol {
     /// The last round of epoch e: 0 before the last release, all of them after it.
     pub fn last_round(&self, epoch: u32) -> u32 {
         if epoch < self.releases() { 0 } else { self.rounds }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::federated::prior::{Parameters, levels};
+
+    fn protocol(noise_multipliers: &[f64]) -> PriorProtocol {
+        PriorProtocol {
+            config: Config::new(Parameters::usual(2, 3, 2, 0.1)).unwrap(),
+            rounds: 5,
+            offset: 0.0,
+            release_rounds: noise_multipliers.iter().map(|_| 0).collect(),
+            noise_multipliers: noise_multipliers.iter().copied().collect(),
+            kernel: Stationary::SquaredExponential,
+            lengthscale: 0.2,
+            signal_variance: 1.0,
+            own_draw: OwnDraw::Features,
+            prior_tolerance: 0.0,
+            landmarks: Digest::default(),
+            design_seed: RunSeed::new(7, 0),
+            draw_seed: RunSeed::new(8, 0),
+            behaviour: Behaviour::USUAL,
+        }
+    }
+
+    #[test]
+    fn a_budget_holds_the_releases_before_it_too_and_none_beyond_the_plan() {
+        let protocol = protocol(&[4.0, 4.0, 4.0]);
+        let mut filter = GaussianFilter::new(f64::INFINITY, 1e-5).unwrap();
+        let spent = [0, 1, 2].map(|release| {
+            filter.charge(&protocol.plan().event(release).unwrap()).unwrap();
+            filter.spent().unwrap().epsilon
+        });
+        let affords = |release, epsilon| protocol.affords(release, epsilon, 1e-5).unwrap();
+        // A member that comes late has no more of the budget than one that was there from the beginning.
+        assert!(affords(0, spent[1]) && affords(1, spent[1]) && !affords(2, spent[1]));
+        assert!(affords(2, spent[2]) && !affords(3, f64::INFINITY));
+        assert!(protocol.affords(0, 1.0, 0.0).is_err());
+    }
+
+    #[test]
+    fn the_models_of_every_protocol_need_as_many_factors() {
+        let usual = protocol(&[4.0]);
+        let alone = PriorProtocol { behaviour: Behaviour { own_model: false, ..Behaviour::USUAL }, ..usual.clone() };
+        assert_eq!([usual, alone].map(|protocol| levels(&protocol.models::<f32>())), [LEVELS; 2]);
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use sordino_core::domain::DomainError;
 use sordino_core::features::FeatureError;
+use sordino_core::federated::prior::ContextError;
 use sordino_core::federated::prior::agent::AgentError as PriorAgentError;
 use sordino_core::federated::shares::ShareError;
 use sordino_core::federated::{AgentError, ConfigError, PublicError, ServerError};
@@ -77,6 +78,9 @@ pub enum DriverError {
     /// The helper of two servers refused, or its leader.
     #[error(transparent)]
     Share(#[from] ShareError),
+    /// The features of a federated prior cannot be made.
+    #[error(transparent)]
+    Context(#[from] ContextError),
     /// An agent of a federated prior refused.
     #[error(transparent)]
     PriorAgent(#[from] PriorAgentError),

@@ -57,20 +57,27 @@ fn own_units_cost_at_most_three_percent() {
     assert_ne!(values(true), values(false));
 }
 
-/// Contributors' own first points are the same in both arms, so the first regret of both is at most what these reached.
+/// Both arms have the same first points, and the file reaches one of them alone.
 #[test]
 fn contributors_go_on_with_the_file_that_they_made() {
     let table = table();
-    let all = each(2, 2, &|| {}, &|number| continued(&table, &CONDITIONS, number)).unwrap();
-    for continued in &all {
-        println!("{}", continued.ratio());
-        assert!(continued.ratio() < 0.9, "{continued:?}");
-        for regrets in [&continued.alone, &continued.guided] {
+    let of = |epsilon: f64, threads| {
+        let conditions = Conditions { epsilon, ..CONDITIONS };
+        each(2, threads, &|| {}, &|number| continued(&table, &conditions, number)).unwrap()
+    };
+    let (all, noisy) = (of(2.0, 2), of(0.02, 2));
+    for (clear, noisy) in all.iter().zip(&noisy) {
+        assert_eq!(clear.alone, noisy.alone);
+        assert!(clear.self_test > 1.0 && noisy.self_test < clear.self_test, "{clear:?} {noisy:?}");
+        for regrets in [&clear.alone, &clear.guided, &noisy.guided] {
             assert_eq!(regrets.len(), ROUNDS);
             assert!(regrets.is_sorted_by(|a, b| a >= b), "{regrets:?}");
+            assert_eq!(regrets[ROUNDS - 1], 0.0, "{regrets:?}");
         }
     }
-    assert_eq!(all, each(2, 1, &|| {}, &|number| continued(&table, &CONDITIONS, number)).unwrap());
+    assert!(all.iter().zip(&noisy).any(|(clear, noisy)| clear.guided != noisy.guided));
+    // Threads change no number.
+    assert_eq!(all, of(2.0, 1));
     let few = continued(&table, &Conditions { contributors: 91, ..CONDITIONS }, 0).unwrap_err();
     assert_eq!(few.to_string(), "90 parties; admissible: at least 91");
 }

@@ -2,8 +2,8 @@
 
 use sordino_core::features::random_fourier;
 use sordino_core::federated::exchange::{DrawsProtocol, Protocol};
-use sordino_core::federated::prior::agent::{log_len, workspace_len};
-use sordino_core::federated::prior::{PriorProtocol, levels, member_scratch_len, posterior_len};
+use sordino_core::federated::prior::PriorProtocol;
+use sordino_core::federated::shares::Trust;
 use sordino_core::federated::{Aggregation, InitialRegion, Signal, small};
 use sordino_core::kernel::Stationary;
 use sordino_core::schedule::Mixing;
@@ -35,9 +35,14 @@ pub(super) fn text(export: &Export) -> String {
             list(("the candidates in the unit box", "POINTS"), points, export)
         }
     };
-    let landmarks = match &export.landmarks[..] {
-        [] => String::new(),
-        landmarks => {
+    let landmarks = match &export.landmarks {
+        Points::Grid(per_axis) => {
+            let doc = "points along one axis of the grid of landmarks";
+            constants.push((doc, "LANDMARKS_PER_AXIS", *per_axis as usize));
+            String::new()
+        }
+        Points::List(landmarks) if landmarks.is_empty() => String::new(),
+        Points::List(landmarks) => {
             constants.push(("coordinates of all landmarks", "LANDMARKS_LEN", landmarks.len()));
             list(("the landmarks of the features in the unit box", "LANDMARKS"), landmarks, export)
         }
@@ -58,22 +63,76 @@ pub(super) fn text(export: &Export) -> String {
         digest =
             array("digest of the agreement; frames carry its first 64 bits", "DIGEST", &export.agreement.digest().0),
         agreement = array("the agreement, all that the parties have in common", "AGREEMENT", &export.bytes),
-        settings = match settings(export) {
-            Ok(fields) => initializer(&fields),
+        settings = match machine(export) {
+            Ok(settings) => settings,
             Err(why) => format!("/* sordino.h has no agent of this federation: {why} */\n"),
         },
     )
 }
 
-/// The settings that say all of the federation but which agent it is, in the order of `sordino_agent_settings`.
+/// The settings of the agent of `sordino.h`, or of its member.
 ///
-/// **Errors**: what the agent of `sordino.h` cannot do.
-fn settings(export: &Export) -> Result<Vec<(&'static str, String)>, &'static str> {
-    let draws = export.agreement.protocol.draws().ok_or("it knows no federated prior yet")?;
-    let (parameters, features) = (draws.config.parameters(), draws.features);
+/// **Errors**: what they cannot do.
+fn machine(export: &Export) -> Result<String, &'static str> {
     if export.scalar == ScalarKind::F64 {
         return Err("it computes in single precision");
     }
+    match &export.agreement.protocol {
+        Protocol::Draws(draws) => settings(export, draws).map(|fields| initializer(&fields)),
+        Protocol::Prior(prior) => member(export, prior),
+        Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_) => Err("it knows no such method"),
+    }
+}
+
+/// The settings of a member, in the order of `sordino_member_settings`.
+///
+/// **Errors**: what the member of `sordino.h` cannot do.
+fn member(export: &Export, prior: &PriorProtocol) -> Result<String, &'static str> {
+    let (Points::Grid(_), Points::Grid(_)) = (&export.points, &export.landmarks) else {
+        return Err("its candidates and landmarks are grids");
+    };
+    let p = prior.config.parameters();
+    let counts = [p.initial_points, prior.rounds, p.designs];
+    if export.candidates() > 1 << 16 || p.feature_count > 1 << 8 || counts.iter().any(|count| *count > 1 << 12) {
+        return Err("it holds 65536 candidates, 256 features, and 4096 initial points, rounds and designs at most");
+    }
+    let (secrets, [own, helper], what) = match p.trust {
+        Trust::OneServer => ("", ["0"; 2], "which agent it is, and its seed, which is secret"),
+        Trust::TwoServers => (
+            ", own, helper",
+            ["(own)", "(helper)"],
+            "which agent it is, its seed and its own secret of 32 bytes, and the helper's public key",
+        ),
+    };
+    let fields = [
+        ("seed", "(secret)"),
+        ("agreement", "SORDINO_AGREEMENT"),
+        ("agreement_len", "SORDINO_AGREEMENT_BYTES"),
+        ("digest", "SORDINO_DIGEST"),
+        ("own_secret", own),
+        ("helper_key", helper),
+        ("agent", "(index)"),
+        ("per_axis", "SORDINO_POINTS_PER_AXIS"),
+        ("landmarks_per_axis", "SORDINO_LANDMARKS_PER_AXIS"),
+    ];
+    let lines: String = fields.iter().map(|(name, value)| format!("        .{name} = {value}, \\\n")).collect();
+    Ok(format!(
+        "/* a sordino_member_settings of sordino.h: {what} */\n\
+         #define SORDINO_MEMBER_SETTINGS(index, secret{secrets}) \\\n    {{ \\\n{lines}    }}\n\
+         /* bytes of its memory, and numbers in double precision while it is opened */\n\
+         #define SORDINO_MEMBER_BYTES \\\n    \
+         SORDINO_MEMBER_SIZE(SORDINO_CANDIDATES, SORDINO_FEATURES, SORDINO_INITIAL_POINTS, SORDINO_ROUNDS, SORDINO_DESIGNS)\n\
+         #define SORDINO_MEMBER_DOUBLES_LEN SORDINO_MEMBER_DOUBLES(SORDINO_DIM, SORDINO_FEATURES)\n\
+         /* slots of its flash */\n\
+         #define SORDINO_MEMBER_SLOTS_LEN SORDINO_MEMBER_SLOTS(SORDINO_FEATURES, SORDINO_RELEASES, SORDINO_OBSERVATIONS)\n"
+    ))
+}
+
+/// The settings that say all of the federation but which agent it is, in the order of `sordino_agent_settings`.
+///
+/// **Errors**: what the agent of `sordino.h` cannot do.
+fn settings(export: &Export, draws: &DrawsProtocol) -> Result<Vec<(&'static str, String)>, &'static str> {
+    let (parameters, features) = (draws.config.parameters(), draws.features);
     let [clipping_norm, sampling_probability, noise_multiplier, aggregation, grid_exponent] =
         match &parameters.aggregation {
             Aggregation::None => ["0.0", "0.0", "0.0", "SORDINO_AGGREGATION_NONE", "0"].map(str::to_owned),
@@ -194,20 +253,16 @@ fn of_draws(export: &Export, draws: &DrawsProtocol) -> Vec<Constant> {
 fn of_prior(export: &Export, prior: &PriorProtocol) -> Vec<Constant> {
     let (m, n, rounds) = (prior.config.features(), prior.config.design_len(), prior.rounds as usize);
     let [upload, broadcast] = export.frames();
-    let workspace = workspace_len(n + rounds, m, m, levels(&prior.models::<f64>()));
     vec![
         ("D, axes of the domain", "DIM", export.agreement.dim as usize),
         ("points that may be queried", "CANDIDATES", export.candidates()),
         ("M, features of the posterior, one for each landmark", "FEATURES", m),
         ("observations before the first release", "INITIAL_POINTS", n),
         ("T, queries after them", "ROUNDS", rounds),
+        ("observations of a whole run", "OBSERVATIONS", n + rounds),
+        ("virtual designs", "DESIGNS", prior.config.parameters().designs as usize),
         ("releases, each with a frame down and a contribution up", "RELEASES", prior.releases() as usize),
-        ("numbers of the member's log", "LOG_LEN", log_len(n, rounds)),
-        ("numbers of the member's workspace", "WORKSPACE_LEN", workspace),
-        ("numbers of the posterior with its moments", "POSTERIOR_LEN", posterior_len(m)),
-        ("of which these are to be stored", "STORED_LEN", m + m * m),
-        ("numbers of scratch", "SCRATCH_LEN", member_scratch_len(m, n)),
-        ("bytes of a contribution", "UPLOAD_BYTES", upload),
+        ("bytes of a contribution in the clear", "UPLOAD_BYTES", upload),
         ("bytes of the sums of a release", "BROADCAST_BYTES", broadcast),
     ]
 }
@@ -221,7 +276,12 @@ mod tests {
     use sordino_core::random::RunSeed;
 
     fn header(method: Method, candidates: &[f64], setting: &str) -> String {
-        let scenario = Shipped::find("firmware").unwrap().parse(&[setting.to_owned()]).unwrap();
+        with(method, candidates, &[setting])
+    }
+
+    fn with(method: Method, candidates: &[f64], settings: &[&str]) -> String {
+        let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let scenario = Shipped::find("firmware").unwrap().parse(&settings).unwrap();
         let announced = Announced { epsilon_max: None, delta: 1e-5, deadline_ms: 1, may_close_early: false };
         let run = simulated_deployment(RunSeed::new(0, 0));
         text(&Export::new(&scenario, method, candidates, 1, run, announced).unwrap())
@@ -249,5 +309,29 @@ mod tests {
             let said = format!("/* sordino.h has no agent of this federation: {why} */");
             assert!(found.contains(&said) && !found.contains("SORDINO_AGENT_SETTINGS"), "{found}");
         }
+    }
+
+    #[test]
+    fn settings_of_a_member_name_its_keys_where_there_are_two_servers() {
+        let methods = "federation.methods=[\"dp-prior\"]";
+        let grid = [0.0, 0.25, 0.5, 0.75, 1.0];
+        let one = with(method::DP_PRIOR, &grid, &[methods, "prior.points_per_axis=12"]);
+        for part in [
+            "#define SORDINO_MEMBER_SETTINGS(index, secret) \\\n",
+            ".own_secret = 0, \\\n        .helper_key = 0, \\\n        .agent = (index), ",
+            "#define SORDINO_POINTS_PER_AXIS 5u\n",
+            "#define SORDINO_LANDMARKS_PER_AXIS 12u\n",
+            "#define SORDINO_DESIGNS 256u\n",
+        ] {
+            assert!(one.contains(part), "{part}\n{one}");
+        }
+        let two = ["privacy.trust=\"two-servers\"", methods, "prior.points_per_axis=12"];
+        let two = with(method::DP_PRIOR, &grid, &two);
+        assert!(two.contains("#define SORDINO_MEMBER_SETTINGS(index, secret, own, helper) \\\n"), "{two}");
+        assert!(two.contains(".own_secret = (own), \\\n        .helper_key = (helper), "), "{two}");
+        let list = with(method::DP_PRIOR, &[0.0, 0.2, 1.0], &[methods, "prior.points_per_axis=12"]);
+        assert!(list.contains("sordino.h has no agent of this federation: its candidates and landmarks are grids"));
+        let many = with(method::DP_PRIOR, &grid, &[methods, "prior.points_per_axis=300"]);
+        assert!(many.contains("no agent of this federation: it holds 65536 candidates, 256 features"), "{many}");
     }
 }

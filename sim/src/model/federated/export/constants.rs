@@ -50,7 +50,8 @@ pub struct Export {
     pub(super) method: Method,
     pub(super) scalar: ScalarKind,
     pub(super) agreement: Agreement,
-    pub(super) landmarks: Vec<f64>,
+    /// Of a federated prior; an empty list of another method.
+    pub(super) landmarks: Points,
     pub(super) bytes: Vec<u8>,
     pub(super) points: Points,
 }
@@ -76,10 +77,12 @@ impl Export {
         }
         let bytes = postcard::to_allocvec(&agreement).map_err(ExportError::Format)?;
         let scalar = scenario.surrogate.scalar;
-        let points = match scalar {
-            ScalarKind::F32 => points::<f32>(candidates, dim),
-            ScalarKind::F64 => points::<f64>(candidates, dim),
+        let points = match (scalar, &agreement.protocol) {
+            (ScalarKind::F32, Protocol::Draws(_)) => as_held::<f32>(candidates, dim),
+            // A member computes its features in double precision.
+            _ => as_held::<f64>(candidates, dim),
         };
+        let landmarks = if landmarks.is_empty() { Points::List(landmarks) } else { as_held::<f64>(&landmarks, dim) };
         Ok(Export { name: scenario.name.clone(), method, scalar, agreement, landmarks, bytes, points })
     }
 
@@ -141,7 +144,7 @@ impl Export {
 }
 
 /// The list as a device holds it: a grid if the points are those of one, to the bit, in the format of the device.
-fn points<T: Scalar>(candidates: &[f64], dim: usize) -> Points {
+fn as_held<T: Scalar>(candidates: &[f64], dim: usize) -> Points {
     let list = || Points::List(candidates.to_vec());
     let count = candidates.len() / dim;
     let per_axis = (1..=count).find(|n| n.checked_pow(dim as u32).is_none_or(|all| all >= count)).unwrap_or(1) as u32;
@@ -176,15 +179,15 @@ mod tests {
             let mut point = [0.0; 2];
             (0..25).flat_map(|i| (grid.point(i, &mut point), point).1).collect()
         };
-        assert_eq!(points::<f32>(&grid, 2), Points::Grid(5));
-        assert_eq!(points::<f64>(&grid, 2), Points::Grid(5));
+        assert_eq!(as_held::<f32>(&grid, 2), Points::Grid(5));
+        assert_eq!(as_held::<f64>(&grid, 2), Points::Grid(5));
         let mut moved = grid.clone();
         moved[7] += 1e-12;
         // Single precision does not see it.
         assert_eq!(
-            (points::<f32>(&moved, 2), points::<f64>(&moved, 2)),
+            (as_held::<f32>(&moved, 2), as_held::<f64>(&moved, 2)),
             (Points::Grid(5), Points::List(moved.clone()))
         );
-        assert_eq!(points::<f64>(&grid[..48], 2), Points::List(grid[..48].to_vec()));
+        assert_eq!(as_held::<f64>(&grid[..48], 2), Points::List(grid[..48].to_vec()));
     }
 }

@@ -1,7 +1,7 @@
 //! The constants as a Rust module over `sordino-core`.
 
 use sordino_core::federated::exchange::{DrawsProtocol, Protocol};
-use sordino_core::federated::prior::{PriorProtocol, levels};
+use sordino_core::federated::prior::PriorProtocol;
 
 use super::constants::{Export, Points, bytes};
 use crate::scenario::ScalarKind;
@@ -16,11 +16,19 @@ pub(super) fn text(export: &Export) -> String {
         ScalarKind::F64 => "f64",
     };
     let seeds: String = export.seeds().iter().map(|line| format!("//! {line}\n")).collect();
-    let (uses, constants, landmarks) = match &export.agreement.protocol {
-        Protocol::Draws(draws) => (OF_DRAWS, of_draws(export, draws), String::new()),
-        Protocol::Prior(prior) => (OF_PRIOR, of_prior(export, prior), landmarks(export)),
+    let (uses, constants) = match &export.agreement.protocol {
+        Protocol::Draws(draws) => (OF_DRAWS, of_draws(export, draws)),
+        Protocol::Prior(prior) => (OF_PRIOR, of_prior(export, prior)),
         // None is exported: a campaign is made of a space, and no device runs the others.
-        Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_) => (OF_PRIOR, Vec::new(), landmarks(export)),
+        Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_) => (OF_PRIOR, Vec::new()),
+    };
+    // A member computes its features in double precision, of points whose digests are made in it.
+    let places = match &export.agreement.protocol {
+        Protocol::Draws(_) => points(export, &export.points, &CANDIDATES, "Number"),
+        _ => {
+            let candidates = points(export, &export.points, &CANDIDATES, "f64");
+            candidates + "\n" + &points(export, &export.landmarks, &LANDMARKS, "f64")
+        }
     };
     let constants: String = constants
         .into_iter()
@@ -34,7 +42,7 @@ pub(super) fn text(export: &Export) -> String {
         "//! Scenario `{name}`, method `{method}`, for a device: written by `sordino export`, not by hand.\n//!\n{seeds}\n\
          {uses}\n\
          /// The format that agents compute with and frames carry.\npub type Number = {number};\n\
-         {constants}{digest}{agreement}{points}{landmarks}\n\
+         {constants}{digest}{agreement}{places}\n\
          /// What all parties agree on. **Errors**: none for the bytes above.\n\
          pub fn agreement() -> Result<Agreement, AgreementError> {{\n    Agreement::from_bytes(&AGREEMENT)\n}}\n",
         name = export.name,
@@ -42,7 +50,6 @@ pub(super) fn text(export: &Export) -> String {
         digest =
             array("Digest of the agreement; frames carry its first 64 bits.", "DIGEST", &export.agreement.digest().0),
         agreement = array("The agreement, as `Agreement::from_bytes` reads it.", "AGREEMENT", &export.bytes),
-        points = points(export),
     )
 }
 
@@ -57,8 +64,8 @@ const OF_DRAWS: &str = "use sordino_core::domain::{Candidates, DomainError};\n\
 /// What a module of a member of a federated prior uses.
 const OF_PRIOR: &str = "use sordino_core::domain::{Candidates, DomainError};\n\
     use sordino_core::federated::exchange::{Agreement, AgreementError};\n\
-    use sordino_core::federated::prior::agent::{log_len, workspace_len};\n\
-    use sordino_core::federated::prior::{member_scratch_len, posterior_len};\n\
+    use sordino_core::federated::prior::MemberSizes;\n\
+    use sordino_core::federated::shares::Modulus;\n\
     use sordino_core::wire::{ScalarTag, frame_len_max};\n";
 
 /// The format tag of the frames.
@@ -94,9 +101,9 @@ fn of_draws(export: &Export, draws: &DrawsProtocol) -> Vec<Constant> {
 
 fn of_prior(export: &Export, prior: &PriorProtocol) -> Vec<Constant> {
     let (p, frame) = (prior.config.parameters(), format!("frame_len_max(ScalarTag::{}, FEATURES + 1)", tag(export)));
-    let levels = levels(&prior.models::<f64>()).to_string();
     let constant = |doc, name, value: String| (doc, name, "usize", value);
     let said = |doc, name, value: &str| constant(doc, name, value.to_owned());
+    let sizes = "MemberSizes::new(CANDIDATES, FEATURES, INITIAL_POINTS, ROUNDS, DESIGNS)".to_owned();
     vec![
         constant("D, axes of the domain.", "DIM", export.agreement.dim.to_string()),
         constant("Points that may be queried.", "CANDIDATES", export.candidates().to_string()),
@@ -110,55 +117,57 @@ fn of_prior(export: &Export, prior: &PriorProtocol) -> Vec<Constant> {
             "DESIGNS",
             p.designs.to_string(),
         ),
-        constant("Factors of an agent's models.", "LEVELS", levels),
-        said("Numbers of the log.", "LOG_LEN", "log_len(INITIAL_POINTS, ROUNDS)"),
-        said("Numbers of the workspace.", "WORKSPACE_LEN", "workspace_len(OBSERVATIONS, FEATURES, FEATURES, LEVELS)"),
-        said("Numbers of the posterior with its moments.", "POSTERIOR_LEN", "posterior_len(FEATURES)"),
-        said("Of which these, w and Σ, are to be stored.", "STORED_LEN", "FEATURES + FEATURES * FEATURES"),
-        said("Numbers of scratch.", "SCRATCH_LEN", "member_scratch_len(FEATURES, INITIAL_POINTS)"),
-        said("Numbers of the features of all candidates.", "FEATURE_ROWS_LEN", "CANDIDATES * FEATURES"),
+        ("Memory of the member.", "SIZES", "MemberSizes", sizes),
         constant("Bytes of a contribution.", "UPLOAD_BYTES", frame.clone()),
         constant("Bytes of the sums of a release.", "BROADCAST_BYTES", frame),
+        said(
+            "Bytes that follow a frame without numbers where there are two servers, at most.",
+            "HIDDEN_BYTES",
+            "Modulus::Bits64.hidden_len(FEATURES + 1)",
+        ),
     ]
 }
 
-/// The landmarks in double precision, as their digest is made.
-fn landmarks(export: &Export) -> String {
-    let (list, len) =
-        (listed(&export.landmarks, export.agreement.dim as usize, |x| format!("{x:?}")), export.landmarks.len());
-    format!(
-        "/// The landmarks of the features in the unit box, one a line.\n#[rustfmt::skip]\n\
-         pub static LANDMARKS: [f64; {len}] = [\n{list}];\n"
-    )
+/// A list of points in Rust: what it is, and what its array and function are called.
+struct Named {
+    axis: (&'static str, &'static str),
+    array: (&'static str, &'static str),
+    function: (&'static str, &'static str),
 }
 
-/// Points, one a line.
-fn listed(points: &[f64], dim: usize, number: impl Fn(&f64) -> String) -> String {
-    let line = |point: &[f64]| format!("    {},\n", point.iter().map(&number).collect::<Vec<_>>().join(", "));
-    points.chunks(dim).map(line).collect()
-}
+const CANDIDATES: Named = Named {
+    axis: ("Points along one axis of the grid of candidates.", "POINTS_PER_AXIS"),
+    array: ("The candidates in the unit box, one a line.", "POINTS"),
+    function: ("The points that may be queried.", "candidates"),
+};
+const LANDMARKS: Named = Named {
+    axis: ("Points along one axis of the grid of landmarks.", "LANDMARKS_PER_AXIS"),
+    array: ("The landmarks of the features in the unit box, one a line.", "LANDMARKS"),
+    function: ("The points that the features are made of.", "landmarks"),
+};
 
-fn points(export: &Export) -> String {
-    let (constant, list) = match &export.points {
-        Points::Grid(per_axis) => (
-            format!(
-                "/// Points along one axis of the grid of candidates.\npub const POINTS_PER_AXIS: u32 = {per_axis};\n"
-            ),
-            "grid(POINTS_PER_AXIS, DIM)",
-        ),
+fn points(export: &Export, points: &Points, named: &Named, number: &str) -> String {
+    let (constant, list) = match points {
+        Points::Grid(per_axis) => {
+            let (doc, name) = named.axis;
+            (format!("/// {doc}\npub const {name}: u32 = {per_axis};\n"), format!("grid({name}, DIM)"))
+        }
         Points::List(points) => {
-            let narrow = export.scalar == ScalarKind::F32;
-            let number = |x: &f64| if narrow { format!("{:?}", *x as f32) } else { format!("{x:?}") };
-            let lines = listed(points, export.agreement.dim as usize, number);
-            let doc = "/// The candidates in the unit box, one a line.";
+            let narrow = number == "Number" && export.scalar == ScalarKind::F32;
+            let text = |x: &f64| if narrow { format!("{:?}", *x as f32) } else { format!("{x:?}") };
+            let line = |point: &[f64]| format!("    {},\n", point.iter().map(text).collect::<Vec<_>>().join(", "));
+            let lines: String = points.chunks(export.agreement.dim as usize).map(line).collect();
+            let (doc, name) = named.array;
+            let len = points.len();
             (
-                format!("{doc}\n#[rustfmt::skip]\npub static POINTS: [Number; {}] = [\n{lines}];\n", points.len()),
-                "list(&POINTS, DIM)",
+                format!("/// {doc}\n#[rustfmt::skip]\npub static {name}: [{number}; {len}] = [\n{lines}];\n"),
+                format!("list(&{name}, DIM)"),
             )
         }
     };
+    let (doc, function) = named.function;
     format!(
-        "{constant}\n/// The points that may be queried. **Errors**: none for these numbers.\n\
-         pub fn candidates() -> Result<Candidates<'static, Number>, DomainError> {{\n    Candidates::{list}\n}}\n"
+        "{constant}\n/// {doc} **Errors**: none for these numbers.\n\
+         pub fn {function}() -> Result<Candidates<'static, {number}>, DomainError> {{\n    Candidates::{list}\n}}\n"
     )
 }

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use sordino_core::domain::Candidates;
-use sordino_core::features::{Nystrom, nystrom};
 use sordino_core::federated::ServerError;
 use sordino_core::federated::exchange::candidates_digest;
 use sordino_core::federated::prior::{
     Behaviour, Config, Model, Parameters, Plan, PriorError, PriorProtocol, Public, Tables, draw_designs, gram,
-    nystrom_rows, nystrom_scratch_len,
+    rounded_rows, rounded_rows_scratch_len,
 };
 use sordino_core::federated::shares::Trust;
-use sordino_core::kernel::StationaryKernel;
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
 use sordino_core::wire;
@@ -88,19 +86,16 @@ impl<T: Scalar> PriorNumbers<T> {
         candidates: &[f64],
         dim: usize,
     ) -> Result<Arc<Self>, DriverError> {
-        let (config, m) = (protocol.config, landmarks.len() / dim);
-        let kernel = StationaryKernel::with_shape(protocol.kernel, protocol.lengthscale, protocol.signal_variance)?;
-        let (storage, mut scratch) = (vec![0.0; nystrom::storage_len(m)], vec![0.0; nystrom::scratch_len(m)]);
-        let map = Nystrom::new(kernel, dim, landmarks, storage, &mut scratch)?;
-        let count = candidates.len() / dim;
-        let mut rows = vec![0.0; count * m];
-        let list = Candidates::list(candidates, dim)?;
-        nystrom_rows(&map, &list, &mut rows, &mut vec![0.0; nystrom_scratch_len(dim, m)]).map_err(refused)?;
-        let feature_rows: Vec<T> = rows.into_iter().map(T::from_f64).collect();
+        let (config, m) = (protocol.config, protocol.config.features());
+        let [landmarks, list] = [Candidates::list(landmarks, dim)?, Candidates::list(candidates, dim)?];
+        let count = list.count();
+        let mut feature_rows = vec![T::ZERO; count as usize * m];
+        let scratch = &mut vec![0.0; rounded_rows_scratch_len(dim, m)];
+        rounded_rows(protocol, &landmarks, &list, &mut feature_rows, scratch)?;
         let mut mean = vec![T::ZERO; m * m];
         gram(&config, &feature_rows, &mut mean).map_err(refused)?;
         let mut designs = vec![0; config.design_len() * config.parameters().designs as usize];
-        draw_designs(&config, protocol.design_seed, count as u32, &mut designs).map_err(refused)?;
+        draw_designs(&config, protocol.design_seed, count, &mut designs).map_err(refused)?;
         Ok(Arc::new(PriorNumbers { config, feature_rows, gram: mean, designs }))
     }
 
