@@ -140,7 +140,7 @@ fn device(build: &Build) -> Result<String, String> {
     process::run(&mut library)?;
     // Of a member checks stay that no call reaches: those of chunks whose size is not known to the compiler, and of X25519. The
     // others are looked at in an image without it.
-    let (_, others, _) = linked(build, "others.elf", &["-DWITHOUT_MEMBERS"])?;
+    let others = linked(build, "others.elf", &["-DWITHOUT_MEMBERS"])?.symbols;
     // Negative control: the names are those of functions that were linked.
     if !others.iter().any(|name| name == "sordino_agent_observed") {
         return Err("the image does not hold the agent: its symbols say nothing".to_owned());
@@ -152,7 +152,7 @@ fn device(build: &Build) -> Result<String, String> {
         (Some(_), "size") => "with checks",
         (Some(name), _) => return Err(format!("the image can panic: {name}")),
     };
-    let (size, symbols, image) = linked(build, "device.elf", &[])?;
+    let Linked { size, symbols, image } = linked(build, "device.elf", &[])?;
     if !symbols.iter().any(|name| name == "sordino_member_hide") {
         return Err("the image does not hold the member".to_owned());
     }
@@ -165,8 +165,15 @@ fn device(build: &Build) -> Result<String, String> {
     Ok(format!("{said}; {} bytes of flash, {} of memory, {stack} of stack, {note}", size.flash, size.ram))
 }
 
-/// Links the example with the library: its size, its symbols, and where it is.
-fn linked(build: &Build, name: &str, defined: &[&str]) -> Result<(elf::Size, Vec<String>, PathBuf), String> {
+/// The example, linked with the library.
+struct Linked {
+    size: elf::Size,
+    symbols: Vec<String>,
+    image: PathBuf,
+}
+
+/// Links the example with the library.
+fn linked(build: &Build, name: &str, defined: &[&str]) -> Result<Linked, String> {
     let image = built()?.join(name);
     let mut command = Command::new("arm-none-eabi-gcc");
     sources(
@@ -185,7 +192,7 @@ fn linked(build: &Build, name: &str, defined: &[&str]) -> Result<(elf::Size, Vec
     let (Some(size), Some(symbols)) = (elf::size(&file), elf::symbols(&file)) else {
         return Err(format!("{} is no ELF file with symbols", image.display()));
     };
-    Ok((size, symbols, image))
+    Ok(Linked { size, symbols, image })
 }
 
 /// The most stack that a part took; each within what the README says of it.

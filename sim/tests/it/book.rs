@@ -65,7 +65,8 @@ fn the_shell_of_the_data_scientists_chapter_ends_with_a_search_that_began_with_t
 /// What the commands of a block print, one after the other, with words that a test adds to some.
 fn executed(folder: &Path, commands: &str, added: impl Fn(&[String]) -> Vec<&'static str>) -> Vec<String> {
     let mut said = Vec::new();
-    for line in commands.lines() {
+    // The folder is that of the example already.
+    for line in commands.lines().filter(|line| !line.starts_with("cd docs/examples/wards")) {
         let mut words = words(line.split(" #").next().unwrap_or_default());
         assert_eq!(words.remove(0), "sordino");
         words.extend(added(&words).into_iter().map(str::to_owned));
@@ -103,16 +104,14 @@ fn readmes_door_of_a_file_leads_to_a_better_result_with_it() {
         std::fs::read_to_string(folder.join("studies.csv")).unwrap()
     );
     let said = executed(&folder, &block(&readme, "sh", "prior publish"), |_| Vec::new());
-    let [_, label, _] = &said[..] else { panic!("{} commands", said.len()) };
+    let [_, label, ..] = &said[..] else { panic!("{} commands", said.len()) };
     assert!(label.contains("60, in 2 releases"), "{label}");
     let after = |folder: &str| {
         let history = std::fs::read_to_string(folder).unwrap();
         let values = history.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().parse::<f64>().unwrap());
         values.take(5).fold(f64::INFINITY, f64::min)
     };
-    let with = after(folder.join("sordino-optimize/history.csv").to_str().unwrap());
-    let alone = ["optimize", "--space", "space.toml", "--command", "python3 train.py", "--evaluations", "5"];
-    printed(&folder, &[&alone[..], &["--out", "alone"]].concat());
+    let with = after(folder.join("begun/history.csv").to_str().unwrap());
     let without = after(folder.join("alone/history.csv").to_str().unwrap());
     assert!(with < without, "after five evaluations {with} with the file, {without} without");
 }

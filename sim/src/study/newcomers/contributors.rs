@@ -22,7 +22,7 @@ pub struct Continued {
     pub self_test: f64,
     /// Regret after each of [`ROUNDS`] evaluations without the file.
     pub alone: Vec<f64>,
-    /// With the file.
+    /// The same with the file.
     pub guided: Vec<f64>,
 }
 
