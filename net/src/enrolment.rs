@@ -413,6 +413,13 @@ pub fn revoked(folder: &Path) -> Result<BTreeSet<u32>, EnrolmentError> {
     Ok(readable::<Revoked>(&folder.join(REVOKED))?.0.into_iter().map(|line| line.slot).collect())
 }
 
+/// The same, whole or not at all.
+///
+/// **Errors**: [`EnrolmentError`], for a line that cannot be read too.
+pub fn all_revoked(folder: &Path) -> Result<BTreeSet<u32>, EnrolmentError> {
+    Ok(lines::<Revoked>(&folder.join(REVOKED))?.into_iter().map(|line| line.slot).collect())
+}
+
 fn append(folder: &Path, name: &str, line: &impl Serialize) -> Result<(), FileError> {
     let path = folder.join(name);
     let write = || -> std::io::Result<()> {

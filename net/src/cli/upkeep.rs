@@ -67,10 +67,15 @@ fn rotate_helper(arguments: &Rotate) -> Result<(), CliError> {
     folder.renew_address().map_err(CliError::failure)?;
     let known = folder.pins_of_leader().map_err(CliError::failure)?;
     let url = folder.path().join("url");
-    if known.is_some_and(|known| !known.contains(&next)) && !arguments.leave_behind {
+    let doubt = match known {
+        Some(known) if known.contains(&next) => None,
+        Some(_) => Some("the leader does not know the next key, and would no longer recognise this helper"),
+        // It may have been handed what `url` said before any number of rotations.
+        None => Some("no leader has said yet which keys it knows, so it might no longer recognise this helper"),
+    };
+    if let Some(doubt) = doubt.filter(|_| !arguments.leave_behind) {
         return Err(CliError::failure(format!(
-            "the leader does not know the next key, and would no longer recognise this helper: give its owner what {} says (its \
-             server starts again with it, in the same folder), or add --leave-behind",
+            "{doubt}: give its owner what {} says (its server starts again with it, in the same folder), or add --leave-behind",
             url.display()
         )));
     }
@@ -123,7 +128,7 @@ pub fn revoke(arguments: &Revoke) -> Result<(), CliError> {
     }
     let told = match HelpFolder::is_one(path) {
         true => "this helper answers no new question that names it, and its leader shuts it out as well",
-        false => "a running server notices within a second",
+        false => "a running server notices within a second; what it gave to the open release before stays in it",
     };
     print(&format!("agent {agent} is shut out; {told}\n"))
 }

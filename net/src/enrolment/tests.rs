@@ -155,3 +155,20 @@ fn a_certificate_brings_the_key_of_its_masks_once_and_takes_part_with_no_other()
     assert_eq!((one.enrol_certified(5, None), one.enrol_certified(6, masks(6))), (Ok(()), Err(Refusal::Masks)));
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// A server that cannot read who was shut out says so and goes on with the others; a helper answers nothing.
+#[test]
+fn a_damaged_line_of_those_shut_out_is_an_error_to_whoever_asks_for_all() {
+    let folder = std::env::temp_dir().join(format!("sordino-net-damaged-{}", std::process::id()));
+    drop(std::fs::remove_dir_all(&folder));
+    std::fs::create_dir_all(&folder).unwrap();
+    assert_eq!(all_revoked(&folder).unwrap(), BTreeSet::new());
+    revoke(&folder, 3).unwrap();
+    assert_eq!(all_revoked(&folder).unwrap(), BTreeSet::from([3]));
+    let path = folder.join(REVOKED);
+    let damaged = std::fs::read_to_string(&path).unwrap() + "{\"sl\n";
+    std::fs::write(&path, damaged).unwrap();
+    assert_eq!(revoked(&folder).unwrap(), BTreeSet::from([3]));
+    assert!(matches!(all_revoked(&folder), Err(EnrolmentError::Line { line: 2, .. })));
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -71,7 +71,8 @@ struct Caller(Result<LedBy, String>);
 
 fn said(refused: &Refused) -> Response {
     let status = match refused {
-        refused if refused.is_fatal() => StatusCode::SERVICE_UNAVAILABLE,
+        // What is wrong here, and where, is its owner's.
+        refused if refused.is_fatal() => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
         Refused::OtherTerms { .. } | Refused::NoTerms | Refused::Led => StatusCode::CONFLICT,
         Refused::OtherKey { .. } | Refused::OneKey { .. } => StatusCode::CONFLICT,
         Refused::Helper(HelperError::OtherSet { .. } | HelperError::OutOfOrder { .. } | HelperError::Ledger(_)) => {

@@ -143,7 +143,9 @@ impl HelpFolder {
         if path.join("round.bin").exists() || path.join("seal.key").exists() {
             return Err(HelpFolderError::Server { path: path.to_owned() });
         }
-        let identity = Identity::open(&path.join("server.key"))?;
+        // Of a folder that was begun a missing key is an error: nobody would recognise another one.
+        let key = path.join("server.key");
+        let identity = if HelpFolder::is_one(path) { Identity::read_file(&key)? } else { Identity::open(&key)? };
         let folder = HelpFolder { path: path.to_owned(), identity };
         if !HelpFolder::is_one(path) {
             match authority {

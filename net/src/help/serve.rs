@@ -117,7 +117,8 @@ impl Office {
 
     /// Refuses a question that names agents whom the owner shut out.
     fn admit(&self, question: &Question) -> Result<(), Refused> {
-        let out = enrolment::revoked(self.folder.path()).map_err(|error| Refused::Unusable(error.to_string()))?;
+        // A line that cannot be read may name anybody: nothing is answered.
+        let out = enrolment::all_revoked(self.folder.path()).map_err(|error| Refused::Unusable(error.to_string()))?;
         let named = question.set.iter().map(|contributor| contributor.agent);
         let agents: Vec<u32> = named.filter(|agent| out.contains(agent)).take(SHUT_OUT_MAX).collect();
         if agents.is_empty() { Ok(()) } else { Err(Refused::ShutOut { agents }) }

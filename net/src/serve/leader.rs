@@ -192,6 +192,11 @@ pub struct Leader {
     asked: Option<Asked>,
 }
 
+/// Whether these keys are those before one rotation: a supervisor may start a leader with the address of then.
+fn is_before(named: &[Fingerprint], known: &[Fingerprint]) -> bool {
+    named.get(1).is_some_and(|next| known.first() == Some(next))
+}
+
 impl Leader {
     /// The leader of a folder, once its helper has the terms; nothing where there is one server. Waits for a helper that was
     /// never reached.
@@ -209,7 +214,7 @@ impl Leader {
         let terms = Bytes::from(folder.terms.to_bytes()?);
         let (known, line) = match (KnownHelper::read(folder.path())?, named) {
             (None, None) => return Err(LeaderError::NoHelper),
-            (Some(known), Some(named)) if named.pins != known.pins => {
+            (Some(known), Some(named)) if named.pins != known.pins && !is_before(&named.pins, &known.pins) => {
                 let mut line = line(&named.address, &named.pins)?;
                 // Never the token, which would bind another helper: this one knows its leader.
                 let masks = line.known(&terms).await?;
@@ -306,5 +311,21 @@ impl Leader {
     pub(super) fn open<'o>(&self, answer: &[u8], out: &'o mut [i64]) -> Result<Opened<'o>, LeaderError> {
         let Some(asked) = &self.asked else { return Err(LeaderError::NoHelper) };
         Ok(asked.open(answer, out)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_of_one_rotation_ago_does_not_replace_newer_keys() {
+        let pin = |byte| Fingerprint::of(&[byte]);
+        assert!(is_before(&[pin(1), pin(2)], &[pin(2), pin(3)]));
+        // The same, a newer one, another helper's, and one that names a single key.
+        assert!(!is_before(&[pin(2), pin(3)], &[pin(2), pin(3)]));
+        assert!(!is_before(&[pin(2), pin(3)], &[pin(1), pin(2)]));
+        assert!(!is_before(&[pin(4), pin(5)], &[pin(2), pin(3)]));
+        assert!(!is_before(&[pin(2)], &[pin(2), pin(3)]));
     }
 }

@@ -126,6 +126,10 @@ fn who_shows_a_token_shows_no_certificate_and_a_folder_of_a_token_takes_no_autho
         helper.kill();
         let why = refused(second.start(&["--ca", &owner.ca().display().to_string()]), || second.heard());
         assert!(why.contains("authority: then none, now SHA-256 "), "{why}");
+        // Nor does it make itself another key, by which its leader would not recognise it.
+        fs::remove_file(second.folder().join("server.key")).unwrap();
+        let why = refused(second.start(&[]), || second.heard());
+        assert!(why.contains("server.key"), "{why}");
     });
 }
 
@@ -168,6 +172,9 @@ fn a_helper_s_key_is_rotated_in_a_running_campaign_and_no_leader_is_left_behind_
         let mut helper = second.start(&["--delay", "1ms"]);
         let more = ["--releases", "3", "--delay", "400ms", "--deadline", "60s", "--linger", "2s"];
         let federation = campaign_of("helper-rotation", 3, &second, &more);
+        // Whoever was given the address knows the two keys that it names, and nobody has said so yet.
+        let (done, why) = told("rotate", &second.folder(), &[]);
+        assert!(!done && why.contains("no leader has said yet which keys it knows"), "{why}");
         let mut server = federation.serve();
         let (invitations, runtime) = (federation.invite(), runtime());
         let (folder, rotate) = (second.folder(), |more: &[&str]| told("rotate", &second.folder(), more));
