@@ -141,13 +141,16 @@ impl Flash {
 
     /// What one slot holds, if it is whole and of that number.
     pub(crate) fn entry<S: Stored>(&self, slot: u32, number: u32, agreement: &Digest) -> Result<Option<S>, Status> {
+        let found = self.numbered(slot, agreement)?;
+        Ok(found.filter(|(found, _)| *found == number).map(|(_, entry)| entry))
+    }
+
+    /// What one slot holds and its number, if it is whole.
+    pub(crate) fn numbered<S: Stored>(&self, slot: u32, agreement: &Digest) -> Result<Option<(u32, S)>, Status> {
         let mut bytes = [0xff; SLOT_MAX];
         let Some(bytes) = bytes.get_mut(..max_bytes::<S>()) else { return Err(Status::TooShort) };
         self.get(slot, bytes)?;
-        Ok(match read(bytes, agreement) {
-            Ok(Some((found, entry))) if found == number => Some(entry),
-            _ => None,
-        })
+        Ok(read(bytes, agreement).unwrap_or_default())
     }
 
     /// Writes a state into slots 0 and 1, one after the other.

@@ -42,8 +42,8 @@ pub mod settings;
 pub mod status;
 pub mod version;
 
-/// A device has nobody to tell: it stands still, and its watchdog wakes it up. Nothing in this library panics, which
-/// `cargo xtask c` looks for in the linked image; the linker asks for the function all the same.
+/// A device has nobody to tell: it stands still, and its watchdog wakes it up. Nothing but a member links a way to
+/// panic, which `cargo xtask c` looks for in an image without it; of a member's none is known that a call reaches.
 #[cfg(target_os = "none")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

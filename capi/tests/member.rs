@@ -389,6 +389,27 @@ fn no_cut_makes_a_mask_serve_twice() {
     assert!(spent > 2);
 }
 
+/// A flash serves one object. A second one that was opened beside it, by mistake, uses no mask that the first has used.
+#[test]
+fn two_objects_on_one_flash_use_no_mask_twice() {
+    let (mut first, mut second) = (Device::shared(), Device::shared());
+    for device in [&mut first, &mut second] {
+        assert_eq!(device.open(), Status::Ok);
+        let (status, answer) = device.frame(0, &[], 0);
+        assert_eq!((status, device.evaluate(answer).kind), (Status::Ok, AnswerKind::Hide));
+    }
+    let (status, _) = second.hide(0, 64);
+    assert_eq!(status, Status::Ok);
+    // As if both had one chip: the first object finds there what the second has stored.
+    let kept = first.chip.slots;
+    first.chip.slots[2..4].copy_from_slice(&second.chip.slots[2..4]);
+    let (status, bytes) = first.hide(0, 64);
+    assert_eq!((status, bytes.len()), (Status::Masks, 0));
+    // Negative control: on its own chip it may.
+    first.chip.slots = kept;
+    assert_eq!(first.hide(0, 64).0, Status::Ok);
+}
+
 #[test]
 fn a_device_that_lost_its_attempts_or_its_state_is_refused() {
     let mut device = Device::shared();

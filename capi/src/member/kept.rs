@@ -183,6 +183,13 @@ impl Store for MaskSlots<'_> {
 
     fn store(&mut self, attempts: &Attempts) -> Result<(), Refused> {
         let Slots { flash, digest, .. } = self.slots;
+        // Another object on the same flash has used masks that this one does not know.
+        for slot in [MASKS, MASKS + 1] {
+            let found: Option<(u32, Attempts)> = flash.numbered(slot, digest)?;
+            if found.is_some_and(|(number, _)| number > *self.number) {
+                return Err(Status::Masks.into());
+            }
+        }
         flash.save_at(MASKS, attempts, self.number, digest)?;
         // Read back: a slot that took nothing must not count as written.
         for slot in [MASKS, MASKS + 1] {
