@@ -51,6 +51,8 @@ pub(crate) struct Body {
     point: [f32; DIM_MAX],
     /// The epoch of its last frame was over when that came.
     is_missed: bool,
+    /// Whether flash holds the state as it is.
+    is_durable: bool,
     slots: Option<Slots>,
     masks: Option<Masks>,
 }
@@ -130,7 +132,17 @@ fn open(
     let models: &'static [Model<f32>; 6] = arena.place(protocol.models())?;
     let member = CoreMember::attach(protocol, public, models, arena.place(state)?, storage)?;
     let candidates = Candidates::grid(settings.per_axis, agreement.dim as usize)?;
-    Ok(Body { member, agreement, protocol, candidates, point: [0.0; DIM_MAX], is_missed, slots, masks })
+    Ok(Body {
+        member,
+        agreement,
+        protocol,
+        candidates,
+        point: [0.0; DIM_MAX],
+        is_missed,
+        is_durable: true,
+        slots,
+        masks,
+    })
 }
 
 fn masks(arena: &mut Arena, key: AgentKey, (number, attempts): (u32, Attempts), len: usize) -> Result<Masks, Refused> {
@@ -178,11 +190,13 @@ pub unsafe extern "C" fn sordino_member_open(
 
 impl Body {
     fn save(&mut self) -> Result<(), Refused> {
-        let Body { member, is_missed, slots, .. } = self;
-        match slots {
-            Some(slots) => slots.save(&Kept { state: member.state().clone(), is_missed: *is_missed }),
-            None => Ok(()),
+        let Body { member, is_missed, slots, is_durable, .. } = self;
+        *is_durable = false;
+        if let Some(slots) = slots {
+            slots.save(&Kept { state: member.state().clone(), is_missed: *is_missed })?;
         }
+        *is_durable = true;
+        Ok(())
     }
 
     /// What it wants next. Under two servers no contribution is in the answer.
@@ -277,6 +291,10 @@ impl Body {
         }
         if !affords(self.agreement, self.protocol, epoch)? {
             return Err(Status::Budget.into());
+        }
+        // Nothing leaves of a state that is not in flash.
+        if !self.is_durable {
+            self.save()?;
         }
         let (Some(masks), Some(slots)) = (&mut self.masks, &self.slots) else { return Err(Status::Unexpected.into()) };
         match self.member.next()? {

@@ -410,6 +410,28 @@ fn two_objects_on_one_flash_use_no_mask_twice() {
     assert_eq!(first.hide(0, 64).0, Status::Ok);
 }
 
+/// A state that flash did not take is stored before a share of it leaves, or nothing leaves.
+#[test]
+fn nothing_leaves_of_a_state_that_is_not_in_flash() {
+    let mut device = Device::shared();
+    assert_eq!(device.open(), Status::Ok);
+    let (_, answer) = device.frame(0, &[], 0);
+    let (_, answer) = device.observed(answer.candidate as f32 / 8.0);
+    assert_eq!(answer.kind, AnswerKind::Evaluate, "the last of two");
+    // The last value is written, and the state after it is not.
+    device.chip.writes = 1;
+    assert_eq!(device.observed(answer.candidate as f32 / 8.0).0, Status::Flash);
+    assert_eq!(device.hide(0, 64), (Status::Flash, Vec::new()));
+    assert_eq!(device.described()[2], 0, "no mask is used");
+    device.chip.writes = u32::MAX;
+    let ((status, sent), described) = (device.hide(0, 64), device.described());
+    assert_eq!(status, Status::Ok);
+    // After a reset it stands where the share left it.
+    assert_eq!((device.open(), device.described()), (Status::Ok, described));
+    assert_eq!(device.repeat().1.kind, AnswerKind::Hide);
+    assert!(!sent.is_empty());
+}
+
 #[test]
 fn a_device_that_lost_its_attempts_or_its_state_is_refused() {
     let mut device = Device::shared();
