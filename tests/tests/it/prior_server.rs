@@ -329,3 +329,31 @@ fn mended_a_release_is_charged_on_the_grid_that_it_was_collected_on() {
         }
     }
 }
+
+/// A release whose numbers are finite and whose posterior would not be is refused, and the next one still counts: what a
+/// device stores after a release is what it can read after a reset.
+#[test]
+fn a_release_that_would_leave_no_posterior_changes_nothing() {
+    let config = small(N).config;
+    let world = World::<f32>::new(*config.parameters(), 40, 0.2, RunSeed::new(7, 0));
+    let public = world.public(true);
+    let mut state = PublicState::new(world.config, vec![0.0f32; storage_len(M)]).unwrap();
+    let mut scratch = vec![0.0; scratch_len(M, POINTS as usize)];
+    let _ = state.prepare(&public, &mut scratch).unwrap();
+    let numbers = |state: &PublicState<f32, Vec<f32>>| {
+        let all = state.weights().iter().chain(state.covariance());
+        all.copied().chain([state.heterogeneity(), state.clip_factor()]).collect::<Vec<f32>>()
+    };
+    let before = numbers(&state);
+    for sign in [1.0f32, -1.0] {
+        let poisoned = [sign * 3e38; M + 1];
+        assert!(state.update(&poisoned, 1e-30, 1, &mut scratch).is_err());
+        assert!(numbers(&state) == before && state.terms().is_some());
+    }
+    state.update(&[0.1; M + 1], 0.5, 1, &mut scratch).unwrap();
+    let (h, clip, storage) = (state.heterogeneity(), state.clip_factor(), numbers(&state)[..M + M * M].to_vec());
+    assert!(numbers(&state) != before);
+    let mut whole = vec![0.0f32; storage_len(M)];
+    whole[..storage.len()].copy_from_slice(&storage);
+    assert!(PublicState::resume(world.config, h, clip, whole).is_ok());
+}

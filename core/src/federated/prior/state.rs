@@ -111,19 +111,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
     pub fn resume(config: Config, heterogeneity: T, clip_factor: T, storage: S) -> Result<Self, PriorError> {
         let m = config.features();
         at_least("storage", storage.as_ref().len(), storage_len(m))?;
-        let judge = |what, value: T, holds: bool, admissible| {
-            if holds { Ok(()) } else { Err(PriorError::Number { what, value: value.to_f64(), admissible }) }
-        };
-        let (h, clip) = (heterogeneity, clip_factor);
-        judge("heterogeneity", h, h >= T::ZERO && h.is_finite(), "[0, inf)")?;
+        let clip = clip_factor;
         judge("clip factor", clip, clip >= T::from_f64(CLIP_MIN) && clip <= T::ONE, "[0.1, 1]")?;
         let stored = slice::head(storage.as_ref(), m + m * m);
-        for x in stored {
-            judge("stored posterior", *x, x.is_finite(), "(-inf, inf)")?;
-        }
-        for x in slice::tail(stored, m).iter().step_by(m + 1) {
-            judge("stored variance", *x, *x > T::ZERO, "(0, inf)")?;
-        }
+        judge_posterior(heterogeneity, slice::head(stored, m), slice::tail(stored, m))?;
         Ok(PublicState { config, heterogeneity, clip_factor, terms: None, storage })
     }
 
@@ -233,7 +224,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
     /// releases are made of the same data ([`super::repeats`]); `scratch` of [`scratch_len`].
     ///
     /// **Errors**: [`PriorError::NotPrepared`], [`PriorError::Length`], [`PriorError::Number`] for a release that is not
-    /// finite; [`PriorError::Singular`]; w, Σ and h are as before then.
+    /// finite, or after which the posterior would not be (what [`PublicState::resume`] refuses);
+    /// [`PriorError::Singular`]; w, Σ and h are as before then.
     ///
     /// **Cost**: about 6.5M³ multiply-adds.
     pub fn update(&mut self, released: &[T], noise_std: T, repeats: u32, scratch: &mut [T]) -> Result<(), PriorError> {
@@ -253,14 +245,17 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         let mut step = Step::split(scratch, m);
         step.gain(&parts, clip, sampling, std * std)?;
         step.apply(&parts, clip, released, agents);
-        slice::copy(step.mean, parts.weights);
-        slice::copy(step.covariance, parts.covariance);
         // C² = tr S(h) = tr S(0) + h·response, so ((C/ḡ)² − tr S(0))/response = h + C²(ḡ⁻² − 1)/response.
+        let mut heterogeneity = self.heterogeneity;
         if clip < T::from_f64(CLIPPED) {
             let radius = terms.clip_radius;
-            self.heterogeneity += radius * radius * (T::ONE / (clip * clip) - T::ONE) / terms.response;
+            heterogeneity += radius * radius * (T::ONE / (clip * clip) - T::ONE) / terms.response;
         }
-        self.clip_factor = clip;
+        // What is stored is what a device reads after a reset: nothing that `resume` would refuse.
+        judge_posterior(heterogeneity, step.mean, step.covariance)?;
+        slice::copy(step.mean, parts.weights);
+        slice::copy(step.covariance, parts.covariance);
+        (self.heterogeneity, self.clip_factor) = (heterogeneity, clip);
         self.terms = None;
         Ok(())
     }
@@ -285,6 +280,24 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         draw_with_factor(stream, self.weights(), factor, out);
         Ok(())
     }
+}
+
+/// Refuses a number that no posterior has.
+fn judge<T: Scalar>(what: &'static str, value: T, holds: bool, admissible: &'static str) -> Result<(), PriorError> {
+    if holds { Ok(()) } else { Err(PriorError::Number { what, value: value.to_f64(), admissible }) }
+}
+
+/// Refuses h below 0, a variance that is not positive, anything that is not finite.
+fn judge_posterior<T: Scalar>(heterogeneity: T, weights: &[T], covariance: &[T]) -> Result<(), PriorError> {
+    let h = heterogeneity;
+    judge("heterogeneity", h, h >= T::ZERO && h.is_finite(), "[0, inf)")?;
+    for x in weights.iter().chain(covariance) {
+        judge("posterior", *x, x.is_finite(), "(-inf, inf)")?;
+    }
+    for x in covariance.iter().step_by(weights.len() + 1) {
+        judge("posterior variance", *x, *x > T::ZERO, "(0, inf)")?;
+    }
+    Ok(())
 }
 
 /// tr(ḠΣ)/tr Ḡ: the posterior variance of the population's function, averaged over the candidates, per unit of prior
