@@ -80,13 +80,25 @@ pub const KERNEL: &str = "squared-exponential";
 ///
 /// **Errors**: [`AccountantError`] for multipliers or δ out of range.
 pub fn cost(noise_multipliers: &[f64], delta: f64) -> Result<(f64, f64), AccountantError> {
-    let mut used = GaussianAccountant::new();
-    let mut between = GaussianAccountant::new();
-    for noise_multiplier in noise_multipliers {
-        used.compose(&event(*noise_multiplier), 1)?;
-        between.compose(&event(0.5 * noise_multiplier), 1)?;
-    }
+    let [used, between] = [accounted(noise_multipliers, 1.0)?, accounted(noise_multipliers, 0.5)?];
     Ok((used.epsilon(delta)?.epsilon, between.epsilon(delta)?.epsilon))
+}
+
+/// How often a reader of the file who guesses whether one contributor was used is right at most, where both are as likely:
+/// [`Accountant::best_guess`] of all releases together.
+///
+/// **Errors**: [`AccountantError`] for multipliers out of range.
+pub fn best_guess(noise_multipliers: &[f64]) -> Result<f64, AccountantError> {
+    accounted(noise_multipliers, 1.0)?.best_guess()
+}
+
+/// The releases together, each with this share of its noise.
+fn accounted(noise_multipliers: &[f64], share: f64) -> Result<GaussianAccountant, AccountantError> {
+    let mut accountant = GaussianAccountant::new();
+    for noise_multiplier in noise_multipliers {
+        accountant.compose(&event(share * noise_multiplier), 1)?;
+    }
+    Ok(accountant)
 }
 
 /// What one release costs.

@@ -10,6 +10,7 @@ use sordino_core::prior::{Newcomer, NewcomerError, NewcomerSettings, PublicPrior
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
 
 use super::guide::{Guide, GuideError};
+use super::label::best_guess;
 use super::{PriorFile, refuse};
 
 /// Newcomers that are simulated.
@@ -81,6 +82,8 @@ pub fn worth(file: &PriorFile) -> Result<Worth, GuideError> {
 pub fn facts(file: &PriorFile) -> Result<Value, GuideError> {
     let worth = worth(file)?;
     let mut facts = serde_json::to_value(&file.label).unwrap_or_default();
+    // Refused with the label, if these were no multipliers.
+    facts["best_guess"] = json!(best_guess(&file.label.noise_multipliers).unwrap_or(1.0));
     facts["digest"] = json!(file.digest());
     facts["signed_by"] = json!(file.signer());
     facts["features"] = json!(file.features());

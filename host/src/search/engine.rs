@@ -14,6 +14,7 @@ use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 use sordino_core::space::Space;
 
 use super::error::SearchError;
+use super::residual::Residual;
 use crate::prior::guide::Guide;
 use crate::space::Encoding;
 
@@ -21,6 +22,8 @@ use crate::space::Encoding;
 const ROOM: usize = 64;
 /// Points that fill the space, among which a question is looked for first.
 const POOL: u32 = 1024;
+/// Values from which on a search with a file goes on with its own model of what the file does not explain.
+const OWN_MODEL: usize = 15;
 /// Points around the best one, in each of some rounds at shorter and shorter distances.
 const AROUND: u32 = 128;
 /// The distances, as a share of each side.
@@ -56,9 +59,17 @@ fn empty(space: &Space, dim: usize, seed: u64, room: usize) -> Result<Inner, Opt
     )
 }
 
-type Inner = Optimizer<f64, Vec<f64>>;
+/// This room, doubled until it holds so many values.
+fn roomy(mut room: usize, values: usize) -> usize {
+    while room < values {
+        room *= 2;
+    }
+    room
+}
+
+pub(super) type Inner = Optimizer<f64, Vec<f64>>;
 /// A point and its value, larger is better.
-type Known<'a> = (&'a [f64], f64);
+pub(super) type Known<'a> = (&'a [f64], f64);
 
 #[derive(Clone)]
 pub(super) struct Engine {
@@ -94,10 +105,7 @@ impl Engine {
 
     /// The same optimizer with room for more values, and that room; fits are made again where they were made.
     fn with_room(&self, more: usize) -> Result<(Inner, usize), OptimizerError> {
-        let mut room = self.room;
-        while room < self.told.len() + more {
-            room *= 2;
-        }
+        let room = roomy(self.room, self.told.len() + more);
         if room == self.room {
             return Ok((self.optimizer.clone(), room));
         }
@@ -152,7 +160,13 @@ impl Engine {
         if let Some(guide) = self.guide.as_ref().filter(|guide| guide.is_read(known.len()))
             && guide.is_borne_out(&known)?
         {
-            return self.guided(guide, &known, given);
+            if known.len() < OWN_MODEL {
+                let seed = scramble(self.seed);
+                return self.best_fresh(&known, given, |points| Ok(guide.choose(&known, points, seed)?));
+            }
+            let empty = empty(&self.space, self.encoding.dim(), self.seed, roomy(ROOM, known.len()))?;
+            let mut residual = Residual::fit(guide, &self.encoding, empty, &known)?;
+            return self.best_fresh(&known, given, |points| residual.choose(points));
         }
         let number = believer.told();
         if let Some(list) = &self.candidates {
@@ -176,20 +190,24 @@ impl Engine {
         self.refined(best, number, |points| Ok(self.best_among(&mut believer, points)?))
     }
 
-    /// The next question where a file guides, after these values. The pool is the same at every question.
-    fn guided(&self, guide: &Guide, known: &[Known], given: &[Option<f64>]) -> Result<Vec<f64>, SearchError> {
-        let seed = scramble(self.seed);
-        let choose = |points: &[Vec<f64>]| -> Result<Option<Vec<f64>>, SearchError> {
+    /// The best of the candidates that were not asked, or of a pool, which is the same at every question, and of points around
+    /// that: `choose` says which of a list. If all were asked, the first again.
+    fn best_fresh(
+        &self,
+        known: &[Known],
+        given: &[Option<f64>],
+        mut choose: impl FnMut(&[Vec<f64>]) -> Result<usize, SearchError>,
+    ) -> Result<Vec<f64>, SearchError> {
+        let mut choose = |points: &[Vec<f64>]| -> Result<Option<Vec<f64>>, SearchError> {
             let fresh = |point: &&Vec<f64>| !known.iter().any(|(known, _)| known == point);
             let mut points: Vec<Vec<f64>> = points.iter().filter(fresh).cloned().collect();
             if points.is_empty() {
                 return Ok(None);
             }
-            let place = guide.choose(known, &points, seed)?;
+            let place = choose(&points)?;
             Ok(Some(points.swap_remove(place)))
         };
         if let Some(list) = &self.candidates {
-            // All were asked: the first again.
             return Ok(choose(list)?.unwrap_or_else(|| list[0].clone()));
         }
         let pool: Vec<Vec<f64>> = (0..POOL).map(|index| self.filling(index, given)).collect();

@@ -40,6 +40,7 @@ use crate::space::{Goal, Point, Space};
 
 mod engine;
 mod error;
+mod residual;
 
 use engine::Engine;
 pub use engine::Estimate;

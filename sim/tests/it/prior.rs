@@ -77,6 +77,10 @@ fn a_file_is_published_shown_verified_exported_and_searched_with() {
     assert_eq!((told["simulated"].as_bool(), told["dataset"].as_str()), (Some(false), Some("test")));
     assert!(told["neighboring_relation"].as_str().unwrap().contains("zero-out"));
     assert!(told["evaluations_saved"].as_u64().unwrap() >= 1, "{told}");
+    // Two Gaussians z₁ and z₂ are one of z with z⁻² = z₁⁻² + z₂⁻², whose total variation is δ at ε = 0.
+    let squares: f64 = told["noise_multipliers"].as_array().unwrap().iter().map(|z| z.as_f64().unwrap().powi(-2)).sum();
+    let guess = 0.5 + 0.5 * sordino_core::privacy::accountant::analytic::delta(squares.powf(-0.5), 0.0);
+    assert!((told["best_guess"].as_f64().unwrap() - guess).abs() < 1e-9 && guess > 0.51, "{told}");
     // The charges are in the ledger, and its head is on the label.
     let ledger = read(&folder, "sordino-ledger.jsonl");
     assert_eq!(ledger.lines().count(), 3);
@@ -85,8 +89,15 @@ fn a_file_is_published_shown_verified_exported_and_searched_with() {
     assert_eq!(shown["digest"], told["digest"]);
     assert!(read(&folder, "p.svg").contains("What the file believes"));
     let text = printed(&folder, &["prior", "show", "p.safetensors"]);
-    for needed in ["200, in 2 releases", "each contributor, against every reader", "2.000 at δ", "spring", "evaluation"]
-    {
+    let guessed = format!("right at most {:.1} % of the time", (guess * 1e3).ceil() / 10.0);
+    for needed in [
+        &guessed,
+        "200, in 2 releases",
+        "each contributor (one study, or one site), against every reader",
+        "2.000 at δ",
+        "spring",
+        "evaluation",
+    ] {
         assert!(text.contains(needed), "{needed}\n{text}");
     }
     assert!(printed(&folder, &["prior", "verify", "p.safetensors"]).contains(told["digest"].as_str().unwrap()));

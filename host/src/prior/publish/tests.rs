@@ -1,6 +1,6 @@
 //! Files made of studies, and searches that begin with them.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
 
 use super::*;
@@ -155,6 +155,33 @@ fn a_newcomer_of_whom_the_file_is_wrong_puts_it_away() {
     // Negative control: the contributors' own function.
     let (borne_out, same) = questions(1.0);
     assert!(borne_out.iter().all(|borne_out| *borne_out) && !same[0], "{borne_out:?} {same:?}");
+}
+
+/// From 15 values on the questions are those of the search's own model of what the file does not explain: neither those of the
+/// file's model, nor those of a search alone, and in any unit the same.
+#[test]
+fn a_newcomer_with_many_values_goes_on_with_a_model_of_its_own() {
+    let file = simulated(&publication(2.0), &studies(40, 12, true)).unwrap();
+    let space = file.label.space.clone();
+    let head = || Head::new(space.clone(), Goal::Minimize, 2);
+    let numbers = |point: &Value| space.numbers(&point.clone().into()).unwrap();
+    let (mut search, mut other_unit) = (Search::guided(head(), &file).unwrap(), Search::guided(head(), &file).unwrap());
+    let mut alone = Search::new(head()).unwrap();
+    let guide = Guide::new(&file, &space, Goal::Minimize).unwrap();
+    for evaluation in 0..20 {
+        let point = Value::from(search.ask(&json!({})).unwrap());
+        assert_eq!(point, Value::from(other_unit.ask(&json!({})).unwrap()), "question {evaluation}");
+        assert!(point != Value::from(alone.ask(&json!({})).unwrap()), "question {evaluation}");
+        let value = loss(&numbers(&point), 0.1);
+        search.tell(&point.clone().into(), value).unwrap();
+        other_unit.tell(&point.clone().into(), 1024.0 * value).unwrap();
+        alone.tell(&point.into(), value).unwrap();
+    }
+    let told: Vec<(Vec<f64>, f64)> =
+        search.history().map(|(point, value)| (space.numbers(&point.into()).unwrap(), -value)).collect();
+    let told: Vec<(&[f64], f64)> = told.iter().map(|(numbers, value)| (&numbers[..], *value)).collect();
+    assert!(guide.is_borne_out(&told).unwrap(), "the values still speak for the file");
+    assert!(search.best().unwrap().1 < 0.01, "{:?}", search.best());
 }
 
 #[test]

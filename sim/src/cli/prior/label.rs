@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::Value;
 use sordino_host::prior::PriorFile;
+use sordino_host::prior::label::best_guess;
 use sordino_host::prior::worth::{WITH, WITHOUT, Worth, reading, worth};
 use sordino_host::signature::Fingerprint;
 use sordino_host::space::{Goal, Parameter};
@@ -15,7 +16,7 @@ use super::picture;
 use crate::cli::error::CliError;
 use crate::cli::{Format, print, print_json};
 use crate::files::write_atomically;
-use crate::text::{significant, significant_up};
+use crate::text::{percent_at_most, significant, significant_up};
 
 /// `sordino prior show`.
 #[derive(Clone, Debug, Args)]
@@ -115,7 +116,7 @@ pub fn text(file: &PriorFile) -> Result<String, CliError> {
     if label.simulated {
         line("protected", "nobody: this is a simulation, whose noise can be predicted".into());
     } else {
-        line("protected", "each contributor, against every reader, for ever".into());
+        line("protected", "each contributor (one study, or one site), against every reader, for ever".into());
     }
     let (epsilon, delta) = (significant_up(label.epsilon, 4), significant(label.delta, 3));
     line(
@@ -127,6 +128,14 @@ pub fn text(file: &PriorFile) -> Result<String, CliError> {
         format!(
             "{} at the same δ: between any two things it may have contributed",
             significant_up(label.replace_epsilon, 4)
+        ),
+    );
+    let guess = best_guess(&label.noise_multipliers).unwrap_or(1.0);
+    line(
+        "",
+        format!(
+            "a guess whether one was used is right at most {} % of the time, and a coin 50 %",
+            percent_at_most(guess)
         ),
     );
     line("worth", worth_in_words(file, &simulated_worth(file)?));
