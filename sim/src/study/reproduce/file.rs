@@ -74,9 +74,9 @@ const BOTH: &[Rival] = &[Rival::Alone, Rival::With(Origin::Votes)];
 
 fn employment(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let first =
-        Expected { epsilon: 1.0, file: (0.15, 0.35), ahead_of: BOTH, worthless: (1.3, 1.05), contributors: (0.4, 0.8) };
+        Expected { epsilon: 1.0, file: (0.15, 0.35), ahead_of: BOTH, worthless: (1.3, 1.05), contributors: (0.4, 0.7) };
     let quarter =
-        Expected { epsilon: 0.25, file: (0.2, 0.6), ahead_of: BOTH, worthless: (1.4, 1.15), contributors: (0.5, 0.95) };
+        Expected { epsilon: 0.25, file: (0.2, 0.6), ahead_of: BOTH, worthless: (1.4, 1.15), contributors: (0.5, 1.0) };
     measured(Measured::Employment, options, runs, &[first, quarter])
 }
 
@@ -86,14 +86,14 @@ fn planes(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
         file: (0.25, 0.45),
         ahead_of: BOTH,
         worthless: (1.3, 1.05),
-        contributors: (0.75, 1.1),
+        contributors: (0.7, 1.05),
     };
     let quarter = Expected {
         epsilon: 0.25,
         file: (0.3, 0.8),
         ahead_of: BOTH,
         worthless: (1.35, 1.55),
-        contributors: (0.75, 1.2),
+        contributors: (0.8, 1.2),
     };
     measured(Measured::Planes, options, runs, &[first, quarter])
 }
@@ -105,10 +105,10 @@ fn wages(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
         file: (0.65, 0.95),
         ahead_of: BOTH,
         worthless: (1.3, 1.05),
-        contributors: (0.85, 1.5),
+        contributors: (0.9, 1.4),
     };
     let quarter =
-        Expected { epsilon: 0.25, file: (0.7, 1.05), ahead_of: &[], worthless: (1.3, 1.3), contributors: (0.9, 1.3) };
+        Expected { epsilon: 0.25, file: (0.7, 1.05), ahead_of: &[], worthless: (1.3, 1.3), contributors: (0.9, 1.35) };
     measured(Measured::Wages, options, runs, &[first, quarter])
 }
 
