@@ -168,6 +168,8 @@ pub struct HostAgent<T: Number, P: Party<T>> {
     watched: Option<Watched<T>>,
     start: Instant,
     teller: Option<awaited::Teller>,
+    /// Whether the file of the releases that it has learned lies beside its own.
+    learned_is_stored: bool,
 }
 
 impl<T: Number, P: Party<T>> HostAgent<T, P> {
@@ -190,6 +192,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             watched: None,
             start: Instant::now(),
             teller: None,
+            learned_is_stored: true,
             shared: shared.clone(),
             file: None,
             journal: None,
@@ -393,6 +396,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             self.exchange = before;
             return Err(error);
         }
+        self.learned_is_stored = false;
         let missed = heard == Heard::Missed;
         self.wrote(|| Step::Frame { round: header.round, missed, bytes: hex(bytes) })?;
         Ok(true)

@@ -11,6 +11,7 @@ use sordino_host::files::{read_bounded, write_privately};
 
 use super::beside::beside;
 use super::{AgentEnd, HostAgent};
+use crate::folder::PRIOR;
 use crate::journal::{Journal, Mark, Step};
 use crate::party::{Number, Party};
 use crate::stored;
@@ -107,6 +108,7 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             *x = T::read_le(bytes);
         }
         (self.state, self.exchange, self.given) = (stored.state, stored.exchange, stored.given);
+        self.learned_is_stored = false;
         Ok(stored.journal)
     }
 
@@ -124,10 +126,18 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         let mut bytes = stored::with_version(NAME, &body);
         let sum = Sha256::digest(&bytes);
         bytes.extend_from_slice(&sum);
-        beside(|| {
+        let learned = if self.learned_is_stored { None } else { self.shared.learned(&self.state)? };
+        beside(|| -> Result<(), AgentEnd> {
             journal.flush()?;
-            Ok(write_privately(path, &bytes)?)
-        })
+            write_privately(path, &bytes)?;
+            // Whatever happens to the server, what all have learned so far is here.
+            if let Some(learned) = learned {
+                write_privately(&path.with_file_name(PRIOR), &learned.to_bytes())?;
+            }
+            Ok(())
+        })?;
+        self.learned_is_stored = true;
+        Ok(())
     }
 
     /// The journal of an agent that has a file: how much of it counts.

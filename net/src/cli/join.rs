@@ -124,9 +124,8 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
         }
         None => String::new(),
     };
-    if let Some(file) = &joined.file {
+    if joined.file.is_some() {
         let path = joining.folder.join(PRIOR);
-        file.save(&path).map_err(CliError::failure)?;
         told += &format!("what all sites learned: {}; sordino prior show says what it is worth\n", path.display());
     }
     print(&format!(

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sordino_core::random::Stream;
 use sordino_host::prior::PriorFile;
@@ -88,6 +88,37 @@ fn a_campaign_that_is_killed_charges_each_release_once_and_all_have_one_file() {
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         }
         assert!(kills >= 3, "only {kills} kills");
+    });
+}
+
+/// A server whose disk is gone takes nothing along that was paid for: every site has the file of the releases that it heard of.
+#[test]
+fn sites_keep_the_file_of_a_server_that_is_gone() {
+    bounded(|| {
+        let federation = campaign("campaign-gone", &["--delay", "500ms"]);
+        let mut server = federation.serve();
+        let (invitations, runtime) = (federation.invite(), runtime());
+        let joinings: Vec<Joining> = invitations.iter().map(|invitation| federation.joining(invitation)).collect();
+        let sites: Vec<_> = joinings.iter().map(|joining| runtime.spawn(site(joining.clone()))).collect();
+        let kept = || joinings.iter().map(|joining| PriorFile::load(&joining.folder.join("prior.safetensors")));
+        let begun = Instant::now();
+        while !kept().all(|file| file.is_ok()) {
+            assert!(begun.elapsed() < PATIENCE, "{}", federation.heard());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        server.kill();
+        sites.iter().for_each(|site| site.abort());
+        let theirs = file(&federation);
+        fs::remove_dir_all(federation.place.server()).unwrap();
+        for (slot, file) in kept().enumerate() {
+            let file = file.unwrap();
+            assert!(file.signer().is_none() && !file.label.simulated, "site {slot} has no key of the server");
+            assert!((1..=theirs.label.releases).contains(&file.label.releases), "site {slot}");
+            if file.label.releases == theirs.label.releases {
+                assert_eq!(file.digest(), theirs.digest(), "site {slot}");
+            }
+            assert!(file.label.epsilon <= theirs.label.epsilon, "site {slot}");
+        }
     });
 }
 

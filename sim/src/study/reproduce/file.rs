@@ -88,25 +88,15 @@ fn planes(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
         worthless: (1.3, 1.05),
         contributors: (0.7, 1.05),
     };
-    let quarter = Expected {
-        epsilon: 0.25,
-        file: (0.3, 0.8),
-        ahead_of: BOTH,
-        worthless: (1.35, 1.55),
-        contributors: (0.8, 1.2),
-    };
+    let quarter =
+        Expected { epsilon: 0.25, file: (0.3, 0.8), ahead_of: BOTH, worthless: (1.35, 1.55), contributors: (0.8, 1.2) };
     measured(Measured::Planes, options, runs, &[first, quarter])
 }
 
 /// At ε = ¼ the file is ahead of nobody for certain: seven files of ten are not trusted.
 fn wages(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    let first = Expected {
-        epsilon: 1.0,
-        file: (0.65, 0.95),
-        ahead_of: BOTH,
-        worthless: (1.3, 1.05),
-        contributors: (0.9, 1.4),
-    };
+    let first =
+        Expected { epsilon: 1.0, file: (0.65, 0.95), ahead_of: BOTH, worthless: (1.3, 1.05), contributors: (0.9, 1.4) };
     let quarter =
         Expected { epsilon: 0.25, file: (0.7, 1.05), ahead_of: &[], worthless: (1.3, 1.3), contributors: (0.9, 1.35) };
     measured(Measured::Wages, options, runs, &[first, quarter])
