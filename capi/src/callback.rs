@@ -130,13 +130,17 @@ impl Flash {
         }
     }
 
-    /// Writes one item into one slot.
+    /// Writes one item into one slot, and reads it back: what a slot did not take must not count as written.
     pub(crate) fn store<S: Stored>(&self, slot: u32, item: &S, number: u32, agreement: &Digest) -> Result<(), Refused> {
         const { assert!(max_bytes::<S>() <= SLOT_MAX) };
         let mut bytes = [0xff; SLOT_MAX];
         write(item, number, agreement, &mut bytes)?;
         let (used, _) = bytes.split_at_checked(max_bytes::<S>()).ok_or(Status::TooShort)?;
-        Ok(self.put(slot, used)?)
+        self.put(slot, used)?;
+        let mut taken = [0; SLOT_MAX];
+        let taken = taken.get_mut(..used.len()).ok_or(Status::TooShort)?;
+        self.get(slot, taken)?;
+        if taken == used { Ok(()) } else { Err(Status::Flash.into()) }
     }
 
     /// What one slot holds, if it is whole and of that number.

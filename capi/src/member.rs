@@ -94,6 +94,10 @@ fn open(
 ) -> Result<Body, Refused> {
     let agreement: &'static Agreement = arena.place(terms::agreement(settings, word)?)?;
     let protocol = agreement.protocol.prior().ok_or(Status::Agreement)?;
+    let agents = protocol.config.parameters().agents;
+    if settings.agent >= agents {
+        return Err(Refused::range("agent", f64::from(settings.agent), "below the agents of the agreement"));
+    }
     let key = terms::shared_key(settings, protocol.config.parameters().trust, word)?;
     let grids = terms::grids(settings, agreement.dim as usize)?;
     let [candidates, landmarks] = &grids;
@@ -309,7 +313,11 @@ impl Body {
         let encoding = self.member.encoding()?.ok_or(Status::Unexpected)?;
         let Masks { key, attempts, number, hidden, upload, integers, bytes } = masks;
         let contribution = Contribution { epoch, encoding: &encoding, numbers: upload };
-        let len = key.hide(contribution, attempts, &mut slots.masks(number), integers, bytes).map_err(refused)?;
+        let len = key.hide(contribution, attempts, &mut slots.masks(number), integers, bytes).map_err(refused);
+        // In the clear only as long as it takes; the member makes it again.
+        upload.fill(0.0);
+        integers.fill(0);
+        let len = len?;
         *hidden = Some((epoch, len));
         Ok(len)
     }

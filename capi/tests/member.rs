@@ -19,7 +19,7 @@ use sordino_core::wire::ScalarTag;
 
 const SLOTS: usize = 24;
 const M: usize = 3;
-const OWN: [u8; 32] = [1; 32];
+const OWN: [u8; 32] = *b"drawn by nobody, for a test only";
 const ANSWER: Answer = Answer { kind: AnswerKind::Wait, candidate: 0, number: 0, len: 0, numbers: null() };
 
 /// Two agents, D = 9, M = 3, two initial points, four rounds, releases after the first points and after round 2.
@@ -56,6 +56,8 @@ fn agreement(trust: Trust) -> Agreement {
 struct Chip {
     slots: [[u8; SORDINO_MEMBER_SLOT]; SLOTS],
     writes: u32,
+    /// Slots from here on are worn: a write says that it went well, and they stay erased.
+    worn: usize,
 }
 
 // SAFETY: a callback for tests; what it is handed is what the library promises.
@@ -79,6 +81,9 @@ unsafe extern "C" fn write(context: *mut c_void, slot: u32, bytes: *const u8, le
     let taken = if left.is_some() { len } else { len / 2 };
     // SAFETY: `len` bytes are there, by the library's word, and no more than a slot has.
     unsafe { place.as_mut_ptr().copy_from(bytes, taken) };
+    if slot as usize >= chip.worn {
+        place.fill(0xff);
+    }
     chip.writes = left.unwrap_or(0);
     if left.is_some() { 0 } else { -1 }
 }
@@ -117,7 +122,7 @@ impl Device {
             settings,
             memory: vec![0; sordino_member_size(9, M as u32, 2, 4, 8) / 8 + 1],
             doubles: vec![0.0; 2 * M * M + 3 * M + 1],
-            chip: Box::new(Chip { slots: [[0xff; SORDINO_MEMBER_SLOT]; SLOTS], writes: u32::MAX }),
+            chip: Box::new(Chip { slots: [[0xff; SORDINO_MEMBER_SLOT]; SLOTS], writes: u32::MAX, worn: SLOTS }),
             has_flash: true,
             member: null_mut(),
             refused: String::new(),
@@ -227,6 +232,16 @@ fn keys_are_what_the_agreement_says_or_nothing_is_built() {
     let mut device = Device::shared();
     device.helper = [0; 32];
     assert_eq!(device.open(), Status::Trust);
+    // What a generator gives that failed; refused before anything is written.
+    for byte in [0, 0xff] {
+        let (mut device, secret, mut public) = (Device::shared(), [byte; 32], [7; 32]);
+        device.settings.own_secret = secret.as_ptr();
+        assert_eq!((device.open(), device.refused.as_str()), (Status::Range, "own_secret"));
+        assert!(device.chip.slots.iter().all(|slot| slot.iter().all(|byte| *byte == 0xff)));
+        // SAFETY: 32 bytes of ours each.
+        assert_eq!(unsafe { sordino_member_public_key(secret.as_ptr(), public.as_mut_ptr()) }, Status::Range);
+        assert_eq!(public, [7; 32]);
+    }
     // Masks without a flash would serve again after a reset.
     let mut device = Device::shared();
     device.has_flash = false;
@@ -259,6 +274,10 @@ fn an_agreement_is_the_one_of_its_digest_and_points_are_those_agreed_on() {
     assert_eq!(of(&|device| device.settings.per_axis = 1), range("per_axis"));
     assert_eq!(of(&|device| device.settings.landmarks_per_axis = 4), range("landmarks_per_axis"));
     assert_eq!(of(&|device| device.settings.agent = 2), range("agent"));
+    let mut stranger = Device::new(&agreement(Trust::OneServer), false);
+    stranger.settings.agent = 2;
+    assert_eq!(stranger.open(), Status::Range);
+    assert!(stranger.chip.slots.iter().all(|slot| slot.iter().all(|byte| *byte == 0xff)), "nothing is written for it");
     assert_eq!(of(&|device| device.doubles.truncate(device.doubles.len() - 1)), alone(Status::TooShort));
     assert_eq!(of(&|device| device.memory.truncate(device.memory.len() - 2)), alone(Status::TooShort));
     let double = Agreement { scalar: ScalarTag::F64, ..agreement(Trust::OneServer) };
@@ -430,6 +449,25 @@ fn nothing_leaves_of_a_state_that_is_not_in_flash() {
     assert_eq!((device.open(), device.described()), (Status::Ok, described));
     assert_eq!(device.repeat().1.kind, AnswerKind::Hide);
     assert!(!sent.is_empty());
+}
+
+/// A flash that says yes and takes nothing is found out at the write, not after the next reset.
+#[test]
+fn a_slot_that_took_nothing_does_not_count_as_written() {
+    // The attempts, a release, an observation: slots of the table in `kept.rs`.
+    for worn in [2, 4] {
+        let mut device = Device::shared();
+        device.chip.worn = worn;
+        let opened = device.open();
+        let reached = if opened == Status::Ok {
+            let (_, answer) = device.frame(0, &[], 0);
+            device.observed(answer.candidate as f32 / 8.0).0
+        } else {
+            opened
+        };
+        assert_eq!(reached, Status::Flash, "worn from slot {worn} on");
+        assert_eq!(device.hide(0, 64).1, Vec::new());
+    }
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub struct MemberSettings {
     /// Digest that the agreement must have, SORDINO_DIGEST_BYTES bytes: that of the invitation.
     pub digest: *const u8,
     /// Two servers: the device's own secret, SORDINO_KEY_BYTES bytes of its entropy; another one whenever its flash is erased,
-    /// because a mask would serve twice. NULL with one server.
+    /// because a mask would serve twice. 32 times the same byte is refused: no generator drew it. NULL with one server.
     pub own_secret: *const u8,
     /// Two servers: the helper's public key, SORDINO_KEY_BYTES bytes. NULL with one server.
     pub helper_key: *const u8,
@@ -115,11 +115,21 @@ pub(super) fn shared_key(settings: &MemberSettings, trust: Trust, word: Word) ->
     match (trust, key(settings.own_secret, word)?, key(settings.helper_key, word)?) {
         (Trust::OneServer, None, None) => Ok(None),
         (Trust::TwoServers, Some(own), Some(helper)) => {
-            let key = SecretKey::new(own).with_helper(&PublicKey(helper));
+            let key = drawn(own)?.with_helper(&PublicKey(helper));
             // A key of low order agrees on a secret that everybody knows.
             key.map(Some).map_err(|_| Status::Trust.into())
         }
         _ => Err(Status::Trust.into()),
+    }
+}
+
+/// A secret that somebody drew: a generator that failed gives the same byte 32 times.
+fn drawn(secret: [u8; SORDINO_KEY_BYTES]) -> Result<SecretKey, Refused> {
+    match secret {
+        [first, rest @ ..] if rest.iter().all(|byte| *byte == first) => {
+            Err(Refused::range("own_secret", f64::from(first), "32 bytes from a random number generator"))
+        }
+        secret => Ok(SecretKey::new(secret)),
     }
 }
 
@@ -144,12 +154,9 @@ fn key(at: *const u8, word: Word) -> Result<Option<[u8; SORDINO_KEY_BYTES]>, Sta
 pub unsafe extern "C" fn sordino_member_public_key(secret: *const u8, public_key: *mut u8) -> Status {
     // SAFETY: our caller gives its word.
     let word = unsafe { Word::alone() };
-    let written = key(secret, word).and_then(|secret| {
-        let PublicKey(bytes) = SecretKey::new(secret.ok_or(Status::Null)?).public_key();
-        word.copy(&bytes, public_key, SORDINO_KEY_BYTES)
-    });
-    match written {
-        Ok(()) => Status::Ok,
-        Err(status) => status,
-    }
+    let written = || -> Result<(), Refused> {
+        let PublicKey(bytes) = drawn(key(secret, word)?.ok_or(Status::Null)?)?.public_key();
+        Ok(word.copy(&bytes, public_key, SORDINO_KEY_BYTES)?)
+    };
+    written().map_or_else(|refused| refused.status, |()| Status::Ok)
 }
