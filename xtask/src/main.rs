@@ -5,7 +5,7 @@
 //! | `cargo xtask test` | what CI runs: tools, formatting, lints, documentation, host tests, real federations on loopback, the Python wheel, the web page in a browser, firmware in QEMU, digests everywhere, every reproduction with one or two runs |
 //! | `cargo xtask firmware [--write]` | runs the firmware on Cortex-M4F and M0 code and links operations that cannot panic; `--write` regenerates its script `firmware-example/federation.bin` and `docs/device-table.md` |
 //! | `cargo xtask panics` | of that the operations and parties that cannot panic |
-//! | `cargo xtask template` | `templates/embassy-agent`: its federation is what `sordino export` writes; built for three targets, run in QEMU |
+//! | `cargo xtask template` | `templates/embassy-agent`: its federation is what `sordino export` writes; built for three targets, run in QEMU, also as a member of a federated prior |
 //! | `cargo xtask networked` | the device on the wire: firmware with Ethernet and TLS in QEMU as an agent of a federation over HTTPS |
 //! | `cargo xtask digests [--write]` | compares the digest tables on six targets; `--write` regenerates them in `tests/vectors/` |
 //! | `cargo xtask api [--write]` | compares the names of everything public with `docs/api/`; `--write` regenerates the lists |

@@ -1,8 +1,15 @@
 //! The template for devices, built as its reader builds it: for three targets, with both parties and with one, and run
 //! in QEMU. Its federation is what `sordino export` writes of the scenario beside it; that its frames are accepted, and
 //! the same under another agreement refused, its own server asserts with core's code for servers.
+//!
+//! For each other kind of agent the folder is copied, `sordino export` writes its `src/federation.rs`, and what the device ends
+//! with is compared with what the example `template_member` ends with here, over the servers of `sordino-host`.
 
-use crate::process::{self, Report, cargo, root};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::process::{self, Report, cargo, root, target_folder};
 use crate::tools;
 
 /// Ways to run it, and what it then prints when its parties come to their end.
@@ -16,22 +23,21 @@ const RUNS: [(&[&str], &[&str]); 4] = [
 /// The template's federation: a scenario, and what is written of it.
 const FEDERATION: [&str; 2] = ["templates/embassy-agent/federation.toml", "templates/embassy-agent/src/federation.rs"];
 
+/// The scenario of a member of a federated prior, and who its servers may be.
+const MEMBER: (&str, [&str; 2]) = ("templates/embassy-agent/member.toml", ["one-server", "two-servers"]);
+
+/// A module that no agent is of, and what is said about it.
+const NEITHER: (&str, &str) =
+    ("pub type Number = f32;\n", "says neither of an agent that shares draws nor of a member");
+
 /// Builds and runs `templates/embassy-agent`.
 pub fn run(report: &mut Report) {
     report.step("template for devices: its federation", federation);
     report.step("template for devices", || {
         let folder = root().join("templates/embassy-agent");
-        let target = root().join("target/template");
-        let in_folder = |words: &[&str]| {
-            let mut command = cargo(words);
-            command.current_dir(&folder).env("CARGO_TARGET_DIR", &target);
-            command
-        };
-        for triple in [tools::M0, tools::RISCV] {
-            process::run(&mut in_folder(&["build", "--release", "--locked", "--target", triple]))?;
-        }
+        built(&folder)?;
         for (words, end) in RUNS {
-            let mut command = in_folder(&["run", "--release", "--locked", "--target", tools::M4F]);
+            let mut command = in_folder(&folder, &["run", "--release", "--locked", "--target", tools::M4F]);
             let said = process::run(command.args(words))?;
             // All of it, and nothing of a party that was left out.
             if said.lines().count() != end.len() || end.iter().any(|line| !said.lines().any(|found| found == *line)) {
@@ -40,15 +46,100 @@ pub fn run(report: &mut Report) {
         }
         Ok(format!("{} ways to run it on M4F come to their end, 3 targets", RUNS.len()))
     });
+    for trust in MEMBER.1 {
+        report.step(&format!("template for devices: a member, {trust}"), || member(trust));
+    }
+    report.step("template for devices: a federation of no agent is refused", neither);
 }
 
-/// Whether the module that is checked in is the one that is written. The program is called as the template's README says,
-/// but for its words about the federation's number and deadline.
+/// A command of cargo in a copy of the template, or in the template itself.
+fn in_folder(folder: &Path, words: &[&str]) -> Command {
+    let mut command = cargo(words);
+    command.current_dir(folder).env("CARGO_TARGET_DIR", target_folder().join("template"));
+    command
+}
+
+/// Builds it for the targets that are not run. What another folder of the same name left is thrown away: cargo would take it
+/// for this one's.
+fn built(folder: &Path) -> Result<(), String> {
+    let mut clean = in_folder(folder, &["clean", "-q", "-p", "embassy-agent", "--release"]);
+    process::run(clean.args(["--target", tools::M4F, "--target", tools::M0, "--target", tools::RISCV]))?;
+    for triple in [tools::M0, tools::RISCV] {
+        process::run(&mut in_folder(folder, &["build", "--release", "--locked", "--target", triple]))?;
+    }
+    Ok(())
+}
+
+/// A copy of the template with another federation. It lies as deep below the root as the template, so that paths to core hold.
+fn copy(name: &str, module: &str) -> Result<PathBuf, String> {
+    let (from, to) = (root().join("templates/embassy-agent"), root().join("target").join(name));
+    let done = || -> std::io::Result<()> {
+        if to.exists() {
+            fs::remove_dir_all(&to)?;
+        }
+        copy_folder(&from, &to)?;
+        fs::write(to.join("src/federation.rs"), module)
+    };
+    done().map_err(|error| format!("{}: {error}", to.display()))?;
+    Ok(to)
+}
+
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let place = to.join(entry.file_name());
+        match entry.file_type()?.is_dir() {
+            true if entry.file_name() == "target" => {}
+            true => copy_folder(&entry.path(), &place)?,
+            false => fs::copy(entry.path(), place).map(|_| ())?,
+        }
+    }
+    Ok(())
+}
+
+/// A member of a federated prior ends on a device with what it ends with here.
+fn member(trust: &str) -> Result<String, String> {
+    let set = format!("privacy.trust=\"{trust}\"");
+    let module = exported(MEMBER.0, &["--set", &set])?;
+    let folder = copy(&format!("template-{trust}"), &module)?;
+    let path = folder.join("src/federation.rs").display().to_string();
+    let example = ["run", "-q", "-p", "sordino-tests", "--example", "template_member", "--", &path];
+    let here = process::run(&mut cargo(&example))?;
+    built(&folder)?;
+    let words =
+        ["run", "--release", "--locked", "--target", tools::M4F, "--no-default-features", "--features", "agent"];
+    let there = process::run(&mut in_folder(&folder, &words))?;
+    if here.lines().count() != 2 || here != there {
+        return Err(format!("the device says {there:?}, and a host {here:?}"));
+    }
+    Ok(format!("{} on M4F and here, 3 targets", here.lines().next().unwrap_or_default()))
+}
+
+/// A wrong module ends in a sentence, not in a device of the wrong kind.
+fn neither() -> Result<String, String> {
+    let folder = copy("template-neither", NEITHER.0)?;
+    let output = in_folder(&folder, &["check", "--release", "--locked", "--target", tools::M4F]).output();
+    let output = output.map_err(|error| format!("cargo: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() || !said.contains(NEITHER.1) {
+        return Err(format!("it is not refused with {:?}: {said}", NEITHER.1));
+    }
+    Ok("with a sentence, before anything is compiled".to_owned())
+}
+
+/// What `sordino export` writes of a scenario in Rust. The program is called as the template's README says, but for its words
+/// about the federation's number and deadline.
+fn exported(scenario: &str, more: &[&str]) -> Result<String, String> {
+    let words = ["run", "-q", "-p", "sordino-sim", "--bin", "sordino", "--", "export", scenario, "--lang", "rust"];
+    process::run(cargo(&words).args(more))
+}
+
+/// Whether the module that is checked in is the one that is written.
 fn federation() -> Result<String, String> {
     let [scenario, module] = FEDERATION;
-    let words = ["run", "-q", "-p", "sordino-sim", "--bin", "sordino", "--", "export", scenario, "--lang", "rust"];
-    let written = process::run(cargo(&words).current_dir(root()))?;
-    let kept = std::fs::read_to_string(root().join(module)).map_err(|error| format!("{module}: {error}"))?;
+    let written = exported(scenario, &[])?;
+    let kept = fs::read_to_string(root().join(module)).map_err(|error| format!("{module}: {error}"))?;
     if written != kept {
         return Err(format!("{module} is another: `cargo run --release -- export {scenario} --lang rust > {module}`"));
     }

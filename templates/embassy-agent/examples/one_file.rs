@@ -18,6 +18,9 @@ use sordino_core::snapshot::{self, Stored};
 use sordino_core::wire;
 use static_cell::StaticCell;
 
+#[cfg(member)]
+compile_error!("this file is of an agent that shares draws, and src/federation.rs of a member of a federated prior");
+
 /// What `sordino export` wrote.
 #[allow(dead_code)]
 #[path = "../src/federation.rs"]

@@ -1,4 +1,4 @@
-//! The agent's task: ask, measure, write, tell, write, send. docs/reset.md says why in this order, and
+//! What an agent of any method does: ask, measure, write, tell, write, send. docs/reset.md says why in this order, and
 //! `federated::exchange` of core what is said to the server.
 
 use core::fmt::Debug;
@@ -6,138 +6,199 @@ use core::fmt::Debug;
 use embedded_storage_async::nor_flash::NorFlash;
 use sequential_storage::cache::CacheImpl;
 use sordino_core::federated::exchange::{AgentExchange, Agreement, FrameError, Have, Heard, Want};
-use sordino_core::federated::{Agent, AgentError, AgentState, AgentStorage, Entry, Input, Output, Public, Workspace};
-use sordino_core::random::RunSeed;
+use sordino_core::federated::prior::Released;
+use sordino_core::federated::{Entry, Frame, Member, Next};
+use sordino_core::snapshot::Stored;
 use sordino_core::wire::{self, Header, Kind};
-use static_cell::StaticCell;
 
 use crate::board::{self, Answer, Link, Request};
-use crate::config::{AGENT, FRAME};
-use crate::federation::{DIM, FEATURES, FEATURES_LEN, REGIONS, SIZES, agreement, candidates};
-use crate::store::Store;
+use crate::config::{AGENT, FRAME, NUMBERS};
+use crate::federation::DIM;
+use crate::store::{LOG, PAST, RELEASES, STATE, Store};
 
-/// Keys of the map: its state with its exchange, and from here on its observations.
-const STATE: u16 = 0;
-const LOG: u16 = 1;
 /// Milliseconds after which a frame that says nothing is asked for again.
 const AGAIN: u64 = 1000;
 
-/// From the boot to the end of the run.
-#[embassy_executor::task]
-pub async fn agent(link: &'static Link) {
-    static NUMBERS: StaticCell<[f32; FEATURES_LEN]> = StaticCell::new();
-    static LOG_NUMBERS: StaticCell<[f32; SIZES.log()]> = StaticCell::new();
-    static WORKSPACE: StaticCell<[f32; SIZES.workspace()]> = StaticCell::new();
-    let agreement = agreement().expect("what `sordino export` wrote");
-    let draws = agreement.protocol.draws().expect("a federation that shares draws");
-    let features = draws.features.draw(DIM, FEATURES, &mut NUMBERS.init([0.0; _])[..]).expect("its features");
-    let public = Public::streamed(&draws.config, candidates().expect("its points"), features).expect("that fit");
-    let (log, workspace) = (LOG_NUMBERS.init([0.0; _]), WORKSPACE.init([0.0; _]));
-    let mut store = board::store(agreement.digest());
+/// What is asked of an agent of either method, beside what core's [`Member`] does.
+pub trait Machine: Member<f32, Error: Debug> {
+    /// What it keeps beside its log and its releases.
+    type State: Clone;
+    /// Whether its numbers are a function of the releases, which are therefore kept.
+    const KEEPS_RELEASES: bool;
 
-    // Its own draws: secret, from entropy, drawn once in the life of the device.
-    let own = || AgentState::new(AGENT, RunSeed::new(board::seed(), 0));
-    let first = || (0, (own(), AgentExchange::new(&agreement, AGENT)));
-    let (mut written, (mut state, mut exchange)) = store.load(STATE).await.expect("flash").unwrap_or_else(first);
-    for number in 0..state.observations() {
-        let (_, entry): (u32, Entry<f32>) = store.load(LOG + number as u16).await.expect("flash").expect("an entry");
-        entry.put(number, agreement.protocol.offset(), log).expect("a log of a whole run");
-    }
-    let storage = AgentStorage { log, workspace: Workspace::Kept(workspace) };
-    let mut agent = Agent::attach(&public, &mut state, storage).expect("what was stored is judged here");
-    let mut frame = [0; FRAME];
-    loop {
-        match exchange.want(board::now()) {
-            Want::Done => break,
-            Want::Refused => panic!("the server does not know this device, or no longer"),
-            Want::Wait(until) => {
-                board::sleep_until(until).await;
-                continue;
-            }
-            Want::Ask(have) => ask(link, &have, &agreement, &mut exchange, &mut agent).await,
-            Want::Work => match agent.repeat().expect("as before the reset") {
-                Output::Evaluate { candidate, number, point } => {
-                    let point = point.try_into().expect("a number for each axis");
-                    let value = measured(&mut store, candidate, number, point).await;
-                    match agent.handle(Input::Observed(value)) {
-                        // The round is over, and there is nothing to give.
-                        Ok(_) | Err(AgentError::UploadNotFinite { .. }) => {}
-                        Err(error) => panic!("{error:?}"),
-                    }
-                }
-                _ => exchange.made(),
-            },
-            Want::Give(header) => {
-                let len = answer(&mut agent, header, &mut frame);
-                if let Answer::Reply(reply) = board::ask(link, Request::Give((frame, len))).await {
-                    exchange.told(header.round, reply, board::now());
-                }
-            }
-        }
-        written += 1;
-        store.save(STATE, &(agent.state().clone(), exchange.clone()), written).await.expect("flash");
-    }
-    board::done("agent", agent.state().observations());
+    /// The state that it works on.
+    fn state(&self) -> &Self::State;
+
+    /// Where a candidate lies in the unit box.
+    fn point(&self, candidate: u32) -> [f32; DIM];
+
+    /// Whether a contribution to this release fits the budget that was announced.
+    fn affords(&self, agreement: &Agreement, release: u32) -> bool;
+
+    /// How its contribution becomes integers, which are what is hidden.
+    #[cfg(two_servers)]
+    fn encoding(&mut self) -> sordino_core::federated::prior::JointVectors;
 }
 
-/// What comes after what it has? The answer is handed to the agent.
-async fn ask(
-    link: &Link,
-    have: &Have,
-    agreement: &Agreement,
-    exchange: &mut AgentExchange,
-    agent: &mut Agent<'_, f32>,
-) {
-    let (frame, current, seal) = match board::ask(link, Request::Next(*have)).await {
-        Answer::Next { frame, current, seal } => (frame, current, seal),
-        Answer::Later { after_ms } => return exchange.later(after_ms, board::now()),
-        Answer::Reply(_) => return exchange.not_you(),
-    };
-    let (mut vectors, (bytes, len)) = ([0.0; FEATURES * REGIONS], frame);
-    let Ok((header, payload)) = wire::decode(&bytes[..len], agreement.frame_numbers_max()) else {
-        return exchange.later(AGAIN, board::now());
-    };
-    let vectors = &mut vectors[..header.len as usize];
-    if payload.read(vectors).is_err() {
-        return exchange.later(AGAIN, board::now());
-    }
-    let input = match (exchange.frame(&header, &payload, current, seal), header.kind) {
-        (Err(FrameError::Fork { round }), _) => panic!("two histories in round {round}: nothing more is sent"),
-        // Of another federation, or late.
-        (Err(_), _) => return exchange.later(AGAIN, board::now()),
-        (Ok(Heard::Again), _) => return,
-        (Ok(Heard::Missed), _) => Input::Missed,
-        (Ok(Heard::Enter), _) if header.round == 0 => Input::Start,
-        (Ok(Heard::Enter), Kind::Broadcast) => Input::Broadcast { vectors, maximum: None },
-        (Ok(Heard::Enter), _) => Input::NoBroadcast,
-    };
-    agent.handle(input).expect("finite numbers");
+/// An agent, its exchange with the server, and where both are kept.
+pub struct Party<'p, M, F: NorFlash, C: CacheImpl<u16>> {
+    pub agreement: &'p Agreement,
+    pub machine: M,
+    pub exchange: AgentExchange,
+    /// How often the state was written.
+    pub written: u32,
+    pub store: Store<F, C>,
+    pub link: &'static Link,
+    #[cfg(two_servers)]
+    pub masks: crate::masks::Masks,
 }
 
-/// The value of an observation: that of the log, if it was written before a reset.
-async fn measured<F: NorFlash<Error: Debug>, C: CacheImpl<u16>>(
+/// How often the state was written, the state and the exchange: as flash has them, or an agent that begins.
+pub async fn found<S, F: NorFlash<Error: Debug>, C: CacheImpl<u16>>(
     store: &mut Store<F, C>,
-    candidate: u32,
-    number: u32,
-    point: [f32; DIM],
-) -> f32 {
-    let key = LOG + number as u16;
-    match store.load::<Entry<f32>>(key).await.expect("flash") {
-        Some((found, entry)) if found == number && entry.candidate == candidate => entry.value,
-        _ => {
-            let value = board::measure(point).await;
-            store.save(key, &Entry { candidate, value }, number).await.expect("flash");
-            value
-        }
+    agreement: &Agreement,
+    first: impl FnOnce() -> S,
+) -> (u32, S, AgentExchange)
+where
+    (S, AgentExchange): Stored,
+{
+    if let Some((written, (state, exchange))) = store.load(STATE).await.expect("flash") {
+        return (written, state, exchange);
+    }
+    // The state is written before all that follows from it.
+    let is_lost = store.holds(PAST).await.expect("flash");
+    assert!(!is_lost, "the state is lost, and what followed from it is not: take a new invitation and an erased flash");
+    (0, first(), AgentExchange::new(agreement, AGENT))
+}
+
+/// Puts the observations that were made before a reset into the agent's log.
+pub async fn read_log<F: NorFlash<Error: Debug>, C: CacheImpl<u16>>(
+    store: &mut Store<F, C>,
+    observations: u32,
+    offset: f64,
+    log: &mut [f32],
+) {
+    for number in 0..observations {
+        let (_, entry): (u32, Entry<f32>) = store.load(LOG + number as u16).await.expect("flash").expect("an entry");
+        entry.put(number, offset, log).expect("a log of a whole run");
     }
 }
 
-/// Writes this round's answer, which may hold nothing, into `frame`, and returns its length.
-fn answer(agent: &mut Agent<'_, f32>, header: Header, frame: &mut [u8; FRAME]) -> usize {
-    let upload = match agent.repeat() {
-        Ok(Output::Upload(weights)) => weights,
-        Ok(_) | Err(AgentError::UploadNotFinite { .. }) => &[],
-        Err(error) => panic!("{error:?}"),
-    };
-    wire::encode(header, upload, frame).expect("the buffer holds any frame")
+impl<M: Machine, F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, M, F, C>
+where
+    (M::State, AgentExchange): Stored,
+{
+    /// From the boot to the end of the run.
+    pub async fn take_part(&mut self) {
+        loop {
+            match self.exchange.want(board::now()) {
+                Want::Done => return,
+                Want::Refused => panic!("the server does not know this device, or no longer"),
+                Want::Wait(until) => {
+                    board::sleep_until(until).await;
+                    continue;
+                }
+                Want::Ask(have) => self.ask(&have).await,
+                Want::Work => self.work().await,
+                Want::Give(header) => self.give(header).await,
+            }
+            self.written += 1;
+            let kept = (self.machine.state().clone(), self.exchange.clone());
+            self.store.save(STATE, &kept, self.written).await.expect("flash");
+        }
+    }
+
+    /// What comes after what it has? The answer is handed to the agent.
+    async fn ask(&mut self, have: &Have) {
+        let (frame, current, seal) = match board::ask(self.link, Request::Next(*have)).await {
+            Answer::Next { frame, current, seal } => (frame, current, seal),
+            Answer::Later { after_ms } => return self.exchange.later(after_ms, board::now()),
+            Answer::Reply(_) => return self.exchange.not_you(),
+        };
+        let (mut numbers, (bytes, len)) = ([0.0; NUMBERS], frame);
+        let Ok((header, payload)) = wire::decode(&bytes[..len], self.agreement.frame_numbers_max()) else {
+            return self.exchange.later(AGAIN, board::now());
+        };
+        let numbers = &mut numbers[..header.len as usize];
+        if payload.read(numbers).is_err() {
+            return self.exchange.later(AGAIN, board::now());
+        }
+        let released = (header.kind == Kind::Broadcast).then_some(&*numbers);
+        let frame = match (self.exchange.frame(&header, &payload, current, seal), released) {
+            (Err(FrameError::Fork { round }), _) => panic!("two histories in round {round}: nothing more is sent"),
+            // Of another federation, or late.
+            (Err(_), _) => return self.exchange.later(AGAIN, board::now()),
+            (Ok(Heard::Again), _) => return,
+            (Ok(Heard::Missed), numbers) => Frame::Missed(numbers),
+            (Ok(Heard::Enter), _) if header.round == 0 => Frame::Start,
+            (Ok(Heard::Enter), Some(numbers)) => Frame::Released(numbers),
+            (Ok(Heard::Enter), None) => Frame::Nothing,
+        };
+        // In flash before it is learned, also that there was none.
+        if let (true, Some(release)) = (M::KEEPS_RELEASES, header.round.checked_sub(1)) {
+            let kept = Released::<f32, NUMBERS>::new(frame.numbers().unwrap_or_default()).expect("its numbers");
+            self.store.save(RELEASES + release as u16, &kept, release).await.expect("flash");
+        }
+        self.machine.enter(frame).expect("finite numbers");
+    }
+
+    /// The next observation of this epoch, if there is one.
+    async fn work(&mut self) {
+        let Next::Query { candidate, number } = self.machine.next().expect("as before the reset") else {
+            return self.exchange.made();
+        };
+        let value = self.measured(candidate, number).await;
+        self.machine.observed(value).expect("a finite number");
+    }
+
+    /// The value of an observation: that of the log, if it was written before a reset.
+    async fn measured(&mut self, candidate: u32, number: u32) -> f32 {
+        let key = LOG + number as u16;
+        match self.store.load::<Entry<f32>>(key).await.expect("flash") {
+            Some((found, entry)) if found == number && entry.candidate == candidate => entry.value,
+            _ => {
+                let value = board::measure(self.machine.point(candidate)).await;
+                self.store.save(key, &Entry { candidate, value }, number).await.expect("flash");
+                value
+            }
+        }
+    }
+
+    /// Sends the answer of this epoch. The state that it follows from is in flash: it was written after [`Want::Work`].
+    async fn give(&mut self, header: Header) {
+        let mut message = [0; FRAME];
+        let len = self.answer(header, &mut message).await;
+        if let Answer::Reply(reply) = board::ask(self.link, Request::Give((message, len))).await {
+            self.exchange.told(header.round, reply, board::now());
+        }
+    }
+
+    /// The numbers of this epoch's answer: none if there is nothing to give, or nothing that the budget admits.
+    fn numbers(&mut self, release: u32) -> &[f32] {
+        let is_afforded = self.machine.affords(self.agreement, release);
+        match self.machine.next().expect("as before") {
+            Next::Give(numbers) if is_afforded => numbers,
+            _ => &[],
+        }
+    }
+
+    /// Writes this epoch's answer into `message` and returns its length.
+    #[cfg(not(two_servers))]
+    async fn answer(&mut self, header: Header, message: &mut [u8; FRAME]) -> usize {
+        wire::encode(header, self.numbers(header.round), message).expect("the buffer holds any frame")
+    }
+
+    /// Writes this epoch's answer into `message` and returns its length: a frame without numbers, and behind it the attempt
+    /// and the share. No number of a contribution leaves this function in the clear.
+    #[cfg(two_servers)]
+    async fn answer(&mut self, header: Header, message: &mut [u8; FRAME]) -> usize {
+        let len = wire::encode::<f32>(header, &[], message).expect("the buffer holds any frame");
+        let mut numbers = [0.0; NUMBERS];
+        match self.numbers(header.round) {
+            [] => return len,
+            given => numbers.copy_from_slice(given),
+        }
+        let encoding = self.machine.encoding();
+        len + self.masks.hide((header.round, &encoding), &numbers, &mut self.store, &mut message[len..]).await
+    }
 }

@@ -1,5 +1,5 @@
-//! An agent of a federation and a reporter, as two tasks of embassy. Its federation is in [`federation`], your
-//! device's own numbers are in [`config`], your chip is [`board`].
+//! An agent of a federation and a reporter, as two tasks of embassy. Its federation is in [`federation`], which decides what
+//! kind of agent it is; your device's own numbers are in [`config`], your chip is [`board`].
 #![no_std]
 #![no_main]
 
@@ -7,13 +7,24 @@
 mod agent;
 mod board;
 mod config;
+#[cfg(all(feature = "agent", not(member)))]
+mod draws;
 #[allow(dead_code, reason = "it holds every constant of the federation")]
 mod federation;
+#[cfg(all(feature = "agent", two_servers))]
+mod masks;
+#[cfg(all(feature = "agent", member))]
+mod member;
 #[cfg(feature = "reporter")]
 mod reporter;
 mod store;
 
 use embassy_executor::Spawner;
+
+#[cfg(all(feature = "agent", not(member)))]
+use draws as kind;
+#[cfg(all(feature = "agent", member))]
+use member as kind;
 
 #[cfg(not(any(feature = "agent", feature = "reporter")))]
 compile_error!("choose a party: --features agent, reporter, or both");
@@ -24,7 +35,7 @@ async fn main(spawner: Spawner) {
     {
         let link = board::link();
         spawner.spawn(board::server(link).expect("room for a task"));
-        spawner.spawn(agent::agent(link).expect("room for a task"));
+        spawner.spawn(kind::agent(link).expect("room for a task"));
     }
     #[cfg(feature = "reporter")]
     spawner.spawn(reporter::reporter().expect("room for a task"));

@@ -1,15 +1,49 @@
 //! States and logs in a flash: one key each, replaced as a whole or not at all.
+//!
+//! | key of an agent | what | written |
+//! |---|---|---|
+//! | [`STATE`] | its state with its exchange | after every step, and before anything of the step is sent |
+//! | [`MASKS`] | which masks were used, where there are two servers | before anything else, and before every mask |
+//! | [`RELEASES`] and up | the releases, of which a member makes its posterior again | before one is learned |
+//! | [`LOG`] and up | an observation each | before it counts |
+#![cfg_attr(not(feature = "agent"), allow(dead_code, reason = "a reporter has one item"))]
+
+use core::ops::Range;
 
 use embedded_storage_async::nor_flash::NorFlash;
 use sequential_storage::cache::CacheImpl;
 use sequential_storage::map::MapStorage;
 use sordino_core::digest::Digest;
-use sordino_core::federated::AgentState;
 use sordino_core::federated::exchange::AgentExchange;
 use sordino_core::snapshot::{self, SnapshotError, Stored, max_bytes};
 
-/// Bytes of the largest item, an agent with its exchange, and of the buffer that the map works in.
-const BUFFER: usize = (max_bytes::<(AgentState, AgentExchange)>() + 16).next_multiple_of(32);
+use crate::federation::OBSERVATIONS;
+
+/// The state of an agent with its exchange.
+pub const STATE: u16 = 0;
+/// Which masks were used.
+#[cfg_attr(not(two_servers), allow(dead_code, reason = "one server sees contributions: nothing is masked"))]
+pub const MASKS: u16 = 1;
+/// The first release.
+pub const RELEASES: u16 = 2;
+/// The first observation.
+pub const LOG: u16 = 64;
+/// What an agent wrote after its first state.
+pub const PAST: Range<u16> = RELEASES..LOG + OBSERVATIONS as u16;
+
+/// Bytes of the largest item.
+#[cfg(not(member))]
+const LARGEST: usize = max_bytes::<(sordino_core::federated::AgentState, AgentExchange)>();
+/// Bytes of the largest item.
+#[cfg(member)]
+const LARGEST: usize = {
+    use sordino_core::federated::prior::{MemberState, Released};
+    let state = max_bytes::<(MemberState<f32>, AgentExchange)>();
+    let release = max_bytes::<Released<f32, { crate::config::NUMBERS }>>();
+    if state > release { state } else { release }
+};
+/// Bytes of the buffer that the map works in.
+const BUFFER: usize = (LARGEST + 16).next_multiple_of(32);
 
 /// Why something was not stored or read. A device that cannot store must not go on: it would say what it cannot remember.
 #[derive(Debug)]
@@ -49,5 +83,16 @@ impl<F: NorFlash, C: CacheImpl<u16>> Store<F, C> {
             Some(bytes) => snapshot::read(bytes, &self.agreement).map_err(StoreError::Snapshot),
             None => Ok(None),
         }
+    }
+
+    /// Whether there is an item under one of these keys, readable or not.
+    pub async fn holds(&mut self, keys: Range<u16>) -> Result<bool, StoreError<F::Error>> {
+        for key in keys {
+            let found = self.map.fetch_item::<&[u8]>(&mut self.buffer, &key).await.map_err(StoreError::Flash)?;
+            if found.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }

@@ -4,13 +4,14 @@ use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_sync::channel::Channel;
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{Agreement, Have, Pace, Period, Reply, Seal, ServerExchange};
-use sordino_core::wire::{self, Header};
+use sordino_core::wire::{self, Header, WireError};
 use static_cell::StaticCell;
 
-use crate::config::{AGENT, FRAME};
-use crate::federation::{FEATURES, OBSERVATIONS, REGIONS, agreement};
+use super::served::Served;
+use crate::config::{AGENT, FRAME, NUMBERS};
+use crate::federation::{OBSERVATIONS, agreement};
 
-/// A frame and its length.
+/// A frame, with what is hidden behind it, and its length.
 pub type Frame = ([u8; FRAME], usize);
 
 /// What the agent says to its server.
@@ -49,22 +50,22 @@ pub async fn ask(link: &Link, request: Request) -> Answer {
     link.down.receive().await
 }
 
-/// A server by the rules of sordino-net, which judges frames with the same code; the other agents are silent, so that a
+/// A server by the rules of sordino-net, which judges messages with the same code; the other agents are silent, so that a
 /// round ends with this one's answer.
 struct Server<'a> {
     exchange: ServerExchange<&'a mut [u8]>,
     /// Digests after 0, 1, … frames.
     history: [Digest; OBSERVATIONS + 2],
     frame: Frame,
+    numbers: [f32; NUMBERS],
 }
 
 impl Server<'_> {
+    /// Begins a round with the frame that makes the numbers of the round before known.
     fn begin(&mut self, round: u32) {
-        let mut vectors = [0.0f32; FEATURES * REGIONS];
-        vectors[round as usize] = 1.0;
-        let (broadcast, now) = ((round > 0).then_some(&vectors[..]), super::now());
+        let (released, now) = ((round > 0).then_some(&self.numbers[..]), super::now());
         let before = self.history[round as usize];
-        let made = self.exchange.frame(round, 0, &before, broadcast, &mut self.frame.0);
+        let made = self.exchange.frame(round, 0, &before, released, &mut self.frame.0);
         let (len, chain) = made.expect("the buffer holds any frame");
         (self.frame.1, self.history[round as usize + 1]) = (len, chain);
         let period = Period { opened: now, deadline: now.after(60_000), may_close_early: true };
@@ -72,19 +73,31 @@ impl Server<'_> {
     }
 
     /// Judges an answer, and the same answer under another agreement, which must be refused.
-    fn given(&mut self, agreement: &Agreement, (bytes, len): Frame) -> Reply {
-        let Ok((header, _)) = wire::decode(&bytes[..len], FEATURES as u32) else { return Reply::NotYou };
+    fn given(&mut self, agreement: &Agreement, served: &mut Served<'_>, (bytes, len): Frame) -> Reply {
+        let Ok((frame, behind)) = split(&bytes[..len]) else { return Reply::NotYou };
+        let Ok((header, payload)) = wire::decode(frame, NUMBERS as u32) else { return Reply::NotYou };
         let other = Agreement { deployment: !agreement.deployment, ..agreement.clone() };
         let foreign = Header { config: wire::prefix(&other.digest()), ..header };
         assert_eq!(self.exchange.given(AGENT, &foreign, super::now()), Some(Reply::NotYou));
-        let Some(reply) = self.exchange.given(AGENT, &header, super::now()) else {
-            self.exchange.took(AGENT);
-            if header.round < agreement.protocol.epochs() {
-                self.begin(header.round + 1);
-            }
-            return Reply::Taken;
-        };
-        reply
+        if let Some(reply) = self.exchange.given(AGENT, &header, super::now()) {
+            return reply;
+        }
+        self.exchange.took(AGENT);
+        if header.round < agreement.protocol.epochs() {
+            let given = &mut [0.0; NUMBERS][..header.len as usize];
+            payload.read(given).expect("finite numbers");
+            self.numbers = served.release(header.round, given, behind);
+            self.begin(header.round + 1);
+        }
+        Reply::Taken
+    }
+}
+
+/// A message cut behind its frame: what follows is hidden.
+fn split(message: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
+    match wire::decode(message, NUMBERS as u32) {
+        Err(WireError::TrailingBytes { extra }) => Ok(message.split_at(message.len() - extra)),
+        judged => judged.map(|_| (message, &[][..])),
     }
 }
 
@@ -92,11 +105,12 @@ impl Server<'_> {
 #[embassy_executor::task]
 pub async fn server(link: &'static Link) {
     let agreement = agreement().expect("what `sordino export` wrote");
+    let mut served = Served::new(&agreement);
     let (mut flags, pace) = ([0; 256], Pace { ask_again_ms: 5_000, spread_ms: 100 });
     let flags = &mut flags[..agreement.protocol.agents() as usize];
     let exchange = ServerExchange::new(&agreement, pace, flags);
     let history = [agreement.digest(); _];
-    let mut server = Server { exchange, history, frame: ([0; FRAME], 0) };
+    let mut server = Server { exchange, history, frame: ([0; FRAME], 0), numbers: [0.0; NUMBERS] };
     server.begin(0);
     for asked in 0.. {
         let answer = match link.up.receive().await {
@@ -106,7 +120,7 @@ pub async fn server(link: &'static Link) {
                 assert_eq!(have.chain, server.history[server.exchange.round() as usize]);
                 Answer::Next { frame: server.frame, current: server.exchange.round(), seal: Seal::default() }
             }
-            Request::Give(frame) => Answer::Reply(server.given(&agreement, frame)),
+            Request::Give(message) => Answer::Reply(server.given(&agreement, &mut served, message)),
         };
         link.down.send(answer).await;
     }

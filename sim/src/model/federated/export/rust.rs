@@ -65,7 +65,7 @@ const OF_DRAWS: &str = "use sordino_core::domain::{Candidates, DomainError};\n\
 const OF_PRIOR: &str = "use sordino_core::domain::{Candidates, DomainError};\n\
     use sordino_core::federated::exchange::{Agreement, AgreementError};\n\
     use sordino_core::federated::prior::MemberSizes;\n\
-    use sordino_core::federated::shares::Modulus;\n\
+    use sordino_core::federated::shares::{Modulus, Trust};\n\
     use sordino_core::wire::{ScalarTag, frame_len_max};\n";
 
 /// The format tag of the frames.
@@ -103,6 +103,7 @@ fn of_prior(export: &Export, prior: &PriorProtocol) -> Vec<Constant> {
     let (p, frame) = (prior.config.parameters(), format!("frame_len_max(ScalarTag::{}, FEATURES + 1)", tag(export)));
     let constant = |doc, name, value: String| (doc, name, "usize", value);
     let said = |doc, name, value: &str| constant(doc, name, value.to_owned());
+    let trust = format!("Trust::{:?}", p.trust);
     let sizes = "MemberSizes::new(CANDIDATES, FEATURES, INITIAL_POINTS, ROUNDS, DESIGNS)".to_owned();
     vec![
         constant("D, axes of the domain.", "DIM", export.agreement.dim.to_string()),
@@ -117,6 +118,7 @@ fn of_prior(export: &Export, prior: &PriorProtocol) -> Vec<Constant> {
             "DESIGNS",
             p.designs.to_string(),
         ),
+        ("One server that sees contributions, or two of which neither does.", "TRUST", "Trust", trust),
         ("Memory of the member.", "SIZES", "MemberSizes", sizes),
         constant("Bytes of a contribution.", "UPLOAD_BYTES", frame.clone()),
         constant("Bytes of the sums of a release.", "BROADCAST_BYTES", frame),
