@@ -108,7 +108,7 @@ def publish(
     studies: for each study its points and values, three or more; a study is one contributor
     space: what was searched; written without looking at the studies
     epsilon: whatever an observer looks for is at most e^ε times as likely, plus δ, where a study is used as where it counts as
-        nothing
+        nothing, and the other way round
     delta: the δ of that sentence, at most a tenth of 1 by the number of studies
     dataset: name of the data, under which its budget is counted
     max_epsilon: the most that all releases of the data may cost; a new ledger needs it

@@ -60,8 +60,10 @@ fn replay_server(folder: &Path) -> Result<(), CliError> {
     let ledger = Contents::read(&folder.path().join("ledger.jsonl"), planned).map_err(CliError::failure)?;
     let Spent { epsilon, charges, .. } = ledger.spent;
     let chain = history.last().copied().unwrap_or_default();
-    let frames = frames.len();
-    print(&format!("frames {frames}, broadcasts {broadcasts}, charges {charges}, ε {epsilon:.3}\nchain {chain}\n"))?;
+    let (frames, delta) = (frames.len(), folder.terms.agreement.announced.delta);
+    print(&format!(
+        "frames {frames}, broadcasts {broadcasts}, charges {charges}, ε {epsilon:.3} at δ = {delta:.2e}\nchain {chain}\n"
+    ))?;
     if charges == broadcasts {
         return Ok(());
     }

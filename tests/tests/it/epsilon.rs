@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use sordino_core::math;
 use sordino_core::privacy::accountant::{Accountant, GaussianAccountant, PldAccountant, analytic, best_guess};
 use sordino_core::privacy::{Event, NeighboringRelation};
-use sordino_sim::text::{MEANING, percent_at_most, significant};
+use sordino_sim::text::{MEANING, percent_at_most, significant, significant_up};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -191,7 +191,7 @@ fn mended3_numbers_in_texts_about_epsilon_are_computed() {
     let (less, more) = (of(4.0), of(1.0));
     let [low, high] = [&less, &more].map(|accountant| percent_at_most(accountant.best_guess().unwrap()));
     let [close, far] =
-        [&less, &more].map(|accountant| significant(accountant.replace_epsilon(delta).unwrap().epsilon, 3));
+        [&less, &more].map(|accountant| significant_up(accountant.replace_epsilon(delta).unwrap().epsilon, 3));
     for needed in [format!("{low} % of the time at ε = .91 and {high} % at ε = 7.05"), format!("{close} and {far}.")]
     {
         assert!(texts.iter().all(|text| text.contains(&needed)), "{needed}");

@@ -116,7 +116,11 @@ pub fn text(file: &PriorFile) -> Result<String, CliError> {
     if label.simulated {
         line("protected", "nobody: this is a simulation, whose noise can be predicted".into());
     } else {
-        line("protected", "each contributor (one study, or one site), against every reader, for ever".into());
+        line(
+            "protected",
+            "each contributor (one study, or one site), against every reader of this file; not against who made it"
+                .into(),
+        );
     }
     let (epsilon, delta) = (significant_up(label.epsilon, 4), significant(label.delta, 3));
     line(
@@ -134,7 +138,7 @@ pub fn text(file: &PriorFile) -> Result<String, CliError> {
     line(
         "",
         format!(
-            "a guess whether one was used is right at most {} % of the time, and a coin 50 %",
+            "a guess whether one was used is right at most {} % of the time, where both are as likely beforehand",
             percent_at_most(guess)
         ),
     );

@@ -42,7 +42,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     space: PathBuf,
     /// Privacy loss of the file: whatever an observer looks for is at most e^ε times as likely, plus δ, where a study is used
-    /// as where it counts as nothing
+    /// as where it counts as nothing, and the other way round
     #[arg(long, value_name = "E", value_parser = epsilon)]
     epsilon: f64,
     /// The δ of that sentence; at most a tenth of 1 by the number of studies, and the same in all files of a ledger
@@ -139,7 +139,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     }
     let (out, spent) = (arguments.out.display(), significant_up(spent, 4));
     let most = ledger.terms().epsilon_max.map_or(String::new(), |most| format!(" of {most}"));
-    print(&format!("{}\n{out} is written; the ledger holds ε {spent}{most}\n", text(&file)?))
+    print(&format!("{}\n{out} is written; the ledger holds ε {spent}{most} at the same δ\n", text(&file)?))
 }
 
 /// Number of studies times ε below which files of the example's kind were worth nothing: `docs/prior-files.md` has the table.

@@ -85,7 +85,8 @@ pub fn epsilon(arguments: &EpsilonArguments) -> Result<(), CliError> {
         }),
         Format::Text => print(&format!(
             "ε = {} at δ = {delta} ({} accountant{}{}; neighbouring relation \"{}\")\nbetween any two things that an agent may have \
-             sent: {}\nthe best guess whether its contributions were used is right at most {} % of the time\n",
+             sent: {}\nthe best guess whether its contributions were used is right at most {} % of the time, \
+             where both are as likely beforehand\n",
             significant(loss.epsilon, 6),
             how.accountant.name(),
             loss.order.map_or(String::new(), |order| format!(", order {order}")),
