@@ -3,11 +3,14 @@
 use sordino_core::privacy::accountant::RdpAccountant;
 
 /// Largest storage of an operation, in `f32`.
-pub const NUMBERS: usize = 12_800;
+pub const NUMBERS: usize = 36_000;
 /// Largest public context of an operation, in `f32`: a device keeps it in flash.
 pub const PUBLIC: usize = 12_800;
 /// Coordinates of the largest vector in integers.
 pub const INTEGERS: usize = 128;
+
+/// Candidates of all virtual designs of a member.
+pub const DESIGNS: usize = 2560;
 
 /// What operations borrow, one after the other.
 pub struct Memory {
@@ -19,6 +22,8 @@ pub struct Memory {
     pub features: [f32; 320],
     /// Vectors: points, weights, scratch.
     pub vectors: [f32; 512],
+    /// Virtual designs.
+    pub designs: [u32; DESIGNS],
     /// Sums of a release.
     pub integers: [i64; INTEGERS],
     /// What was spent.
@@ -33,6 +38,7 @@ impl Memory {
             public: [0.0; PUBLIC],
             features: [0.0; 320],
             vectors: [0.0; 512],
+            designs: [0; DESIGNS],
             integers: [0; INTEGERS],
             accountant: RdpAccountant::new(),
         }

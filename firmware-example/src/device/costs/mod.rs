@@ -9,6 +9,7 @@
 //! | [`agent`] | slices of an agent's work |
 //! | [`radio`] | boot, a private report, frames |
 //! | [`prior`] | an agent of a federated prior |
+//! | [`member`] | a member of one, which keeps the posterior |
 //! | [`newcomer`] | a search with a prior file |
 //! | [`shares`] | an agent of two servers |
 
@@ -19,6 +20,7 @@ use super::memory::Memory;
 
 mod agent;
 mod basics;
+mod member;
 mod newcomer;
 mod optimizer;
 mod posteriors;
@@ -145,6 +147,7 @@ const TABLE: &[(&str, &[Operation])] = &[
     ("Boot, reports and frames", radio::TABLE),
     ("An agent in slices", agent::TABLE),
     ("Federated prior: n observations, M features, 256 candidates", prior::TABLE),
+    ("A member of a federated prior: M features, 256 candidates, 256 designs", member::TABLE),
     ("A newcomer with a prior file", newcomer::TABLE),
     ("An agent of two servers", shares::TABLE),
 ];

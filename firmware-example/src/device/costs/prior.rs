@@ -58,11 +58,11 @@ fn contribute(agent: &mut Agent<'_, f32>, weights: &[f32]) {
 }
 
 /// Bumps whose products are a squared exponential of lengthscale .03 and variance 1.
-fn features(rows: &mut [f32]) {
+pub(super) fn features(rows: &mut [f32], m: usize) {
     let width = 0.03 / Scalar::sqrt(2.0f32);
-    let spacing = 1.0 / (M as f32 - 1.0);
+    let spacing = 1.0 / (m as f32 - 1.0);
     let height = Scalar::sqrt(spacing / (width * Scalar::sqrt(core::f32::consts::PI)));
-    for (i, row) in rows.chunks_exact_mut(M).enumerate() {
+    for (i, row) in rows.chunks_exact_mut(m).enumerate() {
         let x = i as f32 / (CANDIDATES as f32 - 1.0);
         for (j, phi) in row.iter_mut().enumerate() {
             let distance = (x - j as f32 * spacing) / width;
@@ -73,7 +73,7 @@ fn features(rows: &mut [f32]) {
 
 /// Hands on an agent that waits after n observations, its factors kept up to the last but one or of nothing, and a draw.
 fn agent(memory: &mut Memory, n: usize, kept: bool, act: impl FnOnce(&mut Agent<'_, f32>, &[f32])) {
-    features(&mut memory.public);
+    features(&mut memory.public, M);
     let Ok(config) = Config::new(Parameters::usual(200, M as u32, INITIAL as u32, 0.01)) else { return };
     let Ok(public) = Public::new(&config, &memory.public, Tables::NONE) else { return };
     let (log, workspace) = memory.numbers.split_at_mut(LOG);

@@ -103,7 +103,7 @@ fn with_key(act: impl FnOnce(&AgentKey, &mut Attempts)) {
 }
 
 /// A flash that takes no time.
-struct Flash;
+pub(super) struct Flash;
 
 impl Store for Flash {
     type Error = Infallible;
