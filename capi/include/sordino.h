@@ -829,7 +829,7 @@ typedef struct sordino_member_settings {
     const uint8_t *digest;
     /**
      * Two servers: the device's own secret, SORDINO_KEY_BYTES bytes of its entropy; another one whenever its flash is erased,
-     * because a mask would serve twice. NULL with one server.
+     * because a mask would serve twice. 32 times the same byte is refused: no generator drew it. NULL with one server.
      */
     const uint8_t *own_secret;
     /**
