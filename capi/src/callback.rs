@@ -27,7 +27,8 @@ pub struct Entropy {
 /// Slots of flash, which keep what an object must not forget. Both callbacks return 0, or anything else if they cannot.
 ///
 /// `read` copies the first `len` bytes of slot `slot` to `bytes`; erased flash may read 0xff or 0. `write` erases the
-/// slot, writes the bytes and returns when they are durable. Slots 0 and 1 must lie in different erase units.
+/// slot, writes the bytes and returns when they are durable. Slots 0 and 1 must lie in different erase units, and so must
+/// 2 and 3 of a member. What was written is read back at once: `read` gives what `write` left.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Flash {

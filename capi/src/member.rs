@@ -301,16 +301,15 @@ impl Body {
             self.save()?;
         }
         let (Some(masks), Some(slots)) = (&mut self.masks, &self.slots) else { return Err(Status::Unexpected.into()) };
-        match self.member.next()? {
-            Next::Give(numbers) if numbers.len() == masks.upload.len() => {
-                masks.upload.iter_mut().zip(numbers).for_each(|(to, from)| *to = *from);
-            }
-            _ => return Err(Status::Unexpected.into()),
-        }
+        let encoding = self.member.encoding()?.ok_or(Status::Unexpected)?;
+        let Next::Give(numbers) = self.member.next()? else { return Err(Status::Unexpected.into()) };
         if let Some((_, len)) = masks.hidden.filter(|(of, _)| *of == epoch) {
             return Ok(len);
         }
-        let encoding = self.member.encoding()?.ok_or(Status::Unexpected)?;
+        if numbers.len() != masks.upload.len() {
+            return Err(Status::Unexpected.into());
+        }
+        masks.upload.iter_mut().zip(numbers).for_each(|(to, from)| *to = *from);
         let Masks { key, attempts, number, hidden, upload, integers, bytes } = masks;
         let contribution = Contribution { epoch, encoding: &encoding, numbers: upload };
         let len = key.hide(contribution, attempts, &mut slots.masks(number), integers, bytes).map_err(refused);

@@ -1,6 +1,7 @@
 //! What is written on a prior file: for people, and for programs that must not believe more than it says.
 
 use serde::{Deserialize, Serialize};
+use sordino_core::federated::shares::Trust;
 use sordino_core::privacy::Event;
 use sordino_core::privacy::NeighboringRelation;
 use sordino_core::privacy::accountant::{Accountant, AccountantError, GaussianAccountant};
@@ -56,6 +57,9 @@ pub struct Label {
     pub neighboring_relation: String,
     /// How it was counted.
     pub accountant: String,
+    /// Whose hands contributions were in: a label says it where there were two servers, and nothing where there was one.
+    #[serde(default, skip_serializing_if = "is_one_server")]
+    pub trust: Trust,
     /// Whether its noise can be predicted: then it protects nobody.
     pub simulated: bool,
     /// Name of the contributors' data, under which their budget is counted.
@@ -68,6 +72,10 @@ pub struct Label {
     pub published: Option<String>,
     /// Chain of the ledger's last line, hexadecimal; nothing without a ledger.
     pub ledger: Option<String>,
+}
+
+fn is_one_server(trust: &Trust) -> bool {
+    *trust == Trust::OneServer
 }
 
 /// Words for how the releases of a file are counted.

@@ -412,6 +412,7 @@ pub fn file(
         replace_epsilon,
         neighboring_relation: NeighboringRelation::ReplaceSpecial.to_string(),
         accountant: ACCOUNTANT.into(),
+        trust: config.parameters().trust,
         simulated,
         dataset: publication.dataset.clone(),
         by: publication.by.clone(),

@@ -27,6 +27,7 @@ fn file() -> PriorFile {
         replace_epsilon,
         neighboring_relation: "replace one by nothing (zero-out)".into(),
         accountant: label::ACCOUNTANT.into(),
+        trust: sordino_core::federated::shares::Trust::OneServer,
         simulated: false,
         dataset: "wards".into(),
         by: None,

@@ -14,7 +14,7 @@ use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 use sordino_core::space::Space;
 
 use super::error::SearchError;
-use super::residual::Residual;
+use super::residual::{Inner, Known, Residual};
 use crate::prior::guide::Guide;
 use crate::space::Encoding;
 
@@ -66,10 +66,6 @@ fn roomy(mut room: usize, values: usize) -> usize {
     }
     room
 }
-
-pub(super) type Inner = Optimizer<f64, Vec<f64>>;
-/// A point and its value, larger is better.
-pub(super) type Known<'a> = (&'a [f64], f64);
 
 #[derive(Clone)]
 pub(super) struct Engine {
@@ -160,7 +156,8 @@ impl Engine {
         if let Some(guide) = self.guide.as_ref().filter(|guide| guide.is_read(known.len()))
             && guide.is_borne_out(&known)?
         {
-            if known.len() < OWN_MODEL {
+            // Values that were told: what is under way says nothing of the file.
+            if self.told.len() < OWN_MODEL.max(initial_points(&self.space) as usize) {
                 let seed = scramble(self.seed);
                 return self.best_fresh(&known, given, |points| Ok(guide.choose(&known, points, seed)?));
             }

@@ -4,11 +4,16 @@
 //! each axis, and to keep of the file where it is high and where it is low.
 
 use sordino_core::acquisition::log_expected_improvement;
+use sordino_core::optimizer::Optimizer;
 
-use super::engine::{Inner, Known};
 use super::error::SearchError;
 use crate::prior::guide::Guide;
 use crate::space::Encoding;
+
+/// The optimizer of a search.
+pub(super) type Inner = Optimizer<f64, Vec<f64>>;
+/// A point and its value, larger is better.
+pub(super) type Known<'a> = (&'a [f64], f64);
 
 /// y = β + A·m(x) + g(x): m the mean of the file, A ≥ 0 by least squares, β + g the optimizer's model of y − A·m.
 pub(super) struct Residual<'a> {

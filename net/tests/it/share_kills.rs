@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use sordino_core::federated::shares::{Modulus, SecretKey};
+use sordino_core::federated::shares::{Modulus, SecretKey, Trust};
 use sordino_core::random::Stream;
 use sordino_core::wire::{self, ScalarTag};
 use sordino_net::invitation::Invitation;
@@ -138,7 +138,9 @@ fn leader_and_helper_killed_forty_times_charge_each_release_once_in_each_ledger(
             let joined = runtime.block_on(async { tokio::time::timeout(patience(), site).await });
             let joined = joined.unwrap().unwrap().unwrap();
             assert_eq!((joined.given, joined.observations), ((0..RELEASES).collect(), 12), "agent {slot}");
-            files.push(joined.file.unwrap().digest());
+            let file = joined.file.unwrap();
+            assert_eq!(file.label.trust, Trust::TwoServers, "the label says whose hands contributions were in");
+            files.push(file.digest());
         }
         let Servers { leader, helper, .. } = servers;
         let kills = [leader.kills, helper.kills];

@@ -89,6 +89,7 @@ fn a_file_is_published_shown_verified_exported_and_searched_with() {
     assert_eq!(shown["digest"], told["digest"]);
     assert!(read(&folder, "p.svg").contains("What the file believes"));
     let text = printed(&folder, &["prior", "show", "p.safetensors"]);
+    assert!(text.contains("not against who made it") && told.get("trust").is_none(), "{text}");
     let guessed = format!("right at most {:.1} % of the time", (guess * 1e3).ceil() / 10.0);
     for needed in [
         &guessed,

@@ -123,6 +123,7 @@ where
         if payload.read(numbers).is_err() {
             return self.exchange.later(AGAIN, board::now());
         }
+        let before = self.exchange.clone();
         let released = (header.kind == Kind::Broadcast).then_some(&*numbers);
         let frame = match (self.exchange.frame(&header, &payload, current, seal), released) {
             (Err(FrameError::Fork { round }), _) => panic!("two histories in round {round}: nothing more is sent"),
@@ -134,12 +135,22 @@ where
             (Ok(Heard::Enter), Some(numbers)) => Frame::Released(numbers),
             (Ok(Heard::Enter), None) => Frame::Nothing,
         };
+        // What is no release is refused before it is stored: a server that sends it again wears no flash.
+        let numbers = frame.numbers().unwrap_or_default();
+        let is_whole = !M::KEEPS_RELEASES || numbers.is_empty() || numbers.len() == NUMBERS;
+        if !is_whole || !numbers.iter().all(|x: &f32| x.is_finite()) {
+            self.exchange = before;
+            return self.exchange.later(AGAIN, board::now());
+        }
         // In flash before it is learned, also that there was none.
         if let (true, Some(release)) = (M::KEEPS_RELEASES, header.round.checked_sub(1)) {
-            let kept = Released::<f32, NUMBERS>::new(frame.numbers().unwrap_or_default()).expect("its numbers");
+            let kept = Released::<f32, NUMBERS>::new(numbers).expect("its numbers");
             self.store.save(RELEASES + release as u16, &kept, release).await.expect("flash");
         }
-        self.machine.enter(frame).expect("finite numbers");
+        if self.machine.enter(frame).is_err() {
+            self.exchange = before;
+            self.exchange.later(AGAIN, board::now());
+        }
     }
 
     /// The next observation of this epoch, if there is one.

@@ -1,5 +1,8 @@
 //! What hides contributions where there are two servers: which mask is used is in flash before the mask exists, so that none
 //! serves twice. Two contributions behind one mask would show their difference.
+//!
+//! **Power cuts, not rot.** The map gives the item before where it cannot read the newest, and nothing where a whole page is lost. If a page may
+//! rot, keep the secret in the item of the attempts, so that they are lost together, or a second copy in pages of its own: docs/reset.md.
 
 use core::fmt::Debug;
 

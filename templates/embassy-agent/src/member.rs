@@ -10,6 +10,7 @@ use sordino_core::federated::exchange::Agreement;
 use sordino_core::federated::prior::{
     ContextStorage, Member, MemberError, MemberState, MemberStorage, Released, context,
 };
+use sordino_core::federated::shares::Trust;
 use sordino_core::random::RunSeed;
 use static_cell::ConstStaticCell;
 
@@ -45,6 +46,10 @@ impl Machine for Member<'_, f32> {
         Member::encoding(self).expect("terms of its releases").expect("an epoch with a release")
     }
 }
+
+/// build.rs reads the module as text, and this is what the compiler reads: nothing leaves in the clear by a comment or a line break.
+const _: () =
+    assert!(matches!(TRUST, Trust::TwoServers) == cfg!(two_servers), "build.rs read another TRUST than the compiler");
 
 /// From the boot to the end of the run.
 #[embassy_executor::task]

@@ -26,8 +26,8 @@ pub const STATE: u16 = 0;
 pub const MASKS: u16 = 1;
 /// The first release.
 pub const RELEASES: u16 = 2;
-/// The first observation.
-pub const LOG: u16 = 64;
+/// The first observation, behind as many releases as an agreement can have.
+pub const LOG: u16 = RELEASES + sordino_core::federated::prior::RELEASES_MAX as u16;
 /// What an agent wrote after its first state.
 pub const PAST: Range<u16> = RELEASES..LOG + OBSERVATIONS as u16;
 

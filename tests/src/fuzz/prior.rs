@@ -35,6 +35,7 @@ pub(super) fn seed() -> Vec<u8> {
         replace_epsilon,
         neighboring_relation: "replace one by nothing (zero-out)".into(),
         accountant: label::ACCOUNTANT.into(),
+        trust: sordino_core::federated::shares::Trust::OneServer,
         simulated: true,
         dataset: "fuzzed".into(),
         by: None,

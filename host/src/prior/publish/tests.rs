@@ -164,7 +164,7 @@ fn a_newcomer_with_many_values_goes_on_with_a_model_of_its_own() {
     let file = simulated(&publication(2.0), &studies(40, 12, true)).unwrap();
     let space = file.label.space.clone();
     let head = || Head::new(space.clone(), Goal::Minimize, 2);
-    let numbers = |point: &Value| space.numbers(&point.clone().into()).unwrap();
+    let numbers = |point: &Value| space.numbers(point).unwrap();
     let (mut search, mut other_unit) = (Search::guided(head(), &file).unwrap(), Search::guided(head(), &file).unwrap());
     let mut alone = Search::new(head()).unwrap();
     let guide = Guide::new(&file, &space, Goal::Minimize).unwrap();
@@ -173,9 +173,9 @@ fn a_newcomer_with_many_values_goes_on_with_a_model_of_its_own() {
         assert_eq!(point, Value::from(other_unit.ask(&json!({})).unwrap()), "question {evaluation}");
         assert!(point != Value::from(alone.ask(&json!({})).unwrap()), "question {evaluation}");
         let value = loss(&numbers(&point), 0.1);
-        search.tell(&point.clone().into(), value).unwrap();
-        other_unit.tell(&point.clone().into(), 1024.0 * value).unwrap();
-        alone.tell(&point.into(), value).unwrap();
+        search.tell(&point, value).unwrap();
+        other_unit.tell(&point, 1024.0 * value).unwrap();
+        alone.tell(&point, value).unwrap();
     }
     let told: Vec<(Vec<f64>, f64)> =
         search.history().map(|(point, value)| (space.numbers(&point.into()).unwrap(), -value)).collect();

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::Value;
+use sordino_core::federated::shares::Trust;
 use sordino_host::prior::PriorFile;
 use sordino_host::prior::label::best_guess;
 use sordino_host::prior::worth::{WITH, WITHOUT, Worth, reading, worth};
@@ -116,10 +117,13 @@ pub fn text(file: &PriorFile) -> Result<String, CliError> {
     if label.simulated {
         line("protected", "nobody: this is a simulation, whose noise can be predicted".into());
     } else {
+        let makers = match label.trust {
+            Trust::OneServer => "; not against who made it",
+            Trust::TwoServers => " and against each of the two servers that made it; not against both together",
+        };
         line(
             "protected",
-            "each contributor (one study, or one site), against every reader of this file; not against who made it"
-                .into(),
+            format!("each contributor (one study, or one site), against every reader of this file{makers}"),
         );
     }
     let (epsilon, delta) = (significant_up(label.epsilon, 4), significant(label.delta, 3));
