@@ -83,7 +83,7 @@ pub enum LoadError {
 /// #     noise_fraction: 0.01, heterogeneity: 0.0, self_test: 2.0, contributors: 66, releases: 2,
 /// #     noise_multipliers: vec![9.0, 9.0], epsilon, delta: 1e-5, replace_epsilon,
 /// #     neighboring_relation: "replace one by nothing (zero-out)".into(), accountant: label::ACCOUNTANT.into(),
-/// #     neighboring_relation: "replace one by nothing (zero-out)".into(), trust: sordino_core::federated::shares::Trust::OneServer,
+/// #     trust: sordino_core::federated::shares::Trust::OneServer,
 /// #     simulated: true, dataset: "example".into(), by: None, note: None, published: None, ledger: None,
 /// # };
 ///
