@@ -8,12 +8,14 @@ use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{AgentExchange, Agreement};
 use sordino_core::random::RunSeed;
 use sordino_host::files::{read_bounded, write_privately};
+use sordino_host::prior::PriorFile;
 
 use super::beside::beside;
 use super::{AgentEnd, HostAgent};
 use crate::folder::PRIOR;
 use crate::journal::{Journal, Mark, Step};
 use crate::party::{Number, Party};
+use crate::progress::note;
 use crate::stored;
 use crate::terms::{Difference, TERMS_BYTES_MAX, Terms};
 
@@ -49,6 +51,16 @@ fn differs(file: &Path, [begun, now]: [u32; 2], terms: &Digest, agreement: &Agre
     let known = begun.filter(|begun| begun.digest() == *terms).and_then(|begun| Difference::of(&begun, agreement));
     // Without them their digest is all that is known.
     Some(known.unwrap_or_else(|| Difference::of_digests(terms, &agreement.digest())))
+}
+
+/// Whether the file of what all have learned is there: whatever happens to the server, it is not lost. It is no part of what the
+/// agent needs, so the agent goes on where it cannot be written, and tries again with its next step.
+fn is_stored(learned: &PriorFile, path: &Path) -> bool {
+    if PriorFile::load(path).is_ok_and(|there| there.digest() == learned.digest()) {
+        return true;
+    }
+    let written = write_privately(path, &learned.to_bytes());
+    written.inspect_err(|error| note(&format!("{error}: the file of what all have learned; it is tried again"))).is_ok()
 }
 
 impl<T: Number, P: Party<T>> HostAgent<T, P> {
@@ -127,16 +139,11 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         let sum = Sha256::digest(&bytes);
         bytes.extend_from_slice(&sum);
         let learned = if self.learned_is_stored { None } else { self.shared.learned(&self.state)? };
-        beside(|| -> Result<(), AgentEnd> {
+        self.learned_is_stored = beside(|| -> Result<bool, AgentEnd> {
             journal.flush()?;
             write_privately(path, &bytes)?;
-            // Whatever happens to the server, what all have learned so far is here.
-            if let Some(learned) = learned {
-                write_privately(&path.with_file_name(PRIOR), &learned.to_bytes())?;
-            }
-            Ok(())
+            Ok(learned.is_none_or(|learned| is_stored(&learned, &path.with_file_name(PRIOR))))
         })?;
-        self.learned_is_stored = true;
         Ok(())
     }
 
