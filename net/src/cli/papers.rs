@@ -74,9 +74,11 @@ fn replay_server(folder: &Path) -> Result<(), CliError> {
 /// Compares answers, charges and loss: every answer must have one charge.
 fn replay_helper(folder: &Path) -> Result<(), CliError> {
     let books = HelpFolder::open(folder).and_then(|folder| folder.books()).map_err(CliError::failure)?;
-    let (answers, charges, epsilon) =
-        books.map_or((0, 0, 0.0), |(answers, ledger)| (answers, ledger.spent.charges, ledger.spent.epsilon));
-    print(&format!("helper: answers {answers}, charges {charges}, ε {epsilon:.3}\n"))?;
+    let (answers, charges, spent) = books.map_or((0, 0, String::new()), |(answers, ledger)| {
+        let (spent, delta) = (ledger.spent, ledger.terms.delta);
+        (answers, spent.charges, format!(", ε {:.3} at δ = {delta:.2e}", spent.epsilon))
+    });
+    print(&format!("helper: answers {answers}, charges {charges}{spent}\n"))?;
     if answers == charges {
         return Ok(());
     }

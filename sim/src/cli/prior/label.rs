@@ -70,8 +70,9 @@ pub fn verify(arguments: &Verify) -> Result<(), CliError> {
     worth(&file).map_err(CliError::input)?;
     let signer = signed_by(&file, arguments.key)?;
     let (digest, epsilon) = (file.digest(), significant_up(file.label.epsilon, 4));
+    let delta = significant(file.label.delta, 3);
     print(&format!(
-        "whole: SHA-256 {digest}\nits noise multipliers cost no more than the label says, ε {epsilon}\n{signer}\n"
+        "whole: SHA-256 {digest}\nits noise multipliers cost no more than the label says, ε {epsilon} at δ = {delta}\n{signer}\n"
     ))
 }
 
