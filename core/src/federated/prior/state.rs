@@ -37,10 +37,6 @@ use crate::surrogate::joint::{draw_with_factor, factor_with_jitter};
 /// Below this mean clip factor agents differ by more than h says.
 const CLIPPED: f64 = 0.85;
 
-/// The largest h that is believed, in prior variances of a weight: agents whose weights differ by ten prior standard deviations
-/// have nothing in common that a common prior could say.
-const HETEROGENEITY_MAX: f64 = 100.0;
-
 /// The smallest mean clip factor that is believed.
 const CLIP_MIN: f64 = 0.1;
 
@@ -254,8 +250,6 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         if clip < T::from_f64(CLIPPED) {
             let radius = terms.clip_radius;
             heterogeneity += radius * radius * (T::ONE / (clip * clip) - T::ONE) / terms.response;
-            // Where most agents are absent the mean of u says nothing, and h would grow a hundredfold at each release.
-            heterogeneity = heterogeneity.min(T::from_f64(HETEROGENEITY_MAX)).max(self.heterogeneity);
         }
         // What is stored is what a device reads after a reset: nothing that `resume` would refuse.
         judge_posterior(heterogeneity, step.mean, step.covariance)?;
