@@ -22,7 +22,8 @@ use crate::space::Encoding;
 const ROOM: usize = 64;
 /// Points that fill the space, among which a question is looked for first.
 const POOL: u32 = 1024;
-/// Values from which on a search with a file goes on with its own model of what the file does not explain.
+/// Values from which on a search with a file goes on with its own model of what the file does not explain; of more where a search
+/// without a file begins with more points.
 const OWN_MODEL: usize = 15;
 /// Points around the best one, in each of some rounds at shorter and shorter distances.
 const AROUND: u32 = 128;

@@ -124,8 +124,10 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
         }
         None => String::new(),
     };
-    if joined.file.is_some() {
+    if let Some(file) = &joined.file {
         let path = joining.folder.join(PRIOR);
+        // It may not have been possible so far, and what is named is there.
+        file.save(&path).map_err(CliError::failure)?;
         told += &format!("what all sites learned: {}; sordino prior show says what it is worth\n", path.display());
     }
     print(&format!(

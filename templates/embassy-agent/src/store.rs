@@ -85,7 +85,7 @@ impl<F: NorFlash, C: CacheImpl<u16>> Store<F, C> {
         }
     }
 
-    /// Whether there is an item under one of these keys, readable or not.
+    /// Whether the map gives an item under one of these keys. What it cannot read at all it does not give: docs/reset.md.
     pub async fn holds(&mut self, keys: Range<u16>) -> Result<bool, StoreError<F::Error>> {
         for key in keys {
             let found = self.map.fetch_item::<&[u8]>(&mut self.buffer, &key).await.map_err(StoreError::Flash)?;
