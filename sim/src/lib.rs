@@ -1,38 +1,25 @@
 //! # sordino-sim
 //!
 //! The simulator of sordino: scenarios, objectives, drivers, reports. The command-line program `sordino` is a thin
-//! layer over this library.
+//! layer over this library, and the library is made of packages, lowest first:
 //!
-//! | module | what it holds |
-//! |---|---|
-//! | [`text`] | user input as messages quote it |
-//! | [`mod@pool`] | threads for arithmetic |
-//! | [`benchmark`] | test functions by the field's names, designs of points |
-//! | [`paired`] | tests of paired differences |
-//! | [`files`] | bounded reads, atomic writes, one writer to a folder |
-//! | [`scenario`] | TOML to plain data: the only home of keys, of all four trust models, of methods |
-//! | [`world`] | objectives and faults: who answers queries |
-//! | [`progress`] | reports of progress, and who receives them |
-//! | [`record`] | what one method did in one run, what an execution leaves |
-//! | [`metrics`] | numbers from records |
-//! | [`journal`] | what survives a kill |
-//! | [`report`] | a function of records: folder, page, figures, tables |
-//! | [`model`] | the four trust models: each runs core's parties in a world and leaves a record |
-//! | [`study`] | many runs and a judgement: execute, sweep, reproduce, audit |
-//! | [`cli`] | arguments in, exit code out |
+//! | package | modules | what they hold |
+//! |---|---|---|
+//! | `sordino-experiment` | [`text`], [`mod@pool`], [`benchmark`], [`files`], [`scenario`], [`world`], [`progress`], [`record`], [`metrics`], [`journal`] | what is to be run, and what a run leaves |
+//! | `sordino-report` | [`report`], [`paired`] | a function of records: folder, page, figures, tables |
+//! | `sordino-engine` | [`model`] | the four trust models: each runs core's parties in a world and leaves a record |
+//! | `sordino-lab`, `sordino-papers` | [`study`] | many runs and a judgement: execute, sweep, reproduce, audit |
+//! | this one | [`cli`] | arguments in, exit code out |
 
-pub mod benchmark;
 pub mod cli;
-pub mod files;
-pub mod journal;
-pub mod metrics;
-pub mod model;
-pub mod paired;
-pub mod pool;
-pub mod progress;
-pub mod record;
-pub mod report;
-pub mod scenario;
-pub mod study;
-pub mod text;
-pub mod world;
+
+pub use sordino_engine as model;
+pub use sordino_experiment::{benchmark, files, journal, metrics, pool, progress, record, scenario, text, world};
+pub use sordino_report as report;
+pub use sordino_report::paired;
+
+/// Studies: many runs and a judgement.
+pub mod study {
+    pub use sordino_lab::{compare, execute, newcomers, parts, sweep};
+    pub use sordino_papers::{audit, reproduce};
+}

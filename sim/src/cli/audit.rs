@@ -8,13 +8,13 @@ use std::num::NonZeroUsize;
 use clap::Args;
 use serde::Serialize;
 use sordino_core::privacy::SourceKind;
+use sordino_papers::audit::{
+    AuditError, Claim, Defect, GaussianAudit, LocalAudit, PriorAudit, PublicationAudit, Report, VoteAudit,
+};
 
 use super::error::CliError;
 use super::number::{threads, whole};
 use super::{Format, print, print_json};
-use crate::study::audit::{
-    AuditError, Claim, Defect, GaussianAudit, LocalAudit, PriorAudit, PublicationAudit, Report, VoteAudit,
-};
 
 /// `sordino audit`.
 #[derive(Debug, Args)]

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use sordino_lab::compare::{Side, compare};
+use sordino_report::differences::few;
+use sordino_report::grid;
 
 use super::error::CliError;
 use super::print::warn;
 use super::report::figure;
 use super::{print, print_json, unfinished};
-use crate::report::differences::few;
-use crate::report::grid;
-use crate::study::compare::{Side, compare};
 
 /// `sordino compare`.
 #[derive(Debug, Args)]

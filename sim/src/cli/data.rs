@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use sordino_engine::Model;
+use sordino_experiment::scenario::{ObjectiveConfig, Problem, Scenario, ScenarioError};
+use sordino_experiment::text::Quoted;
+use sordino_experiment::world::{fedhpo, table};
+
 use super::error::CliError;
-use crate::model::Model;
-use crate::scenario::{ObjectiveConfig, Problem, Scenario, ScenarioError};
-use crate::text::Quoted;
-use crate::world::{fedhpo, table};
 
 /// What a scenario takes from its data.
 #[derive(Debug, Default)]

@@ -4,15 +4,15 @@ use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
 
-use crate::journal::JournalError;
-use crate::model::ModelError;
-use crate::progress::log::{Line, Log};
-use crate::report::folder::FolderError;
-use crate::scenario::ScenarioError;
-use crate::study::audit::AuditError;
-use crate::study::execute::ExecuteError;
-use crate::text::chain;
-use crate::world::ObjectiveError;
+use sordino_engine::ModelError;
+use sordino_experiment::journal::JournalError;
+use sordino_experiment::progress::log::{Line, Log};
+use sordino_experiment::scenario::ScenarioError;
+use sordino_experiment::text::chain;
+use sordino_experiment::world::ObjectiveError;
+use sordino_lab::execute::ExecuteError;
+use sordino_papers::audit::AuditError;
+use sordino_report::folder::FolderError;
 
 /// Why a command ended early.
 #[derive(Debug)]

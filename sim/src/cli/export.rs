@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use clap::Args;
 use sordino_core::federated::exchange::Announced;
 use sordino_core::random::RunSeed;
+use sordino_engine as model;
+use sordino_engine::federated::context::simulated_deployment;
+use sordino_engine::federated::export::{Export, Language, text as source_text};
+use sordino_experiment::scenario::Scenario;
+use sordino_experiment::world;
 
 use super::data::of_data;
 use super::error::CliError;
 use super::number::whole;
 use super::print;
 use super::run::{one_method, scenario_text};
-use crate::model;
-use crate::model::federated::context::simulated_deployment;
-use crate::model::federated::export::{Export, Language, text as source_text};
-use crate::scenario::Scenario;
-use crate::world;
 
 /// `sordino export`.
 #[derive(Debug, Args)]

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sordino_experiment::progress::log;
+
 use super::error::CliError;
-use crate::progress::log;
 
 /// A flag that the first interrupt sets.
 pub fn flag() -> Arc<AtomicBool> {

@@ -1,9 +1,10 @@
 //! `sordino list`: the scenarios that need no file, by trust model.
 
+use sordino_engine::{self as model, MODELS};
+use sordino_experiment::scenario::SHIPPED;
+
 use super::error::CliError;
 use super::print;
-use crate::model::{self, MODELS};
-use crate::scenario::SHIPPED;
 
 /// Prints one line for each.
 pub fn execute() -> Result<(), CliError> {

@@ -6,17 +6,17 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
+use sordino_engine::Options;
+use sordino_experiment::progress::log::{self, Log};
+use sordino_experiment::progress::teller::Teller;
+use sordino_lab::parts::Kind;
+use sordino_lab::parts::merge::Whole;
+use sordino_lab::sweep::run::{self as sweeps, Options as SweepOptions};
 
 use super::data::check_data;
 use super::error::CliError;
 use super::run::{check_chain, show};
 use super::{Format, sweep};
-use crate::model::Options;
-use crate::progress::log::{self, Log};
-use crate::progress::teller::Teller;
-use crate::study::parts::Kind;
-use crate::study::parts::merge::Whole;
-use crate::study::sweep::run::{self as sweeps, Options as SweepOptions};
 
 /// `sordino merge`.
 #[derive(Clone, Debug, Args)]

@@ -59,8 +59,8 @@ mod unfinished;
 use error::CliError;
 pub use print::{Format, print, print_bytes, print_json};
 
-use crate::progress::log;
-use crate::world::oracle::tell_failures;
+use sordino_experiment::progress::log;
+use sordino_experiment::world::oracle::tell_failures;
 
 /// Private Bayesian optimisation: tune together, keep your data.
 ///

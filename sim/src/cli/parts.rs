@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
+use sordino_engine::{Model, Options, Part};
+use sordino_experiment::progress::log;
+use sordino_experiment::progress::teller::Teller;
+use sordino_lab::parts::{Mark, PartError, many, single};
+use sordino_lab::sweep::Plan;
+use sordino_lab::sweep::run::Options as SweepOptions;
+
 use super::error::CliError;
 use super::{Format, interrupt, print, print_json};
-use crate::model::{Model, Options, Part};
-use crate::progress::log;
-use crate::progress::teller::Teller;
-use crate::study::parts::{Mark, PartError, many, single};
-use crate::study::sweep::Plan;
-use crate::study::sweep::run::Options as SweepOptions;
 
 impl From<PartError> for CliError {
     fn from(error: PartError) -> Self {

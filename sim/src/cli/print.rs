@@ -3,9 +3,9 @@
 use std::io::{ErrorKind, Write};
 
 use clap::ValueEnum;
+use sordino_experiment::progress::log;
 
 use super::error::CliError;
-use crate::progress::log;
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use comfy_table::{Cell, CellAlignment, Table};
+use sordino_experiment::progress::log::{self, Log};
+use sordino_experiment::text::significant;
+use sordino_papers::reproduce::{Experiment, Options, Report};
+use sordino_report::folder::RunFolder;
+use sordino_report::table::LINES;
 
 use super::error::CliError;
 use super::{Format, number, print, print_json};
-use crate::progress::log::{self, Log};
-use crate::report::folder::RunFolder;
-use crate::report::table::LINES;
-use crate::study::reproduce::{Experiment, Options, Report};
-use crate::text::significant;
 
 /// `sordino reproduce`.
 #[derive(Clone, Debug, Args)]

@@ -6,7 +6,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use sordino_engine::hub::Hub;
+use sordino_engine::{self as model, DriverKind, Model, ModelError, Options, Part};
+use sordino_experiment::files::read_to_string_bounded;
+use sordino_experiment::journal::SUMMARY;
+use sordino_experiment::progress::log::{self, Log};
+use sordino_experiment::progress::teller::Teller;
+use sordino_experiment::record::{Record, Summary};
+use sordino_experiment::scenario::{Head, Method, MethodName, SHIPPED, Scenario, Shipped, method};
 use sordino_host::text::nearest;
+use sordino_lab::execute::{self, ExecuteError, Place};
+use sordino_lab::parts::mark;
+use sordino_report::differences::few;
+use sordino_report::folder::RunFolder;
+use sordino_report::page::warning;
+use sordino_report::table as tables;
 
 use super::data::{check_data, of_data};
 use super::error::CliError;
@@ -14,20 +28,6 @@ use super::interrupt::{self, KEPT};
 use super::number::{self, whole};
 use super::print::warn;
 use super::{Format, print, print_json};
-use crate::files::read_to_string_bounded;
-use crate::journal::SUMMARY;
-use crate::model::hub::Hub;
-use crate::model::{self, DriverKind, Model, ModelError, Options, Part};
-use crate::progress::log::{self, Log};
-use crate::progress::teller::Teller;
-use crate::record::{Record, Summary};
-use crate::report::differences::few;
-use crate::report::folder::RunFolder;
-use crate::report::page::warning;
-use crate::report::table as tables;
-use crate::scenario::{Head, Method, MethodName, SHIPPED, Scenario, Shipped, method};
-use crate::study::execute::{self, ExecuteError, Place};
-use crate::study::parts::mark;
 
 /// Scenario files are read up to this length.
 const BYTES_MAX: u64 = 1 << 20;

@@ -4,11 +4,11 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, builder::PossibleValuesParser, builder::TypedValueParser};
+use sordino_engine::{MODELS, TrustModel};
+use sordino_experiment::scenario::{json_schema, starter};
 
 use super::error::CliError;
 use super::{print, print_json};
-use crate::model::{MODELS, TrustModel};
-use crate::scenario::{json_schema, starter};
 
 /// `sordino scenario`.
 #[derive(Debug, Args)]

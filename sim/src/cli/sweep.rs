@@ -5,20 +5,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use sordino_engine::Part;
+use sordino_experiment::progress::log::{self, Log};
+use sordino_experiment::progress::teller::Teller;
+use sordino_lab::parts::mark::whole;
+use sordino_lab::sweep::grid::GridError;
+use sordino_lab::sweep::run::{Options, named, run};
+use sordino_lab::sweep::table::shown;
+use sordino_lab::sweep::{Index, Plan, Status, SweepError, SweepFolder, grid};
+use sordino_report::page::warning;
 
 use super::data::{check_data, of_data};
 use super::error::CliError;
 use super::run::scenario_text;
 use super::{Format, interrupt, number, print, print_json};
-use crate::model::Part;
-use crate::progress::log::{self, Log};
-use crate::progress::teller::Teller;
-use crate::report::page::warning;
-use crate::study::parts::mark::whole;
-use crate::study::sweep::grid::GridError;
-use crate::study::sweep::run::{Options, named, run};
-use crate::study::sweep::table::shown;
-use crate::study::sweep::{Index, Plan, Status, SweepError, SweepFolder, grid};
 
 /// `sordino sweep`.
 #[derive(Clone, Debug, Args)]

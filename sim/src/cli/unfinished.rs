@@ -4,17 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use sordino_engine::{self as model, Model, ModelError, Options};
+use sordino_experiment::files::{FolderLock, read_to_string_bounded};
+use sordino_experiment::journal::{Journal, SUMMARY};
+use sordino_experiment::progress::log;
+use sordino_experiment::scenario::method::CUSTOM;
+use sordino_experiment::scenario::{ObjectiveConfig, OwnMethod, Scenario};
+use sordino_lab::sweep::{Index, Status, SweepFolder};
+use sordino_report::folder::FolderError;
+use sordino_report::view::PAGE;
+
 use super::error::CliError;
 use super::interrupt::quoted;
-use crate::files::{FolderLock, read_to_string_bounded};
-use crate::journal::{Journal, SUMMARY};
-use crate::model::{self, Model, ModelError, Options};
-use crate::progress::log;
-use crate::report::folder::FolderError;
-use crate::report::view::PAGE;
-use crate::scenario::method::CUSTOM;
-use crate::scenario::{ObjectiveConfig, OwnMethod, Scenario};
-use crate::study::sweep::{Index, Status, SweepFolder};
 
 /// A longer scenario is not read.
 const BYTES_MAX: u64 = 1 << 22;

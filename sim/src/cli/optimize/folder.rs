@@ -5,13 +5,13 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use sordino_experiment::files::{FolderLock, read_to_string_bounded, write_atomically};
 use sordino_host::prior::PriorFile;
 use sordino_host::search::{Event, Head, Search};
 use sordino_host::space::BYTES_MAX;
 
 use super::picture::{self, so_far};
 use crate::cli::error::CliError;
-use crate::files::{FolderLock, read_to_string_bounded, write_atomically};
 
 /// What was asked and answered: a line of JSON each, durable before anything is made of it.
 pub const STORE: &str = "search.jsonl";
@@ -57,7 +57,11 @@ impl Folder {
                 Some(file) => Search::parse_guided(&text, file),
             };
             let search = read.map_err(|error| {
-                CliError::input(format!("{}: {}; nothing was run", place.display(), crate::text::chain(&error)))
+                CliError::input(format!(
+                    "{}: {}; nothing was run",
+                    place.display(),
+                    sordino_experiment::text::chain(&error)
+                ))
             })?;
             if let Some(what) = search.head().differs(&head) {
                 return Err(CliError::input(format!(
@@ -141,14 +145,14 @@ fn history(search: &Search) -> String {
     let names = search.head().space.parameters().iter().map(|parameter| parameter.name.clone());
     let header: Vec<String> =
         ["evaluation".to_owned()].into_iter().chain(names).chain(["value".to_owned(), "best".to_owned()]).collect();
-    let mut text = crate::world::rows::line(&header);
+    let mut text = sordino_experiment::world::rows::line(&header);
     for (place, (point, value, best)) in so_far(search).into_iter().enumerate() {
         let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let inputs = search.head().space.parameters().iter();
         let inputs = inputs.map(|parameter| point.get(&parameter.name).map(shown).unwrap_or_default());
         let fields: Vec<String> =
             [(place + 1).to_string()].into_iter().chain(inputs).chain([value.to_string(), best.to_string()]).collect();
-        text.push_str(&crate::world::rows::line(&fields));
+        text.push_str(&sordino_experiment::world::rows::line(&fields));
     }
     text
 }

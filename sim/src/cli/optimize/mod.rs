@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use sordino_core::prior::Reading;
+use sordino_experiment::progress::log::note;
+use sordino_experiment::text::significant;
 use sordino_host::files::read_text;
 use sordino_host::prior::PriorFile;
 use sordino_host::search::{Head, Search, VALUE_MAX};
@@ -23,8 +25,6 @@ use sordino_host::tune::stop::Stop;
 
 use super::error::CliError;
 use super::{Format, print, print_json};
-use crate::progress::log::note;
-use crate::text::significant;
 
 mod arguments;
 mod begun;

@@ -1,11 +1,10 @@
 //! The picture of `sordino optimize`: every value, and the best so far.
 
+use sordino_experiment::text::significant;
 use sordino_host::search::Search;
 use sordino_host::space::{Goal, Point as Setting};
-
-use crate::report::chart::{Chart, Curve, Point, Scale};
-use crate::report::figure::{compose, scale};
-use crate::text::significant;
+use sordino_report::chart::{Chart, Curve, Point, Scale};
+use sordino_report::figure::{compose, scale};
 
 /// The picture as SVG; nothing before the first value.
 pub fn best_so_far(search: &Search, value: Option<&str>) -> Option<String> {

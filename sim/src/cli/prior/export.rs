@@ -5,6 +5,7 @@ use std::fmt::Write;
 use clap::{Args, ValueEnum};
 use sordino_core::optimizer::CANDIDATES_MAX;
 use sordino_core::prior::{PriorNumbers, PublicPrior, attach_len};
+use sordino_experiment::text::significant_up;
 use sordino_host::prior::{PriorFile, points};
 use sordino_host::space::{Goal, Parameter, Values};
 
@@ -12,7 +13,6 @@ use super::file::OfFile;
 use crate::cli::error::CliError;
 use crate::cli::number::whole;
 use crate::cli::{print, print_bytes};
-use crate::text::significant_up;
 
 /// `sordino prior export`.
 #[derive(Clone, Debug, Args)]

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::Value;
 use sordino_core::federated::shares::Trust;
+use sordino_experiment::files::write_atomically;
+use sordino_experiment::text::{percent_at_most, significant, significant_up};
 use sordino_host::prior::PriorFile;
 use sordino_host::prior::label::best_guess;
 use sordino_host::prior::worth::{WITH, WITHOUT, Worth, reading, worth};
@@ -16,8 +18,6 @@ use super::file::OfFile;
 use super::picture;
 use crate::cli::error::CliError;
 use crate::cli::{Format, print, print_json};
-use crate::files::write_atomically;
-use crate::text::{percent_at_most, significant, significant_up};
 
 /// `sordino prior show`.
 #[derive(Clone, Debug, Args)]

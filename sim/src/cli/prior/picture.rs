@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 use sordino_core::domain::sobol::coordinate;
+use sordino_experiment::text::{significant, significant_up};
 use sordino_host::prior::PriorFile;
 use sordino_host::prior::guide::{Believed, Guide};
 use sordino_host::space::{Parameter, Values};
+use sordino_report::chart::{Chart, Curve, Point, Points, Ruler, Scale};
+use sordino_report::figure::compose_over;
 
 use crate::cli::error::CliError;
-use crate::report::chart::{Chart, Curve, Point, Points, Ruler, Scale};
-use crate::report::figure::compose_over;
-use crate::text::{significant, significant_up};
 
 /// Points that are looked at for the best.
 const POINTS: u32 = 1000;

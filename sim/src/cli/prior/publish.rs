@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
+use sordino_experiment::progress::log::note;
+use sordino_experiment::text::significant_up;
 use sordino_host::files::{create, read_text};
 use sordino_host::ledger::{Accounting, Ledger, Terms};
 use sordino_host::prior::PriorFile;
@@ -22,8 +24,6 @@ use crate::cli::error::CliError;
 use crate::cli::ledger::{LedgerArguments, refused};
 use crate::cli::number::{in_range, whole};
 use crate::cli::{Format, print, print_json};
-use crate::progress::log::note;
-use crate::text::significant_up;
 
 /// What every refusal ends with.
 const NOTHING: &str = "nothing was published";
@@ -188,7 +188,7 @@ fn saved(file: &PriorFile, out: &Path) -> Result<(), CliError> {
 fn told(error: PublishError) -> CliError {
     match error {
         PublishError::Refused(_) | PublishError::Study { .. } | PublishError::Budget(_) => {
-            CliError::input(format!("{}; {NOTHING}", crate::text::chain(&error)))
+            CliError::input(format!("{}; {NOTHING}", sordino_experiment::text::chain(&error)))
         }
         _ => CliError::failure(error),
     }
@@ -196,7 +196,7 @@ fn told(error: PublishError) -> CliError {
 
 /// An error once releases may have been charged.
 fn begun(error: PublishError) -> CliError {
-    let why = crate::text::chain(&error);
+    let why = sordino_experiment::text::chain(&error);
     CliError::failure(format!("{why}; no file was written, and releases that were charged stay charged"))
 }
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use serde_json::{Map, Value};
+use sordino_experiment::files::read_bounded;
 use sordino_host::prior::publish::Study;
 use sordino_host::space::{Parameter, Space, Values};
 
 use crate::cli::error::CliError;
-use crate::files::read_bounded;
 
 /// Tables are read up to this length.
 const BYTES_MAX: u64 = 256 << 20;

@@ -5,12 +5,12 @@ use serde::Serialize;
 use sordino_core::privacy::accountant::pld::calibrate as tight;
 use sordino_core::privacy::calibrate::{self, CalibrateError, Target};
 use sordino_core::privacy::{Event, NeighboringRelation, SamplingProbability};
+use sordino_experiment::text::significant;
 
 use super::asked::{Choice, failure, multiplier, positive, probability, sampled};
 use crate::cli::error::CliError;
 use crate::cli::number::whole;
 use crate::cli::print::{Format, print, print_json};
-use crate::text::significant;
 
 /// Which accountant the search asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sordino_core::privacy::accountant::AccountantError;
+use sordino_experiment::text::significant;
+use sordino_report::figure;
+use sordino_report::parts::from_zero;
+use sordino_report::svg::{Curve, Point};
 
 use super::asked::{Choice, Releases, failure};
 use crate::cli::error::CliError;
 use crate::cli::print::print;
-use crate::report::figure;
-use crate::report::parts::from_zero;
-use crate::report::svg::{Curve, Point};
-use crate::text::significant;
 
 /// `sordino privacy compare`.
 #[derive(Debug, Args)]

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
+use sordino_engine::{self as model, MODELS, Model};
+use sordino_experiment::record::Explanation;
 
 use crate::cli::data::{check_data, of_data};
 use crate::cli::error::CliError;
 use crate::cli::print::{Format, print, print_json};
 use crate::cli::run;
-use crate::model::{self, MODELS, Model};
-use crate::record::Explanation;
 
 /// `sordino privacy explain`.
 #[derive(Debug, Args)]
@@ -88,8 +88,9 @@ impl Answer {
 
 #[cfg(test)]
 mod tests {
+    use sordino_experiment::scenario::{Scenario, Shipped};
+
     use super::*;
-    use crate::scenario::{Scenario, Shipped};
 
     /// Ten agents had δ = .079, and only `run` said what that means.
     #[test]

@@ -4,11 +4,11 @@ use clap::Args;
 use serde::Serialize;
 use sordino_core::privacy::NeighboringRelation;
 use sordino_core::privacy::accountant::AccountantError;
+use sordino_experiment::text::{percent_at_most, significant};
 
 use super::asked::{Choice, Releases, failure, nonnegative};
 use crate::cli::error::CliError;
 use crate::cli::print::{Format, print, print_json};
-use crate::text::{percent_at_most, significant};
 
 /// `sordino privacy epsilon`.
 #[derive(Debug, Args)]

@@ -10,11 +10,11 @@ use clap::Args;
 use csv::StringRecord;
 use rayon::prelude::*;
 use sordino_core::privacy::accountant::AccountantError;
+use sordino_experiment::text::Lines;
 
 use super::asked::{Choice, sampled};
 use crate::cli::error::CliError;
 use crate::cli::print::print;
-use crate::text::Lines;
 
 /// `sordino privacy table`.
 #[derive(Debug, Args)]
@@ -96,7 +96,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 }
 
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    crate::files::read_bounded(path, BYTES_MAX)
+    sordino_experiment::files::read_bounded(path, BYTES_MAX)
 }
 
 fn answer(text: &[u8]) -> Result<String, TableError> {

@@ -5,22 +5,22 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use clap::{Args, ValueEnum};
+use sordino_engine as model;
+use sordino_experiment::files::write_atomically;
+use sordino_experiment::progress::log;
 use sordino_host::text::nearest;
+use sordino_lab::sweep::{SweepFolder, pictures};
+use sordino_report::chart::Picture;
+use sordino_report::differences::few;
+use sordino_report::folder::SCENARIO;
+use sordino_report::read::{self, RunFiles};
+use sordino_report::results::Results;
+use sordino_report::sheet::{COLUMN, Sheet, TOO_HIGH, WIDTHS};
 
 use super::super::error::CliError;
 use super::super::handover::beside;
 use super::super::print;
 use super::format::Format;
-use crate::files::write_atomically;
-use crate::model;
-use crate::progress::log;
-use crate::report::chart::Picture;
-use crate::report::differences::few;
-use crate::report::folder::SCENARIO;
-use crate::report::read::{self, RunFiles};
-use crate::report::results::Results;
-use crate::report::sheet::{COLUMN, Sheet, TOO_HIGH, WIDTHS};
-use crate::study::sweep::{SweepFolder, pictures};
 
 /// The program that makes PDF and PNG of SVG.
 const PROGRAM: &str = "sordino-figures";

@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use sordino_engine as model;
+use sordino_experiment::files::write_atomically;
+use sordino_experiment::progress::log;
+use sordino_lab::parts::mark::whole;
+use sordino_lab::sweep::SweepFolder;
+use sordino_report::folder::SCENARIO;
+use sordino_report::read::{self, RunFiles};
+use sordino_report::sheet::COLUMN;
+use sordino_report::tables::Kind;
+use sordino_report::view::PAGE;
 
 use super::error::CliError;
 use super::{print, unfinished};
-use crate::files::write_atomically;
-use crate::model;
-use crate::progress::log;
-use crate::report::folder::SCENARIO;
-use crate::report::read::{self, RunFiles};
-use crate::report::sheet::COLUMN;
-use crate::report::tables::Kind;
-use crate::report::view::PAGE;
-use crate::study::parts::mark::whole;
-use crate::study::sweep::SweepFolder;
 
 pub mod figure;
 mod format;
@@ -88,7 +88,7 @@ fn page(folder: &std::path::Path) -> Result<(), CliError> {
         if !sweep.is_complete(&index) {
             log::note(&unfinished::sweep(&sweep, &index));
         }
-        vec![(PAGE, crate::study::sweep::page::page(&sweep, &index))]
+        vec![(PAGE, sordino_lab::sweep::page::page(&sweep, &index))]
     } else if let Some(page) = unfinished::page(folder)? {
         vec![(PAGE, page)]
     } else {

@@ -2,17 +2,18 @@
 
 use std::path::Path;
 
+use sordino_experiment::files::write_atomically;
+use sordino_experiment::record::distinct;
+use sordino_lab::sweep::{SweepFolder, paired, table as sweep_table};
+use sordino_report::differences::few;
+use sordino_report::grid;
+use sordino_report::results::Results;
+use sordino_report::tables::{Kind, Table, TableError, table};
+
 use super::super::error::CliError;
 use super::super::print::warn;
 use super::super::{print, unfinished};
 use super::format::Format;
-use crate::files::write_atomically;
-use crate::record::distinct;
-use crate::report::differences::few;
-use crate::report::grid;
-use crate::report::results::Results;
-use crate::report::tables::{Kind, Table, TableError, table};
-use crate::study::sweep::{SweepFolder, paired, table as sweep_table};
 
 /// Prints the table, or writes it to `out`.
 pub fn execute(

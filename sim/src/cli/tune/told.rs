@@ -3,6 +3,7 @@
 use serde_json::json;
 use sordino_core::output::WorstCase;
 use sordino_core::privacy::Event;
+use sordino_experiment::text::significant;
 use sordino_host::files::write_atomically;
 use sordino_host::ledger::{Ledger, loss};
 use sordino_host::tune::score::Reading;
@@ -10,7 +11,6 @@ use sordino_host::tune::score::Reading;
 use super::arguments::{Arguments, ScoreForm};
 use crate::cli::error::CliError;
 use crate::cli::{Format, print};
-use crate::text::significant;
 
 /// What the guarantee rests on, where everybody sees it.
 pub const PRECONDITION: &str = "Training data must be public or disjoint from the scored records: one scored record is \

@@ -1,0 +1,306 @@
+//! Agents side by side: an agent is a few words of state and a slice of the logs; no allocation, no task of its own.
+
+use std::ops::Range;
+
+use sordino_core::digest::Digest;
+use sordino_core::federated::prior::agent::AgentState as PriorState;
+use sordino_core::federated::{self, AgentState, Workspace};
+use sordino_core::math::Scalar;
+use sordino_experiment::world::fault::FaultCounts;
+
+use super::blocks;
+use super::context::MethodContext;
+use super::error::DriverError;
+use super::fabric::{Partial, Snapshot};
+use super::lent::{Lent, Logs, Stop};
+use super::link::Frames;
+use super::tally::Tally;
+
+/// The state of an agent, whatever its method.
+pub trait State: Clone {
+    /// Observations in its log.
+    fn observations(&self) -> u32;
+}
+
+impl State for AgentState {
+    fn observations(&self) -> u32 {
+        AgentState::observations(self)
+    }
+}
+
+impl State for PriorState {
+    fn observations(&self) -> u32 {
+        PriorState::observations(self)
+    }
+}
+
+/// Consecutive agents of one federation: states, logs, and either a workspace for each or one for all.
+pub struct Arena<T, S> {
+    first: u32,
+    states: Vec<S>,
+    logs: Vec<T>,
+    log: usize,
+    workspaces: Vec<T>,
+    workspace: usize,
+    kept: bool,
+    best: Vec<f64>,
+    /// Frames that missed the last deadline, with their senders.
+    pub late: Frames,
+}
+
+impl<T: Scalar, S: State> Logs for Arena<T, S> {
+    fn bytes(&self) -> usize {
+        self.states.iter().map(|state| 2 * state.observations() as usize * T::BYTES).sum()
+    }
+
+    fn each(&self, take: &mut dyn FnMut(&[u8]) -> Result<(), Stop>) -> Result<(), Stop> {
+        let mut bytes = Vec::with_capacity(self.log * T::BYTES);
+        for (state, log) in self.states.iter().zip(self.logs.chunks_exact(self.log)) {
+            let filled = &log[..2 * state.observations() as usize];
+            bytes.resize(filled.len() * T::BYTES, 0);
+            bytes.chunks_exact_mut(T::BYTES).zip(filled).for_each(|(bytes, x)| x.write_le(bytes));
+            take(&bytes)?;
+        }
+        Ok(())
+    }
+}
+
+impl<S: State> Snapshot<S> {
+    /// Checks that it has these agents, with logs of at most `log` numbers of `width` bytes, and no bytes but those.
+    ///
+    /// **Errors**: [`DriverError::Snapshot`] with the first agent that it does not hold.
+    fn holds(&self, agents: &Range<u32>, width: usize, log: usize) -> Result<(), DriverError> {
+        let end = self.first.saturating_add(self.states.len().min(self.best.len()) as u32);
+        let mut left = self.logs.len();
+        let short = (self.first..).zip(&self.states).find(|(_, state)| {
+            let filled = 2 * state.observations() as usize;
+            let rest = left.checked_sub(filled * width);
+            left = rest.unwrap_or(left);
+            rest.is_none() || filled > log
+        });
+        match short {
+            _ if agents.start < self.first => Err(DriverError::Snapshot { agent: agents.start }),
+            _ if end < agents.end => Err(DriverError::Snapshot { agent: end }),
+            Some((agent, _)) => Err(DriverError::Snapshot { agent }),
+            None if left > 0 || self.states.len() != self.best.len() => Err(DriverError::Snapshot { agent: end }),
+            None => Ok(()),
+        }
+    }
+
+    /// The last agent, its state, and its best value.
+    fn last(&self) -> Option<(u32, &S, f64)> {
+        let (state, best) = self.states.last().zip(self.best.last())?;
+        Some((self.first + (self.states.len() - 1) as u32, state, *best))
+    }
+
+    /// Drops the last agent, whose log begins at the byte `log`.
+    fn drop_last(&mut self, log: usize) {
+        self.states.pop();
+        self.best.pop();
+        self.logs.truncate(log);
+        give_back(&mut self.states);
+        give_back(&mut self.best);
+        give_back(&mut self.logs);
+    }
+}
+
+/// Gives back memory as soon as a sixteenth is not used: seldom enough where an allocator must copy the rest.
+fn give_back<V>(list: &mut Vec<V>) {
+    if list.len() <= list.capacity() / 16 * 15 {
+        list.shrink_to_fit();
+    }
+}
+
+/// What one agent of an arena borrows.
+pub struct Seat<'a, T, S> {
+    /// Its index among the enrolled.
+    pub agent: u32,
+    /// What it keeps between inputs.
+    pub state: &'a mut S,
+    /// Pairs of candidate and value.
+    pub log: &'a mut [T],
+    /// Its own workspace, or the one that all share.
+    pub workspace: Workspace<'a, T>,
+    /// Its best noise-free value so far.
+    pub best: &'a mut f64,
+}
+
+impl<T: Scalar, S: State> Arena<T, S> {
+    /// These agents before their first point, or as they are in the snapshot, of which only those before them are left:
+    /// an agent is never in memory twice. `log` and `workspace` count the numbers of one agent; workspaces are kept if
+    /// those of all enrolled agents fit into the method's bytes.
+    ///
+    /// **Errors**: [`DriverError::Snapshot`] with the first agent that the snapshot does not hold.
+    pub fn new(
+        method: &MethodContext<T>,
+        agents: Range<u32>,
+        [log, workspace]: [usize; 2],
+        fresh: impl Fn(u32) -> S,
+        snapshot: Option<&mut Snapshot<S>>,
+    ) -> Result<Self, DriverError> {
+        let (count, enrolled) = (agents.len(), method.config.parameters().agents as usize);
+        let kept = workspace * size_of::<T>() * enrolled <= method.workspace_bytes;
+        let mut arena = Arena {
+            first: agents.start,
+            states: agents.clone().map(fresh).collect(),
+            logs: vec![T::ZERO; log * count],
+            log,
+            workspaces: vec![T::ZERO; workspace * if kept { count } else { 1 }],
+            workspace,
+            kept,
+            best: vec![f64::NEG_INFINITY; count],
+            late: Vec::new(),
+        };
+        snapshot.map_or(Ok(()), |snapshot| arena.restore(agents, snapshot))?;
+        Ok(arena)
+    }
+
+    fn restore(&mut self, agents: Range<u32>, snapshot: &mut Snapshot<S>) -> Result<(), DriverError> {
+        snapshot.holds(&agents, T::BYTES, self.log)?;
+        self.late = snapshot.late.iter().filter(|(agent, _)| agents.contains(agent)).cloned().collect();
+        // From the last to the first: the snapshot becomes shorter as the logs here are filled.
+        while let Some((agent, state, best)) = snapshot.last().filter(|(agent, ..)| *agent >= agents.start) {
+            let log = snapshot.logs.len() - 2 * state.observations() as usize * T::BYTES;
+            if agents.contains(&agent) {
+                let place = (agent - agents.start) as usize;
+                let bytes = snapshot.logs[log..].chunks_exact(T::BYTES);
+                self.logs[place * self.log..].iter_mut().zip(bytes).for_each(|(x, bytes)| *x = T::read_le(bytes));
+                // A copy knows nothing of a workspace: its posteriors are rebuilt once.
+                self.states[place] = state.clone();
+                self.best[place] = best;
+            }
+            snapshot.drop_last(log);
+        }
+        Ok(())
+    }
+
+    /// The state of its agents, lent.
+    pub fn lent(&self) -> Lent<'_, S> {
+        Lent { first: self.first, states: &self.states, logs: self, best: &self.best, late: &self.late }
+    }
+
+    /// The indices of its agents.
+    pub fn range(&self) -> Range<u32> {
+        self.first..self.first + self.states.len() as u32
+    }
+
+    /// Calls `take` with every agent in turn.
+    ///
+    /// **Errors**: the first that `take` returns.
+    pub fn each(&mut self, mut take: impl FnMut(Seat<'_, T, S>) -> Result<(), DriverError>) -> Result<(), DriverError> {
+        let logs = self.logs.chunks_exact_mut(self.log);
+        let seats = (self.first..).zip(&mut self.states).zip(logs).zip(&mut self.best);
+        for (place, (((agent, state), log), best)) in seats.enumerate() {
+            let workspace = if self.kept {
+                Workspace::Kept(&mut self.workspaces[place * self.workspace..(place + 1) * self.workspace])
+            } else {
+                Workspace::Lent(&mut self.workspaces)
+            };
+            take(Seat { agent, state, log, workspace, best })?;
+        }
+        Ok(())
+    }
+
+    /// The answer to an order: the agents' leaves and regrets in blocks, and how often each regret occurs at
+    /// report rounds.
+    pub fn partial(
+        &self,
+        method: &MethodContext<T>,
+        leaves: &[Digest],
+        faults: FaultCounts,
+        report: bool,
+        collected: Option<federated::Partial<federated::Wiped<u8>, federated::Wiped<i64>>>,
+    ) -> Partial {
+        let agents = self.range();
+        let optimum = |agent| method.run.optimum(agent);
+        let regrets: Vec<f64> = (agents.start..).zip(&self.best).map(|(agent, best)| optimum(agent) - best).collect();
+        let pieces = blocks::cut(agents.start, method.config.parameters().agents, leaves, &regrets);
+        let regrets = if report { Tally::of(&regrets) } else { Tally::default() };
+        let (observations, messages) = (Vec::new(), Vec::new());
+        Partial { agents, collected, pieces, regrets, faults, observations, messages, answered: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use sordino_experiment::scenario::{Shipped, method};
+
+    use super::super::context::{RunContext, ScenarioContext};
+    use super::super::lent::Snapshots;
+    use super::*;
+
+    const AGENTS: u32 = 1000;
+
+    impl State for u32 {
+        fn observations(&self) -> u32 {
+            *self
+        }
+    }
+
+    fn method() -> MethodContext<f32> {
+        let scenario = Shipped::find("firmware").unwrap().parse(&[format!("federation.agents={AGENTS}")]).unwrap();
+        let seed = sordino_core::random::RunSeed::new(scenario.seed, 0);
+        let functions = sordino_experiment::world::load(&scenario, None).unwrap().realize(seed);
+        let shared = ScenarioContext::new(&scenario, functions.candidates(), functions.dim()).unwrap();
+        let run = Arc::new(RunContext::new(&scenario, Arc::new(shared), 0, functions).unwrap());
+        MethodContext::new(&scenario, method::DP_FTS_DE, run, None).unwrap()
+    }
+
+    fn snapshot() -> Snapshot<u32> {
+        let states: Vec<u32> = (0..AGENTS).map(|agent| agent % 5).collect();
+        let numbers = 0..2 * states.iter().sum::<u32>();
+        Snapshot {
+            first: 0,
+            logs: numbers.flat_map(|x| (x as f32).to_le_bytes()).collect(),
+            best: (0..AGENTS).map(f64::from).collect(),
+            late: vec![(7, vec![1]), (900, vec![2])],
+            states,
+        }
+    }
+
+    fn arena(agents: Range<u32>, log: usize, from: &mut Snapshot<u32>) -> Result<Arena<f32, u32>, DriverError> {
+        Arena::new(&method(), agents, [log, 1], |_| 0, Some(from))
+    }
+
+    /// An agent is in memory once: what an arena took is no longer in the snapshot.
+    #[test]
+    fn a_snapshot_becomes_shorter_as_it_is_restored() {
+        let bytes = |arenas: &[Arena<f32, u32>]| {
+            postcard::to_allocvec(&Snapshots::lent(arenas.iter().map(Arena::lent))).unwrap()
+        };
+        let expected = postcard::to_allocvec(&snapshot()).unwrap();
+        let mut left = snapshot();
+        let last = arena(300..AGENTS, 8, &mut left).unwrap();
+        let logs = 300 / 5 * (1 + 2 + 3 + 4) * 2 * 4;
+        assert_eq!((left.states.len(), left.best.len(), left.logs.len()), (300, 300, logs));
+        for (len, capacity) in [(300, left.states.capacity()), (logs, left.logs.capacity())] {
+            assert!(capacity <= len / 15 * 16 + 16, "{len} of {capacity} are in use");
+        }
+        let first = arena(0..300, 8, &mut left).unwrap();
+        assert!(left.states.is_empty() && left.logs.capacity() < 64);
+        assert_eq!(bytes(&[first, last]), expected);
+        assert_eq!(bytes(&[arena(0..AGENTS, 8, &mut snapshot()).unwrap()]), expected);
+        // Agents behind those that are asked for are dropped.
+        assert_eq!(arena(0..5, 8, &mut snapshot()).unwrap().states, [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_snapshot_of_others_is_refused() {
+        let refused = |agents, log, change: fn(&mut Snapshot<u32>)| {
+            let mut changed = snapshot();
+            change(&mut changed);
+            match arena(agents, log, &mut changed).err() {
+                Some(DriverError::Snapshot { agent }) => agent,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(refused(0..AGENTS + 1, 8, |_| {}), AGENTS);
+        assert_eq!(refused(0..5, 8, |snapshot| snapshot.first = 2), 0);
+        assert_eq!(refused(0..AGENTS, 6, |_| {}), 4, "a log that is too long");
+        assert_eq!(refused(0..AGENTS, 8, |snapshot| snapshot.logs.truncate(snapshot.logs.len() - 1)), AGENTS - 1);
+        assert_eq!(refused(0..AGENTS, 8, |snapshot| snapshot.logs.push(0)), AGENTS, "bytes of nobody");
+        assert_eq!(refused(0..AGENTS, 8, |snapshot| snapshot.best.truncate(snapshot.best.len() - 1)), AGENTS - 1);
+    }
+}

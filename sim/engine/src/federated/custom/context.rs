@@ -1,0 +1,77 @@
+//! What the parties of a handed-in method borrow.
+
+use std::sync::Arc;
+
+use sordino_core::math::Scalar;
+use sordino_core::wire;
+use sordino_experiment::scenario::{Method, Scenario};
+
+use super::super::context::{MethodContext, RunContext};
+use super::super::error::DriverError;
+use super::{Aggregator, Chooser, Custom, Ground};
+
+/// One handed-in method in one run.
+pub struct CustomContext<T> {
+    /// What every method has: run, faults, marks of frames. Its configuration is that of agents without a server.
+    pub base: MethodContext<T>,
+    /// What all parties know.
+    pub ground: Ground,
+    custom: Custom,
+}
+
+/// What all parties of a method in one run know.
+pub fn ground<T: Scalar>(scenario: &Scenario, base: &MethodContext<T>) -> Ground {
+    let (federation, surrogate) = (&scenario.federation, &scenario.surrogate);
+    let wide = |numbers: &[T]| numbers.iter().map(|x| x.to_f64()).collect::<Vec<f64>>();
+    let (rows, columns) = base.run.rows();
+    Ground {
+        agents: federation.agents,
+        rounds: federation.rounds,
+        initial_points: federation.initial_points,
+        dim: base.run.shared.dim(),
+        candidates: wide(base.run.shared.points()),
+        kernel: surrogate.kernel,
+        noise_variance: surrogate.noise_variance,
+        constant: federation.constant,
+        rows: wide(rows),
+        columns,
+    }
+}
+
+impl<T: Scalar> CustomContext<T> {
+    /// Configures `method` of a scenario.
+    ///
+    /// **Errors**: as [`MethodContext::new`].
+    pub fn new(
+        scenario: &Scenario,
+        method: Method,
+        run: Arc<RunContext<T>>,
+        custom: Custom,
+        workspace_bytes: Option<usize>,
+    ) -> Result<Self, DriverError> {
+        let mut base = MethodContext::new(scenario, method, run, workspace_bytes)?;
+        base.config_id = wire::config_id(&(&base.config, custom.digest.0));
+        let ground = ground(scenario, &base);
+        Ok(CustomContext { base, ground, custom })
+    }
+
+    /// The method that was handed in.
+    pub fn custom(&self) -> &Custom {
+        &self.custom
+    }
+
+    /// How its agents choose.
+    pub fn agents(&self) -> &dyn Chooser {
+        &*self.custom.agents
+    }
+
+    /// Its server, if it has one.
+    pub fn server(&self) -> Option<&dyn Aggregator> {
+        self.custom.server.as_deref()
+    }
+
+    /// The length of every message; 0 without a server.
+    pub fn message_len(&self) -> usize {
+        self.server().map_or(0, |server| server.message_len(&self.ground))
+    }
+}

@@ -1,0 +1,284 @@
+//! What all runs and methods of an execution share, and one method of one run, wherever its agents are held.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rayon::ThreadPool;
+use sordino_core::domain::Regions;
+use sordino_core::math::Scalar;
+use sordino_core::random::RunSeed;
+use sordino_experiment::progress::Progress;
+use sordino_experiment::record::MethodRun;
+use sordino_experiment::scenario::method::Kind;
+use sordino_experiment::scenario::{Method, Scenario};
+use sordino_experiment::world::spread::{self, Spread};
+use sordino_experiment::world::{Family, Objective};
+use sordino_report::observations;
+
+use super::super::contract::Options;
+use super::super::hub::{Hub, Task};
+use super::context::{MethodContext, RunContext, ScenarioContext};
+use super::custom::context::CustomContext;
+use super::custom::{self, Custom, CustomError};
+use super::error::DriverError;
+use super::fabric::{Fabric, Partial, Snapshot};
+use super::lent::Snapshots;
+use super::lockstep::Lockstep;
+use super::prior::context::{PriorContext, PriorNumbers, landmarks, protocol};
+use super::remote::Remote;
+use super::run::{self, Federated, Surroundings};
+use super::shard::Shard;
+use super::tokio::Pooled;
+use super::vote::context::VoteContext;
+use super::wired::Travels;
+
+/// Where the agents of a method are held.
+#[derive(Clone, Copy)]
+pub enum Place<'p> {
+    /// One member in this thread.
+    Here,
+    /// Members on a pool, at most this many.
+    Pool(&'p ThreadPool, u32),
+    /// Other processes, reached through a hub.
+    Elsewhere(&'p dyn Hub),
+}
+
+impl<'p> Place<'p> {
+    fn fabric<C: Travels>(
+        self,
+        task: &Task,
+        context: &Arc<C::Context>,
+        snapshot: Option<&mut Snapshot<C::State>>,
+        progress: &'p dyn Progress,
+    ) -> Result<Held<'p, C>, DriverError> {
+        Ok(match self {
+            Place::Here => Held::Here(Lockstep::new(context, snapshot)?),
+            Place::Pool(pool, shards) => Held::Pool(Pooled::new(pool, context, shards, snapshot, progress)?),
+            Place::Elsewhere(hub) => Held::Elsewhere(Remote::new(hub, task, context, snapshot, progress)?),
+        })
+    }
+}
+
+impl Place<'_> {
+    /// One method in one run.
+    async fn run<M: Federated>(
+        self,
+        task: &Task,
+        context: Arc<M>,
+        around: Surroundings<'_>,
+    ) -> Result<MethodRun, DriverError>
+    where
+        Shard<M>: Travels<Context = M, State = M::State>,
+    {
+        let build = |was: Option<&mut _>| self.fabric::<Shard<M>>(task, &context, was, around.progress);
+        run::run_method(context.clone(), around, build).await
+    }
+}
+
+/// The fabric of a place.
+enum Held<'p, C: Travels> {
+    Here(Lockstep<C>),
+    Pool(Pooled<'p, C>),
+    Elsewhere(Remote<'p, C>),
+}
+
+impl<C: Travels> Fabric<C> for Held<'_, C> {
+    type Error = DriverError;
+
+    fn members(&self) -> Vec<Range<u32>> {
+        match self {
+            Held::Here(fabric) => fabric.members(),
+            Held::Pool(fabric) => fabric.members(),
+            Held::Elsewhere(fabric) => fabric.members(),
+        }
+    }
+
+    async fn round(&mut self, order: C::Order) -> Result<Vec<Partial>, DriverError> {
+        match self {
+            Held::Here(fabric) => fabric.round(order).await,
+            Held::Pool(fabric) => fabric.round(order).await,
+            Held::Elsewhere(fabric) => fabric.round(order).await,
+        }
+    }
+
+    async fn snapshot(&mut self) -> Result<Snapshots<'_, C::State>, DriverError> {
+        match self {
+            Held::Here(fabric) => fabric.snapshot().await,
+            Held::Pool(fabric) => fabric.snapshot().await,
+            Held::Elsewhere(fabric) => fabric.snapshot().await,
+        }
+    }
+}
+
+/// What the parties of a method borrow, whatever its kind.
+pub enum Context<T> {
+    /// Agents that share draws, or nothing.
+    Draws(Arc<MethodContext<T>>),
+    /// Agents of a federated prior.
+    Prior(Arc<PriorContext<T>>),
+    /// Agents that vote once.
+    Vote(Arc<VoteContext<T>>),
+    /// Agents that were handed in, or are built in the same form.
+    Custom(Arc<CustomContext<T>>),
+}
+
+/// What all runs and methods of an execution share.
+pub struct Job<'j, T> {
+    workspace_bytes: Option<usize>,
+    customs: &'j [(String, Custom)],
+    /// The scenario, then the scenario as each of its own methods sees it.
+    views: Vec<View<'j, T>>,
+}
+
+/// A scenario, and what is built from it once.
+struct View<'j, T> {
+    scenario: &'j Scenario,
+    shared: Arc<ScenarioContext<T>>,
+    prior: Option<Arc<PriorNumbers<T>>>,
+}
+
+/// The index of a method's view.
+fn view(method: Method) -> usize {
+    method.place().map_or(0, |place| place + 1)
+}
+
+impl<'j, T: Scalar> Job<'j, T> {
+    /// Builds it from functions and handed-in methods.
+    ///
+    /// **Errors**: [`DriverError`] for a method that this program does not have, or a region without a candidate.
+    pub fn new(
+        scenario: &'j Scenario,
+        family: &dyn Family,
+        customs: &'j [(String, Custom)],
+        options: &Options,
+    ) -> Result<Self, DriverError> {
+        // Before anything is computed: a method that this program does not have.
+        scenario.methods().try_for_each(|method| handed_in(customs, method).map(|_| ()))?;
+        let objective = family.realize(run_seed(scenario, 0));
+        let (candidates, dim) = (objective.candidates(), objective.dim());
+        if let Some(journal) = options.journal.as_deref().filter(|_| scenario.federation.observations) {
+            observations::keep_candidates(&journal.candidates(), candidates, dim).map_err(DriverError::Folder)?;
+            observations::keep_names(&journal.names(), objective.agent_names()).map_err(DriverError::Folder)?;
+        }
+        if let Some(journal) = options.journal.as_deref().filter(|_| spread::is_known(&scenario.objective)) {
+            let found = Spread::of_objective(&*objective);
+            found.map_or(Ok(()), |found| found.keep(&journal.spread())).map_err(DriverError::Objective)?;
+        }
+        let mut views: Vec<View<'j, T>> = Vec::new();
+        for (place, scenario) in
+            std::iter::once(scenario).chain(scenario.own.iter().map(|own| &*own.scenario)).enumerate()
+        {
+            let methods: Vec<Method> = views.first().map_or(scenario, |first| first.scenario).methods().collect();
+            let methods: Vec<Method> = methods.into_iter().filter(|method| view(*method) == place).collect();
+            if methods.iter().any(|method| method.parts().split) {
+                regions_have_candidates(scenario, candidates, dim)?;
+            }
+            let alike = views.iter().find(|other| other.scenario.surrogate == scenario.surrogate);
+            let shared = match alike {
+                Some(other) => other.shared.beside(scenario)?,
+                None => ScenarioContext::new(scenario, candidates, dim)?,
+            };
+            let prior = match methods.iter().find(|method| method.is_prior()) {
+                Some(method) => prior_numbers(scenario, *method, candidates, dim)?,
+                None => None,
+            };
+            views.push(View { scenario, shared: Arc::new(shared), prior });
+        }
+        Ok(Job { workspace_bytes: options.workspace_bytes, customs, views })
+    }
+
+    /// One run, as every view has it.
+    ///
+    /// **Errors**: features that cannot be drawn.
+    pub fn run(&self, index: u32, objective: Box<dyn Objective>) -> Result<Vec<Arc<RunContext<T>>>, DriverError> {
+        let objective: Arc<dyn Objective> = objective.into();
+        let mut runs: Vec<Arc<RunContext<T>>> = Vec::new();
+        for view in &self.views {
+            let alike =
+                self.views.iter().zip(&runs).find(|(other, _)| other.scenario.surrogate == view.scenario.surrogate);
+            let run = match alike {
+                Some((_, run)) => run.beside(view.shared.clone()),
+                None => RunContext::new(view.scenario, view.shared.clone(), index, objective.clone())?,
+            };
+            runs.push(Arc::new(run));
+        }
+        Ok(runs)
+    }
+
+    /// What the parties of a method borrow in one run.
+    ///
+    /// **Errors**: [`DriverError`] for a method that this program does not have, or numbers that do not fit.
+    pub fn context(&self, method: Method, runs: &[Arc<RunContext<T>>]) -> Result<Context<T>, DriverError> {
+        let (View { scenario, shared, prior }, run) = (&self.views[view(method)], runs[view(method)].clone());
+        if let Some(custom) = handed_in(self.customs, method)? {
+            let context = CustomContext::new(scenario, method, run, custom, self.workspace_bytes)?;
+            return Ok(Context::Custom(Arc::new(context)));
+        }
+        if let Some(numbers) = prior.as_ref().filter(|_| method.is_prior()) {
+            let (shared, numbers) = (shared.clone(), numbers.clone());
+            let context = PriorContext::new(scenario, method, run, shared, numbers, self.workspace_bytes)?;
+            return Ok(Context::Prior(Arc::new(context)));
+        }
+        if method.is_vote() {
+            return Ok(Context::Vote(Arc::new(VoteContext::new(scenario, method, run, self.workspace_bytes)?)));
+        }
+        Ok(Context::Draws(Arc::new(MethodContext::new(scenario, method, run, self.workspace_bytes)?)))
+    }
+
+    /// One method in one run, its agents wherever they are held.
+    ///
+    /// **Errors**: [`DriverError`]; the first that occurred.
+    pub async fn method(
+        &self,
+        method: Method,
+        runs: &[Arc<RunContext<T>>],
+        place: Place<'_>,
+        around: Surroundings<'_>,
+    ) -> Result<MethodRun, DriverError> {
+        let task = &Task { run: runs[view(method)].index, method: method.name().to_owned() };
+        match self.context(method, runs)? {
+            Context::Draws(context) => place.run(task, context, around).await,
+            Context::Prior(context) => place.run(task, context, around).await,
+            Context::Vote(context) => place.run(task, context, around).await,
+            Context::Custom(context) => place.run(task, context, around).await,
+        }
+    }
+}
+
+/// What the methods of the federated prior have in common in all runs: `method` is one of them.
+fn prior_numbers<T: Scalar>(
+    scenario: &Scenario,
+    method: Method,
+    candidates: &[f64],
+    dim: usize,
+) -> Result<Option<Arc<PriorNumbers<T>>>, DriverError> {
+    let landmarks = landmarks(scenario, dim);
+    let protocol = protocol(scenario, method, &landmarks, dim, run_seed(scenario, 0))?;
+    protocol.map(|protocol| PriorNumbers::new(&protocol, &landmarks, candidates, dim)).transpose()
+}
+
+/// The parties of a handed-in method; `None` for all others.
+pub(super) fn handed_in(customs: &[(String, Custom)], method: Method) -> Result<Option<Custom>, CustomError> {
+    if method.parts().kind != Kind::Custom {
+        return Ok(custom::builtin::of(method));
+    }
+    let found = customs.iter().find(|(name, _)| *name == method.name());
+    let found = found.ok_or_else(|| CustomError::Missing(method.name().to_owned()))?;
+    Ok(Some(found.1.clone()))
+}
+
+/// Refuses a region without a candidate: its agents would have nothing to explore.
+fn regions_have_candidates(scenario: &Scenario, candidates: &[f64], dim: usize) -> Result<(), DriverError> {
+    let regions = Regions::new(&scenario.federation.splits)?;
+    let mut found = vec![false; regions.count() as usize];
+    candidates.chunks_exact(dim).for_each(|point| found[regions.region_of(point) as usize] = true);
+    match found.iter().position(|found| !found) {
+        Some(region) => Err(DriverError::EmptyRegion { region: region as u32, regions: regions.count() }),
+        None => Ok(()),
+    }
+}
+
+/// The seed of everything that run `index` draws.
+pub fn run_seed(scenario: &Scenario, index: u32) -> RunSeed {
+    RunSeed::new(scenario.seed, index)
+}

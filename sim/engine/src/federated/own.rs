@@ -1,0 +1,176 @@
+//! Functions and methods of a caller's own, executed like any other scenario.
+
+use std::sync::Arc;
+
+use sordino_experiment::journal::Journal;
+use sordino_experiment::progress::Progress;
+use sordino_experiment::record::{Explanation, MethodRun, Record};
+use sordino_experiment::scenario::{Head, Method, ObjectiveConfig, Scenario};
+use sordino_experiment::world::command::Commands;
+use sordino_experiment::world::oracle::Oracle;
+use sordino_experiment::world::{self, Family, ObjectiveError};
+use sordino_report::read::RunFiles;
+use sordino_report::view::View;
+
+use super::super::contract::{Jobs, Model, ModelError, Options};
+use super::custom::{Custom, CustomError, join};
+use super::job::handed_in;
+use super::{DriverError, finished, loaded, recorded, run_over};
+
+/// A scenario with what a program brings to it: functions, and methods for its tables `[[method]]` of base `custom`.
+/// [`execute`](sordino_lab::execute) makes a run folder from it, which names them with their digests; `sordino report`
+/// reads it.
+///
+/// | made by | objective of the scenario | what the caller brings |
+/// |---|---|---|
+/// | [`Own::new`] | `custom` | points, values, optimum, noise; the folder names their digest |
+/// | [`Own::asking`] | `command` | values alone, for settings by name; every answer is kept and never asked for again |
+/// | [`Own::methods`] | any other | methods alone |
+#[derive(Clone)]
+pub struct Own {
+    scenario: Scenario,
+    functions: Option<Functions>,
+    methods: Vec<(String, Custom)>,
+}
+
+#[derive(Clone)]
+enum Functions {
+    Family(Arc<dyn Family>),
+    Asked(Arc<dyn Oracle>),
+}
+
+impl Own {
+    /// Joins scenario and functions; the scenario gets the digest of the functions, unless it names one.
+    ///
+    /// **Errors**: [`ObjectiveError::Other`]: another kind of objective; functions of other agents, dimension or digest than
+    /// the scenario says.
+    pub fn new(mut scenario: Scenario, family: Arc<dyn Family>) -> Result<Self, ObjectiveError> {
+        if let ObjectiveConfig::Custom(config) = &mut scenario.objective {
+            config.digest.get_or_insert_with(|| family.digest().to_string());
+        }
+        world::custom::check(&scenario, &*family)?;
+        Ok(Own { scenario, functions: Some(Functions::Family(family)), methods: Vec::new() })
+    }
+
+    /// A function in place of the program that the scenario names; a program with the same answers gives the same
+    /// results. The answers are in `values.csv` of the run folder.
+    ///
+    /// **Errors**: [`ObjectiveError::Other`]: another kind of objective.
+    pub fn asking(scenario: Scenario, oracle: Arc<dyn Oracle>) -> Result<Self, ObjectiveError> {
+        match scenario.objective {
+            ObjectiveConfig::Command(_) => {
+                Ok(Own { scenario, functions: Some(Functions::Asked(oracle)), methods: Vec::new() })
+            }
+            _ => Err(ObjectiveError::Other {
+                what: "kind",
+                found: "command".into(),
+                wanted: "another `objective.kind`".into(),
+            }),
+        }
+    }
+
+    /// A scenario over the functions that it names itself, with methods under the names of their tables.
+    ///
+    /// **Errors**: [`CustomError`]: methods that the scenario does not name, or that have another digest.
+    pub fn methods<'n>(
+        scenario: Scenario,
+        methods: impl IntoIterator<Item = (&'n str, Custom)>,
+    ) -> Result<Self, CustomError> {
+        Own { scenario, functions: None, methods: Vec::new() }.with_methods(methods)
+    }
+
+    /// The same with methods under the names of their tables.
+    ///
+    /// **Errors**: as [`Own::methods`].
+    pub fn with_methods<'n>(
+        mut self,
+        methods: impl IntoIterator<Item = (&'n str, Custom)>,
+    ) -> Result<Self, CustomError> {
+        self.methods.extend(methods.into_iter().map(|(name, custom)| (name.to_owned(), custom)));
+        join(&mut self.scenario, &self.methods)?;
+        Ok(self)
+    }
+
+    /// What every method did in every run.
+    ///
+    /// **Errors**: as [`run`](super::run()).
+    pub fn results(&self, options: &Options, progress: &dyn Progress) -> Result<Vec<MethodRun>, DriverError> {
+        if let Some(results) = finished(&self.scenario, options)? {
+            return Ok(results);
+        }
+        run_over(&self.scenario, &*self.family(options)?, &self.methods, options, progress)
+    }
+
+    /// The functions of its agents.
+    ///
+    /// **Errors**: as [`run`](super::run()), for functions that cannot be built.
+    pub fn family(&self, options: &Options) -> Result<Arc<dyn Family>, DriverError> {
+        match (&self.functions, &self.scenario.objective) {
+            (Some(Functions::Family(family)), _) => Ok(family.clone()),
+            (Some(Functions::Asked(oracle)), ObjectiveConfig::Command(config)) => {
+                let answers = options.journal.as_deref().map(Journal::answers);
+                let (agents, data) = (self.scenario.federation.agents, options.data.as_deref());
+                Ok(Arc::new(Commands::asking(config, agents, data, answers.as_deref(), oracle.clone())?))
+            }
+            (Some(Functions::Asked(_)), _) => Err(DriverError::Check("a function in place of no program")),
+            (None, _) => Ok(loaded(&self.scenario, options)?.into()),
+        }
+    }
+
+    /// What was handed in for a method; nothing for one that the program has itself.
+    ///
+    /// **Errors**: [`CustomError::Missing`].
+    pub fn handed_in(&self, method: Method) -> Result<Option<Custom>, CustomError> {
+        handed_in(&self.methods, method)
+    }
+
+    /// The scenario, with the digest.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+}
+
+impl std::fmt::Debug for Own {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Own").field("scenario", &self.scenario).finish_non_exhaustive()
+    }
+}
+
+impl Model for Own {
+    fn head(&self) -> Head {
+        self.scenario.head()
+    }
+
+    fn resolved(&self) -> String {
+        self.scenario.resolved()
+    }
+
+    fn reads(&self) -> Option<&'static str> {
+        if matches!(self.functions, Some(Functions::Family(_))) { None } else { self.scenario.objective.reads() }
+    }
+
+    fn work(&self) -> Vec<String> {
+        self.scenario.work()
+    }
+
+    fn jobs(&self) -> Jobs {
+        Model::jobs(&self.scenario)
+    }
+
+    fn compute(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
+        let results = self.results(options, progress).map_err(ModelError::from)?;
+        recorded(&self.scenario, results, options)
+    }
+
+    fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError> {
+        self.scenario.view(files)
+    }
+
+    fn explain(&self) -> Result<Explanation, ModelError> {
+        Model::explain(&self.scenario)
+    }
+
+    fn finished(&self, journal: &Journal) -> Result<Option<Box<dyn Model>>, ModelError> {
+        Model::finished(&self.scenario, journal)
+    }
+}

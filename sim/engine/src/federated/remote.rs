@@ -1,0 +1,195 @@
+//! The collective of a federation over a [`Hub`]: the server's side. All agents are elsewhere.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+use sordino_core::federated::transcript::BLOCK;
+use sordino_experiment::progress::{Progress, Stage};
+use sordino_experiment::scenario::method::Kind;
+use sordino_experiment::scenario::{ObjectiveConfig, Scenario};
+
+use super::super::hub::{Heard, Hub, Letter, Task};
+use super::arena::State;
+use super::error::{DriverError, RemoteError};
+use super::fabric::{Crew, Fabric, Partial, Snapshot};
+use super::lent::Snapshots;
+use super::wired::{Travels, answered, decode, encode};
+
+/// A federation is cut into at most this many lots, so no more threads and machines than this can share it.
+const LOTS_MAX: u32 = 4096;
+/// A federation of fewer blocks is cut between agents.
+const BLOCKS_MIN: u32 = 16;
+
+/// The lots of a federation: consecutive agents of nearly equal number; whole blocks of the transcript if there are enough.
+pub fn lots(agents: u32) -> Vec<Range<u32>> {
+    let blocks = agents.div_ceil(BLOCK);
+    let (unit, units) = if blocks < BLOCKS_MIN { (1, agents) } else { (BLOCK, blocks) };
+    let count = if unit == 1 { units.min(BLOCKS_MIN) } else { units.min(LOTS_MAX) };
+    let edge = |i: u32| (u64::from(units) * u64::from(i) / u64::from(count)) as u32;
+    (0..count).map(|i| edge(i) * unit..edge(i + 1).saturating_mul(unit).min(agents)).collect()
+}
+
+/// Refuses, by name, what cannot be written down for others: code and programs of the caller's.
+///
+/// **Errors**: [`RemoteError::Stays`].
+pub fn may_travel(scenario: &Scenario) -> Result<(), RemoteError> {
+    let stays = |what: String, why, admissible| Err(RemoteError::Stays { what, why, admissible });
+    match &scenario.objective {
+        ObjectiveConfig::Command(_) => {
+            return stays(
+                "an objective of kind `command`".into(),
+                "the answers of a program are kept in one table",
+                "any other kind; `--part` for many runs of it",
+            );
+        }
+        ObjectiveConfig::Custom(_) => {
+            return stays(
+                "an objective of kind `custom`".into(),
+                "its functions are code of one program",
+                "a kind that the scenario describes by itself",
+            );
+        }
+        _ => {}
+    }
+    if let Some(method) = scenario.methods().find(|method| method.parts().kind == Kind::Custom) {
+        return stays(
+            format!("method `{}` of base `custom`", method.name()),
+            "its parties are code of one program",
+            "methods that the program has by itself, and those made of their parts",
+        );
+    }
+    if let Some(trace) = &scenario.faults.trace {
+        return stays(
+            format!("the trace `{}` in faults.trace", trace.display()),
+            "it is a file of one machine, of which the scenario keeps no digest",
+            "the other keys of [faults]",
+        );
+    }
+    Ok(())
+}
+
+/// All agents of one federation, held by others.
+pub struct Remote<'h, C: Crew> {
+    hub: &'h dyn Hub,
+    context: Arc<C::Context>,
+    lots: Vec<Range<u32>>,
+    progress: &'h dyn Progress,
+    crew: PhantomData<fn() -> C>,
+}
+
+impl<'h, C: Travels> Remote<'h, C> {
+    /// Fresh agents, or agents as they are in the snapshot.
+    ///
+    /// **Errors**: a snapshot that is not of all agents; the hub's.
+    pub fn new(
+        hub: &'h dyn Hub,
+        task: &Task,
+        context: &Arc<C::Context>,
+        snapshot: Option<&mut Snapshot<C::State>>,
+        progress: &'h dyn Progress,
+    ) -> Result<Self, DriverError> {
+        let lots = lots(C::enrolled(context));
+        let parts = |whole: &mut Snapshot<C::State>| {
+            cut(whole, &lots)?.into_iter().map(|part| Ok(encode(&part)?)).collect::<Result<Vec<_>, DriverError>>()
+        };
+        let snapshots = snapshot.map(parts).transpose()?;
+        hub.begin(task, &lots, snapshots).map_err(RemoteError::from)?;
+        Ok(Remote { hub, context: context.clone(), lots, progress, crew: PhantomData })
+    }
+}
+
+impl<C: Travels> Fabric<C> for Remote<'_, C> {
+    type Error = DriverError;
+
+    fn members(&self) -> Vec<Range<u32>> {
+        self.lots.clone()
+    }
+
+    async fn round(&mut self, order: C::Order) -> Result<Vec<Partial>, DriverError> {
+        let of = C::enrolled(&self.context);
+        let letter: Letter = C::write(&order, &self.lots)?;
+        let mut tell = |heard: &Heard| {
+            let step = C::step(&self.context, &order, Stage::Agents { done: heard.done, of });
+            self.progress.awaits(&step, &heard.awaited);
+        };
+        let answers = self.hub.round(letter, &mut tell).map_err(RemoteError::from)?;
+        let mut partials = Vec::new();
+        for answer in answers {
+            partials.extend(answered(&answer)?);
+        }
+        let length = |partial: &Partial| u64::from(partial.agents.end.saturating_sub(partial.agents.start));
+        let found: u64 = partials.iter().map(length).sum();
+        if found == u64::from(of) { Ok(partials) } else { Err(RemoteError::Agents { found, expected: of }.into()) }
+    }
+
+    async fn snapshot(&mut self) -> Result<Snapshots<'_, C::State>, DriverError> {
+        let snapshots = self.hub.snapshot().map_err(RemoteError::from)?;
+        let read = snapshots.iter().map(|bytes| decode("a snapshot", bytes)).collect::<Result<_, RemoteError>>();
+        Ok(Snapshots::own(read?))
+    }
+}
+
+/// Cuts the snapshot of all agents at the edges of lots.
+///
+/// **Errors**: [`DriverError::Snapshot`] with the first agent that it does not hold.
+fn cut<S: State>(whole: &Snapshot<S>, lots: &[Range<u32>]) -> Result<Vec<Snapshot<S>>, DriverError> {
+    let observations = |states: &[S]| states.iter().map(|state| state.observations() as usize).sum::<usize>();
+    let lacks = |agent| DriverError::Snapshot { agent };
+    // Every observation is a pair of numbers of one format.
+    let width = match observations(&whole.states) {
+        0 => 0,
+        all if whole.logs.len().is_multiple_of(all) => whole.logs.len() / all,
+        _ => return Err(lacks(whole.first)),
+    };
+    let (mut parts, mut logs) = (Vec::with_capacity(lots.len()), &whole.logs[..]);
+    for lot in lots {
+        let place = |agent: u32| agent.checked_sub(whole.first).map(|place| place as usize);
+        let range = place(lot.start).zip(place(lot.end)).map(|(start, end)| start..end).ok_or(lacks(lot.start))?;
+        let held = whole.states.len().min(whole.best.len()) as u32;
+        let states = whole.states.get(range.clone()).ok_or(lacks(whole.first + held))?;
+        let best = whole.best.get(range).ok_or(lacks(whole.first + held))?;
+        let (own, rest) = logs.split_at_checked(width * observations(states)).ok_or(lacks(lot.start))?;
+        logs = rest;
+        parts.push(Snapshot {
+            first: lot.start,
+            states: states.to_vec(),
+            logs: own.to_vec(),
+            best: best.to_vec(),
+            late: whole.late.iter().filter(|(agent, _)| lot.contains(agent)).cloned().collect(),
+        });
+    }
+    Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lots_are_all_agents_and_whole_blocks_if_there_are_many() {
+        for agents in [1, 2, 15, 16, 17, 200, 1024, 15 * 1024, 15 * 1024 + 1, 100_000, 1_000_000, 100_000_000] {
+            let lots = lots(agents);
+            assert_eq!((lots[0].start, lots[lots.len() - 1].end), (0, agents), "{agents}");
+            assert!(lots.windows(2).all(|pair| pair[0].end == pair[1].start) && lots.iter().all(|lot| !lot.is_empty()));
+            assert!(lots.len() as u32 <= LOTS_MAX);
+            if agents.div_ceil(BLOCK) >= BLOCKS_MIN {
+                assert!(lots.iter().all(|lot| lot.start % BLOCK == 0), "{agents}");
+            }
+        }
+        assert_eq!(lots(100_000).len(), 98);
+        assert_eq!(lots(5), [0..1, 1..2, 2..3, 3..4, 4..5]);
+    }
+
+    #[test]
+    fn code_and_programs_of_the_callers_stay() {
+        let named = |settings: &[&str]| {
+            let settings: Vec<String> = settings.iter().map(|s| (*s).to_owned()).collect();
+            let scenario = sordino_experiment::scenario::Shipped::find("default").unwrap().parse(&settings).unwrap();
+            may_travel(&scenario).map_err(|error| error.to_string())
+        };
+        assert_eq!(named(&[]), Ok(()));
+        let refused = named(&["faults.trace=\"away.csv\""]).unwrap_err();
+        assert!(refused.contains("away.csv") && refused.contains("faults.trace"), "{refused}");
+    }
+}

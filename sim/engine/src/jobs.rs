@@ -1,0 +1,148 @@
+//! Independent jobs on all cores; finished ones are in the journal, so that an interrupted execution can go on.
+//!
+//! A job is a function of the scenario, its data and its own address, never of another job: order, threads and
+//! interruptions cannot show in a result.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use rayon::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sordino_experiment::journal::Journal;
+use sordino_experiment::progress::Progress;
+use sordino_experiment::record::{stored_name, stored_run};
+use sordino_experiment::scenario::Head;
+
+use super::contract::{Model, ModelError, Options};
+
+/// Does every job of the share that the journal does not hold; `name` gives the run of a job and its name within the run. The results
+/// are in the order of the jobs, whatever the threads.
+///
+/// **Errors**: the first that occurred in the order of the jobs; [`ModelError::Interrupted`] if the flag of the options
+/// was set before all were begun; [`ModelError::PartDone`] if all went well but some jobs belong to other parts.
+pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
+    jobs: &[J],
+    options: &Options,
+    progress: &dyn Progress,
+    name: impl Fn(&J) -> (u32, String) + Sync,
+    work: impl Fn(&J) -> Result<R, ModelError> + Sync,
+) -> Result<Vec<R>, ModelError> {
+    let one = |(place, job): (usize, &J)| {
+        let (run, name) = name(job);
+        let part = stored_name(run, &name);
+        let journal = options.journal.as_deref();
+        let known = journal.map_or(Ok(None), |journal| journal.finished(&part))?;
+        let result = match known {
+            Some(result) => result,
+            None if options.share.is_some_and(|share| !share.takes(place as u64)) => return Ok(None),
+            None if options.stop.load(Ordering::Relaxed) => return Err(ModelError::Interrupted),
+            None => {
+                let result = work(job)?;
+                journal.map_or(Ok(()), |journal| journal.finish(&part, &result))?;
+                result
+            }
+        };
+        progress.job(&format!("run {}, {name}", run + 1));
+        Ok(Some(result))
+    };
+    let pool = options.pool()?;
+    let results: Vec<Result<Option<R>, ModelError>> =
+        pool.install(|| jobs.par_iter().with_max_len(1).enumerate().map(one).collect());
+    let results: Vec<Option<R>> = results.into_iter().collect::<Result<_, _>>()?;
+    results.into_iter().collect::<Option<_>>().ok_or(ModelError::PartDone)
+}
+
+/// How many runs, from the first on, have all of their parts in the journal.
+///
+/// **Errors**: the journal's.
+pub fn whole_runs(journal: &Journal, runs: u32, in_a_run: usize) -> Result<u32, ModelError> {
+    let mut finished: BTreeMap<u32, usize> = BTreeMap::new();
+    for run in journal.finished_parts()?.iter().filter_map(|part| stored_run(part)) {
+        *finished.entry(run).or_default() += 1;
+    }
+    Ok((0..runs).take_while(|run| finished.get(run) == Some(&in_a_run)).count() as u32)
+}
+
+/// The model with fewer runs, if some are complete: fewer runs are a prefix of more. `head` finds the model's [`Head`].
+///
+/// **Errors**: the journal's.
+pub fn finished<M: Model + Clone + 'static>(
+    model: &M,
+    journal: &Journal,
+    head: impl FnOnce(&mut M) -> &mut Head,
+) -> Result<Option<Box<dyn Model>>, ModelError> {
+    let (mut shorter, all) = (model.clone(), model.head().runs);
+    let runs = whole_runs(journal, all, model.work().len())?;
+    let head = head(&mut shorter);
+    (head.runs, head.description) = (runs, unfinished(&format!("{runs} of {all} runs"), &head.description));
+    Ok((runs > 0).then(|| Box::new(shorter) as Box<dyn Model>))
+}
+
+/// The description of the finished part of a scenario.
+pub fn unfinished(said: &str, description: &str) -> String {
+    format!("Unfinished: {said}. {description}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::num::NonZeroUsize;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    fn squares(options: &Options, calls: &AtomicU64, stop_at: u32) -> Result<Vec<u32>, ModelError> {
+        let jobs: Vec<u32> = (0..20).collect();
+        execute(
+            &jobs,
+            options,
+            &(),
+            |x| (x / 2, format!("half-{}", x % 2)),
+            |x| {
+                calls.fetch_add(1, Ordering::Relaxed);
+                // The first execution is interrupted here.
+                options.stop.store(*x == stop_at, Ordering::Relaxed);
+                Ok(x * x)
+            },
+        )
+    }
+
+    #[test]
+    fn an_interrupted_execution_goes_on_where_it_was() {
+        let folder = std::env::temp_dir().join(format!("sordino-jobs-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let calls = AtomicU64::new(0);
+        let with =
+            |journal| Options { threads: NonZeroUsize::new(1), journal: Some(Arc::new(journal)), ..Options::default() };
+        let options = with(Journal::create(&folder, "a = 1", None).unwrap());
+        assert!(matches!(squares(&options, &calls, 7), Err(ModelError::Interrupted)));
+        let first = calls.load(Ordering::Relaxed);
+        assert!((1..20).contains(&first));
+        let journal = Journal::look(&folder, "a = 1").unwrap();
+        assert_eq!(journal.finished_parts().unwrap().len() as u64, first);
+        // A reader need not know how many there are.
+        let whole = whole_runs(&journal, 10, 2).unwrap();
+        assert!(whole < 10 && u64::from(whole) <= first / 2, "{whole}");
+        let again = with(Journal::resume(&folder, "a = 1", None).unwrap());
+        assert_eq!(squares(&again, &calls, 99).unwrap(), (0..20).map(|x| x * x).collect::<Vec<u32>>());
+        assert_eq!(calls.load(Ordering::Relaxed), 20, "every job was done once");
+        assert_eq!(whole_runs(&journal, 10, 2).unwrap(), 10);
+        // Of another scenario, of other data: refused, not mixed.
+        let other = Journal::resume(&folder, "a = 2", None).unwrap_err();
+        assert!(other.to_string().contains("another scenario"));
+        let file = folder.join("data.csv");
+        fs::write(&file, "1,2").unwrap();
+        let other = Journal::resume(&folder, "a = 1", Some(&file)).unwrap_err();
+        assert!(other.to_string().contains("other data"), "{other}");
+        // A damaged file: refused.
+        let file = folder.join("state/run-00001.half-1.done");
+        let mut bytes = fs::read(&file).unwrap();
+        bytes[33] ^= 1;
+        fs::write(&file, bytes).unwrap();
+        assert!(squares(&again, &calls, 99).unwrap_err().to_string().contains("damaged"));
+        again.journal.unwrap().discard().unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

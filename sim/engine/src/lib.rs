@@ -1,0 +1,43 @@
+//! # sordino-engine
+//!
+//! The four trust models of [`sordino-sim`] as equals: each runs core's parties against a world and leaves a record.
+//!
+//! | module | trust model |
+//! |---|---|
+//! | [`federated`] | a trusted server aggregates what agents send it |
+//! | [`outsourced`] | a curator's inputs, a modeler that sees them transformed |
+//! | [`local`] | nobody trusted: every user perturbs its own reward |
+//! | [`output`] | one party tunes and publishes: private releases beside the best and a random candidate |
+//! | [`contract`], [`jobs`] | what each of them is to the rest of the program; jobs on all cores |
+//! | [`hub`] | a federation whose agents are elsewhere |
+//! | [`part`] | which jobs are done by which of many processes |
+//!
+//! A scenario is data; [`MODELS`] is the one place that knows which trust models there are.
+//!
+//! [`sordino-sim`]: https://docs.rs/sordino-sim
+
+#![forbid(unsafe_code)]
+
+pub mod contract;
+pub mod federated;
+pub mod hub;
+pub mod jobs;
+pub mod local;
+pub mod output;
+pub mod outsourced;
+pub mod part;
+
+pub use contract::{DriverKind, Jobs, Model, ModelError, Options, TrustModel, complete, shown};
+pub use part::{Part, Share};
+
+use sordino_experiment::scenario::{self, ScenarioError};
+
+/// All trust models; a scenario that names none has the first.
+pub const MODELS: &[&TrustModel] = &[&federated::TRUST, &outsourced::TRUST, &local::TRUST, &output::TRUST];
+
+/// Reads a scenario of any trust model.
+///
+/// **Errors**: as [`scenario::parse`].
+pub fn parse(source: &str, text: &str, settings: &[String]) -> Result<Box<dyn Model>, ScenarioError> {
+    scenario::parse(MODELS, source, text, settings)
+}

@@ -1,0 +1,91 @@
+//! Who is protected from whom in a scenario of the trust model `outsourced`.
+
+use sordino_core::math::Scalar;
+use sordino_experiment::record::Explanation;
+use sordino_experiment::scenario::outsourced::{Kind, OutsourcedObjective, OutsourcedScenario};
+use sordino_experiment::text::significant;
+
+use super::table::scale;
+
+/// What leaves the curator, and what it tells.
+pub fn explain(scenario: &OutsourcedScenario) -> Explanation {
+    let has = |kind| scenario.modeler.methods.contains(&kind);
+    let (epsilon, delta) = (scenario.curator.epsilon, scenario.curator.delta);
+    let (mut protected, mut relation, mut cost) = (Vec::new(), Vec::new(), Vec::new());
+    if has(Kind::GaussianProjection) {
+        protected.push(
+            "With gaussian-projection: where each single row of inputs lies, up to a shift of length 1 in prepared units, \
+             is protected from the modeler, whatever it knows about the other rows."
+                .to_owned(),
+        );
+        relation.push(format!(
+            "Two tables that differ in one row, by at most 1 in prepared units, where half the diagonal of the box of public \
+             ranges is {}: neither adding nor removing a row, nor moving it across the box.",
+            significant(scenario.curator.largest_norm, 4)
+        ));
+        relation.push(format!(
+            "One unit is, for each input moved alone: {}. The charge names it: what is released again at another scale is \
+             refused as another relation, never added.",
+            units(scenario)
+        ));
+        cost.push(format!(
+            "gaussian-projection: ε = {epsilon} at δ = {delta:e}, once: rows are released a single time."
+        ));
+        cost.push(format!(
+            "A row moved by k units is protected by the k-fold: (kε, ke^((k−1)ε)δ). Across the whole box ε does not say \
+             anything useful at these numbers: {} units.",
+            significant(2.0 * scenario.curator.largest_norm, 3)
+        ));
+    }
+    if has(Kind::PaperProjection) {
+        protected.push(
+            "With paper-projection: nobody. It is not differentially private, whatever ε stands in the paper: one look tells two \
+             candidate tables apart, and if r is at least the number of inputs, who knows one row more than there are inputs \
+             computes every other row."
+                .to_owned(),
+        );
+        cost.push("paper-projection: no loss is bounded; its ε only sets how it transforms.".to_owned());
+    }
+    if has(Kind::GpUcb) {
+        protected.push("With gp-ucb: nobody; the modeler sees the inputs themselves.".to_owned());
+    }
+    if has(Kind::Random) {
+        protected.push("With random: no inputs leave the curator; only rows drawn at random are evaluated.".to_owned());
+    }
+    if relation.is_empty() {
+        relation.push("None: no method of this scenario is private.".to_owned());
+    }
+    if cost.is_empty() {
+        cost.push("No loss is bounded.".to_owned());
+    }
+    let not_protected = vec![
+        "The values y of the rows that are asked for: the modeler gets them as they are.".to_owned(),
+        "Which rows are asked for, how many rows there are, and how many inputs.".to_owned(),
+        "Ranges, lengthscales, variances and mean: they must be public, and void the guarantee if they were fitted to the \
+         rows."
+            .to_owned(),
+        "Whatever else is released about the same rows: losses add.".to_owned(),
+    ];
+    Explanation { protected, relation, not_protected, cost }
+}
+
+/// How far one prepared unit reaches in each input.
+fn units(scenario: &OutsourcedScenario) -> String {
+    let lengthscales = &scenario.modeler.lengthscales;
+    let (names, ranges): (Vec<String>, Vec<[f64; 2]>) = match &scenario.objective {
+        OutsourcedObjective::Csv(columns) => {
+            let one = |(name, [low, high]): (&String, &[f64; 2])| {
+                if columns.log_inputs.contains(name) {
+                    (format!("ln {name}"), [Scalar::ln(*low), Scalar::ln(*high)])
+                } else {
+                    (name.clone(), [*low, *high])
+                }
+            };
+            columns.inputs.iter().zip(&columns.input_ranges).map(one).unzip()
+        }
+        other => (0..other.dim()).map(|i| (format!("input {} of the unit box", i + 1), [0.0, 1.0])).unzip(),
+    };
+    let (factor, _) = scale(&ranges, lengthscales, scenario.curator.largest_norm);
+    let unit = |(name, lengthscale): (&String, &f64)| format!("{} in {name}", significant(lengthscale / factor, 3));
+    names.iter().zip(lengthscales).map(unit).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,167 @@
+//! User input as it is quoted in messages: on one line, of bounded length; and what ε means, in the words of all texts.
+
+use std::fmt::{self, Display, Write};
+
+pub use sordino_host::text::chain;
+
+/// What ε means where agents are the unit, a sentence each. README, the book, `explain`, `promise` and the page say it in these
+/// words; a test compares them, and `docs/epsilon.md` names the proof of each.
+pub const MEANING: [&str; 5] = [
+    "ε compares two worlds: an enrolled agent's contributions are used, or they count as nothing.",
+    "Whatever an observer looks for is at most e^ε times as likely in one world as in the other, plus δ.",
+    "Between two different things that the agent may have sent, the bound is 2ε at a δ that is 1 + e^ε times as large; at the \
+     same δ, ε of that comparison is larger and is shown beside the first.",
+    "δ is not the probability that the bound fails: a loss above ε is at least as likely as δ, and often many times as likely.",
+    "If both worlds are equally likely beforehand, nobody who guesses \"used\" or \"not used\" is right more often than \
+     (1 + δ(0))/2, where δ(0) is δ at ε = 0.",
+];
+
+/// What δ is, in help texts and tables.
+pub const DELTA: &str = "added to every bound by e^ε; not the probability that the bound fails";
+
+/// A share in per cent with one decimal, rounded up; with two above 99.9 %.
+pub fn percent_at_most(share: f64) -> String {
+    if share > 0.999 {
+        format!("{:.2}", (share * 1e4).ceil() / 1e2)
+    } else {
+        format!("{:.1}", (share * 1e3).ceil() / 10.0)
+    }
+}
+
+/// The longest quotation, in characters.
+const LENGTH_MAX: usize = 120;
+
+/// Displays a text with control characters written as escapes, cut after `LENGTH_MAX` characters.
+#[derive(Clone, Copy, Debug)]
+pub struct Quoted<'a>(pub &'a str);
+
+impl Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, c) in self.0.chars().enumerate() {
+            if i == LENGTH_MAX {
+                return f.write_char('…');
+            }
+            // Line and paragraph separators end a line, too.
+            if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
+                write!(f, "{}", c.escape_default())?;
+            } else {
+                f.write_char(c)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A number with about `digits` significant digits, without an exponent where it is readable without one.
+pub fn significant(x: f64, digits: usize) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return format!("{x}");
+    }
+    let magnitude = x.abs().log10().floor();
+    if !(-4.0..7.0).contains(&magnitude) {
+        return format!("{x:.*e}", digits.saturating_sub(1));
+    }
+    format!("{x:.*}", (digits as f64 - 1.0 - magnitude).max(0.0) as usize)
+}
+
+/// The same, never below x > 0: for bounds that are told as bounds.
+pub fn significant_up(x: f64, digits: usize) -> String {
+    let nearest = significant(x, digits);
+    match nearest.parse::<f64>() {
+        // One unit of the last digit is more than what rounding took away.
+        Ok(told) if told < x => significant(x + 10f64.powf(x.abs().log10().floor() + 1.0 - digits as f64), digits),
+        _ => nearest,
+    }
+}
+
+/// Lines of places in a text of records, as editors count them: CSV readers count CRLF one too low and empty lines not at
+/// all. **Cost**: each byte is looked at once, if places come in order.
+pub struct Lines<'t> {
+    text: &'t [u8],
+    at: usize,
+    line: u64,
+}
+
+impl<'t> Lines<'t> {
+    /// The lines of this text.
+    pub fn new(text: &'t [u8]) -> Self {
+        Lines { text, at: 0, line: 1 }
+    }
+
+    /// The 1-based line of the record that begins at this byte or behind the line ends that stand there.
+    pub fn of(&mut self, byte: u64) -> u64 {
+        let byte = usize::try_from(byte).unwrap_or(usize::MAX).min(self.text.len());
+        let ends = self.text[byte..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        if byte + ends < self.at {
+            (self.at, self.line) = (0, 1);
+        }
+        for place in self.at..byte + ends {
+            let lone = self.text[place] == b'\r' && self.text.get(place + 1) != Some(&b'\n');
+            self.line += u64::from(lone || self.text[place] == b'\n');
+        }
+        self.at = byte + ends;
+        self.line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mended3_a_bound_is_never_told_below_itself() {
+        let mut below = 0;
+        for step in 1..4000 {
+            let x = 0.003 * f64::from(step) * 1.0007f64.powi(step);
+            let told: f64 = significant_up(x, 3).parse().unwrap();
+            assert!(told >= x && told <= x * 1.0101, "{x}: {told}");
+            // Negative control: the nearest number is below every second time.
+            below += usize::from(significant(x, 3).parse::<f64>().unwrap() < x);
+        }
+        assert!(below > 1000, "{below}");
+        assert_eq!((significant_up(7.054, 3), significant_up(7.05, 3)), ("7.06".to_owned(), "7.05".to_owned()));
+        assert_eq!(significant_up(f64::INFINITY, 3), "inf");
+    }
+
+    #[test]
+    fn one_line_of_bounded_length() {
+        assert_eq!(Quoted("a\n\u{0}ä").to_string(), "a\\n\\u{0}ä");
+        assert_eq!(Quoted(&"x".repeat(500)).to_string().chars().count(), LENGTH_MAX + 1);
+    }
+
+    #[test]
+    fn causes_are_told_once() {
+        #[derive(Debug, thiserror::Error)]
+        enum Layer {
+            #[error("outer")]
+            Outer(#[source] Box<Layer>),
+            #[error("said: {0}")]
+            Said(#[source] std::fmt::Error),
+        }
+        let error = Layer::Outer(Box::new(Layer::Said(std::fmt::Error)));
+        assert_eq!(chain(&error), format!("outer: said: {}", std::fmt::Error));
+    }
+
+    /// A reader of records begins a record at the second half of CRLF, or at the empty lines above it.
+    #[test]
+    fn mended3_lines_are_those_of_an_editor_whatever_ends_them() {
+        for text in ["h\na\n\nb\nc\n", "h\r\na\r\n\r\nb\r\nc\r\n", "h\ra\r\rb\rc\r"] {
+            let mut lines = Lines::new(text.as_bytes());
+            let mut found = Vec::new();
+            for record in csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes()).records() {
+                found.push(lines.of(record.unwrap().position().unwrap().byte()));
+            }
+            assert_eq!(found, [1, 2, 4, 5], "{text:?}");
+            assert_eq!((lines.of(0), lines.of(u64::MAX)), (1, 6), "backwards, and behind the end");
+        }
+    }
+
+    #[test]
+    fn digits() {
+        assert_eq!(significant(9.9085, 3), "9.91");
+        assert_eq!(significant(0.002_943_5, 3), "0.00294");
+        assert_eq!(significant(1e-5, 1), "1e-5");
+        assert_eq!(significant(123.4, 3), "123");
+        assert_eq!(significant(f64::INFINITY, 3), "inf");
+    }
+}

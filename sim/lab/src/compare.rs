@@ -1,0 +1,450 @@
+//! Run folders compared: the differences between their scenarios, paired differences, one picture.
+//!
+//! Two folders can be compared if they have the same trust model and met the same functions: equal `[objective]`, seed,
+//! number of rounds and, in a federation, number of agents. Run i of one is then paired with run i of the other, as
+//! methods within a folder are. If their numbers of runs differ, the first runs of both are paired, because ten runs
+//! are a prefix of thirty.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use sordino_experiment::metrics::Estimate;
+use sordino_experiment::record::distinct;
+use sordino_experiment::scenario::{Scenario, ScenarioError};
+use sordino_experiment::text::{Quoted, significant};
+use sordino_report::chart::{Chart, Picture};
+use sordino_report::differences::{self, Difference, few, p};
+use sordino_report::figure;
+use sordino_report::grid::Grid;
+use sordino_report::palette::other;
+use sordino_report::parts::{points, scaled, share_axis};
+use sordino_report::read::{self, ReadError, RunFiles};
+use sordino_report::results::{Results, epsilon};
+use sordino_report::svg::{Curve, Point};
+
+/// Keys besides `[objective]` and the seed by which runs are paired, for each trust model.
+const PAIRED_BY: [(&str, &[&str]); 4] = [
+    ("federated", &["federation.agents", "federation.rounds"]),
+    ("outsourced", &["modeler.rounds"]),
+    ("local", &["learning.rounds"]),
+    ("output", &["prior.rounds"]),
+];
+
+/// Why folders cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum CompareError {
+    /// A folder that cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Folders of two trust models, or of an unknown one.
+    #[error(
+        "{} is of the trust model `{first}` and {} of `{second}`: what they measure cannot be subtracted; admissible: run \
+         folders of one of federated, outsourced, local, output",
+        .a.display(), .b.display(), first = Quoted(.first), second = Quoted(.second)
+    )]
+    Trust {
+        /// Path of one of them.
+        a: PathBuf,
+        /// Path of the other one.
+        b: PathBuf,
+        /// The trust model of `a`.
+        first: String,
+        /// The trust model of `b`.
+        second: String,
+    },
+    /// A folder whose scenario was changed.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// Folders that met different functions.
+    #[error(
+        "{} and {} cannot be compared: {key} is {first} in {} and {second} in {}, so that their runs are not paired; \
+         admissible: equal [objective], seed and {by}",
+        .a.display(), .b.display(), .a.display(), .b.display()
+    )]
+    Unpaired {
+        /// Path of one of them.
+        a: PathBuf,
+        /// Path of the other one.
+        b: PathBuf,
+        /// The key that differs.
+        key: String,
+        /// Its value in folder `a`.
+        first: Box<str>,
+        /// Its value in folder `b`.
+        second: Box<str>,
+        /// The other keys that must be equal in this trust model.
+        by: Box<str>,
+    },
+    /// No method is in more than one folder.
+    #[error("no method is in more than one of the folders; they have {0}")]
+    NoMethod(String),
+    /// A method that was asked for and is in no folder.
+    #[error("--methods {name}: is in no folder; there are {there}")]
+    UnknownMethod {
+        /// The name that was asked for.
+        name: String,
+        /// The methods that the folders have.
+        there: String,
+    },
+}
+
+/// One folder, read and checked.
+#[derive(Debug)]
+pub struct Side {
+    /// Path of the folder.
+    pub path: PathBuf,
+    /// Its results in the terms that all trust models share.
+    pub results: Results,
+    /// Methods with the digests of their runs, where the folder has one for each run.
+    digests: Vec<(String, Vec<String>)>,
+}
+
+impl Side {
+    /// Reads a run folder and checks that its parts belong together.
+    ///
+    /// **Errors**: [`CompareError::Read`], [`CompareError::Scenario`].
+    pub fn open(path: &Path) -> Result<Self, CompareError> {
+        let results = Results::open(path)?;
+        let mut digests: Vec<(String, Vec<String>)> = Vec::new();
+        if results.summary.trust == "federated" {
+            let (file, text) = read::text(path, "scenario.toml")?;
+            let scenario = Scenario::parse(&file.display().to_string(), &text, &[])?;
+            let mut runs = read::run_record(RunFiles::Folder(path), &scenario)?.results;
+            runs.sort_by_key(|run| run.run);
+            for run in runs {
+                let (name, digest) = (run.method.to_string(), run.digest.to_string());
+                match digests.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, known)) => known.push(digest),
+                    None => digests.push((name, vec![digest])),
+                }
+            }
+        }
+        Ok(Side { path: path.to_owned(), results, digests })
+    }
+
+    /// Digests of the first `runs` runs of a method, or the one digest of all its runs together.
+    fn digests(&self, method: &str, runs: usize) -> Vec<String> {
+        match self.digests.iter().find(|(name, _)| name == method) {
+            Some((_, digests)) => digests.iter().take(runs).cloned().collect(),
+            None if self.results.summary.runs as usize == runs => {
+                self.results.summary.method(method).and_then(|found| found.digest.clone()).into_iter().collect()
+            }
+            None => Vec::new(),
+        }
+    }
+}
+
+/// Folders that were found comparable.
+#[derive(Debug, Serialize)]
+pub struct Comparison {
+    /// Letters of the folders with their paths.
+    pub folders: Vec<(String, String)>,
+    /// Number of runs that are paired.
+    pub runs: u32,
+    /// The name of regret in these folders.
+    pub regret: String,
+    /// The quantity of a run that is compared, in words.
+    pub compared_by: String,
+    /// Keys in which the resolved scenarios differ, with a value for each folder.
+    pub differences: Vec<(String, Vec<String>)>,
+    /// Methods of folders.
+    pub entries: Vec<Entry>,
+    /// Paired differences.
+    pub pairs: Vec<Pair>,
+    /// Methods left out because only one folder has them, with that folder's letter; empty if methods were asked for.
+    pub left_out: Vec<(String, String)>,
+}
+
+/// One method of one folder over the paired runs.
+#[derive(Debug, Serialize)]
+pub struct Entry {
+    /// Letter of the folder.
+    pub folder: String,
+    /// The name of the method.
+    pub method: String,
+    /// Tight ε at its scenario's δ; `None` if nothing is claimed or the ε is infinite.
+    pub epsilon: Option<f64>,
+    /// The quantity that folders are compared by (in a federation, summed regret): mean and standard error.
+    pub summed_regret: (f64, Option<f64>),
+    /// Final regret: mean and standard error.
+    pub final_regret: (f64, Option<f64>),
+    /// Digests of its paired runs, which say whether two are the same execution.
+    pub digests: Vec<String>,
+    #[serde(skip)]
+    worth: Vec<f64>,
+    #[serde(skip)]
+    curve: Vec<Point>,
+}
+
+/// One method in two folders, run by run.
+#[derive(Debug, Serialize)]
+pub struct Pair {
+    /// The method that both have.
+    pub method: String,
+    /// Letters of the folders: first − second.
+    pub folders: (String, String),
+    /// The difference in the compared quantity, with its interval and tests.
+    #[serde(flatten)]
+    pub difference: Difference,
+    /// Whether both are the same execution, bit by bit.
+    pub same: bool,
+}
+
+/// Compares folders in the methods that more than one of them has, or in the `wanted` ones.
+///
+/// **Errors**: [`CompareError`].
+pub fn compare(sides: &[Side], wanted: &[String]) -> Result<Comparison, CompareError> {
+    for other in sides.iter().skip(1) {
+        pairable(&sides[0], other)?;
+    }
+    let runs = sides.iter().map(|side| side.results.summary.runs).min().unwrap_or(0);
+    let methods =
+        |side: &'_ Side| side.results.summary.methods.iter().map(|found| found.name.clone()).collect::<Vec<_>>();
+    let all: Vec<String> = sides.iter().flat_map(methods).collect();
+    let mut names: Vec<&str> = distinct(all.iter().map(String::as_str));
+    if let Some(unknown) = wanted.iter().find(|name| !names.contains(&name.as_str())) {
+        return Err(CompareError::UnknownMethod { name: unknown.clone(), there: names.join(", ") });
+    }
+    let often = |name: &str| all.iter().filter(|other| *other == name).count() > 1;
+    let there = names.join(", ");
+    let alone = |name: &str| {
+        let place = sides.iter().position(|side| side.results.summary.method(name).is_some());
+        (name.to_owned(), place.map_or(String::new(), letter))
+    };
+    let left_out = names.iter().filter(|name| wanted.is_empty() && !often(name)).map(|name| alone(name)).collect();
+    names.retain(|name| if wanted.is_empty() { often(name) } else { wanted.iter().any(|other| other == name) });
+    if names.is_empty() {
+        return Err(CompareError::NoMethod(there));
+    }
+    let of = |name: &str| {
+        let entries = sides.iter().enumerate().map(|(place, side)| entry(side, place, name, runs as usize));
+        entries.collect::<Vec<_>>()
+    };
+    let entries: Vec<Entry> = names.iter().flat_map(|name| of(name)).flatten().collect();
+    let pairs = pairs(&entries);
+    if pairs.is_empty() {
+        return Err(CompareError::NoMethod(there));
+    }
+    Ok(Comparison {
+        folders: sides.iter().enumerate().map(|(i, side)| (letter(i), side.path.display().to_string())).collect(),
+        runs,
+        regret: sides.first().map_or(String::new(), |side| side.results.regret()),
+        compared_by: sides.first().map_or(String::new(), |side| side.results.compared_by()),
+        differences: differences(sides),
+        entries,
+        pairs,
+        left_out,
+    })
+}
+
+/// The letter of a folder: A, B, C, …
+fn letter(place: usize) -> String {
+    char::from(b'A' + (place % 26) as u8).to_string()
+}
+
+fn pairable(a: &Side, b: &Side) -> Result<(), CompareError> {
+    let (one, two) = (&a.results.summary.trust, &b.results.summary.trust);
+    let Some((_, by)) = PAIRED_BY.iter().find(|(trust, _)| one == two && trust == one) else {
+        let (first, second) = (one.clone(), two.clone());
+        return Err(CompareError::Trust { a: a.path.clone(), b: b.path.clone(), first, second });
+    };
+    let refuse = |key: &str, first: String, second: String| {
+        let (a, b) = (a.path.clone(), b.path.clone());
+        Err(CompareError::Unpaired {
+            a,
+            b,
+            key: key.to_owned(),
+            first: first.into(),
+            second: second.into(),
+            by: by.join(", ").into(),
+        })
+    };
+    let both = [keys(&a.results.scenario), keys(&b.results.scenario)];
+    // What was read from a file of which the scenario does not say which one it was.
+    let is = |key: &str, wanted: &str| value(&both[0], key) == format!("\"{wanted}\"");
+    let unknown = || "a file that the folder does not hold".to_owned();
+    if is("objective.design", "list") && value(&both[0], "objective.list_digest") == MISSING {
+        return refuse("objective.list_digest", unknown(), unknown());
+    }
+    if is("objective.kind", "csv") {
+        return refuse("objective.kind", unknown(), unknown());
+    }
+    let names = both.iter().flatten().map(|(name, _)| name.as_str()).filter(|name| name.starts_with("objective."));
+    // Of two kinds of objectives every key differs: the kind says why.
+    for name in
+        distinct(["objective.kind"].into_iter().chain(names)).into_iter().chain(["seed"]).chain(by.iter().copied())
+    {
+        let [first, second] = [0, 1].map(|i| value(&both[i], name));
+        if first != second {
+            return refuse(name, first, second);
+        }
+    }
+    Ok(())
+}
+
+/// Text in place of the value of a missing key.
+const MISSING: &str = "missing";
+
+/// Dotted keys of a scenario with their values, sections first to last.
+fn keys(scenario: &toml::Table) -> Vec<(String, String)> {
+    fn walk(path: &str, value: &toml::Value, out: &mut Vec<(String, String)>) {
+        match value {
+            toml::Value::Table(table) => {
+                for (name, value) in table {
+                    walk(&if path.is_empty() { name.clone() } else { format!("{path}.{name}") }, value, out);
+                }
+            }
+            value => out.push((path.to_owned(), value.to_string())),
+        }
+    }
+    let mut out = Vec::new();
+    walk("", &toml::Value::Table(scenario.clone()), &mut out);
+    out
+}
+
+fn value(keys: &[(String, String)], name: &str) -> String {
+    keys.iter().find(|(other, _)| other == name).map_or(MISSING.to_owned(), |(_, value)| value.clone())
+}
+
+/// Keys in which the scenarios differ, apart from name and description.
+fn differences(sides: &[Side]) -> Vec<(String, Vec<String>)> {
+    let all: Vec<_> = sides.iter().map(|side| keys(&side.results.scenario)).collect();
+    let names = distinct(all.iter().flatten().map(|(name, _)| name.as_str()));
+    let of = |name: &str| all.iter().map(|keys| value(keys, name)).collect::<Vec<_>>();
+    names
+        .into_iter()
+        .filter(|name| !["name", "description"].contains(name))
+        .map(|name| (name.to_owned(), of(name)))
+        .filter(|(_, values)| values.iter().any(|value| *value != values[0]))
+        .collect()
+}
+
+fn entry(side: &Side, place: usize, name: &str, runs: usize) -> Option<Entry> {
+    let summary = side.results.summary.method(name)?;
+    let first = side.results.curves.clone().first(runs);
+    let mean = first.means().into_iter().find(|found| found.method == name)?;
+    let worth = side.results.worth().into_iter().find(|(other, _)| other == name)?.1;
+    let worth: Vec<f64> = worth.into_iter().take(runs).collect();
+    let last: Vec<f64> = first.of(name).iter().filter_map(|run| run.last().copied()).collect();
+    let both = |values: &[f64]| {
+        let estimate = Estimate::of(values);
+        (estimate.mean, estimate.standard_error)
+    };
+    Some(Entry {
+        folder: letter(place),
+        method: name.to_owned(),
+        epsilon: epsilon(summary),
+        summed_regret: both(&worth),
+        final_regret: both(&last),
+        digests: side.digests(name, runs),
+        worth,
+        curve: points(&mean),
+    })
+}
+
+/// Pairs every two folders that have the same method.
+fn pairs(entries: &[Entry]) -> Vec<Pair> {
+    let named: Vec<(String, Vec<f64>)> =
+        entries.iter().map(|entry| (entry.folder.clone(), entry.worth.clone())).collect();
+    let of_one = |i: usize| (i + 1..entries.len()).filter(move |j| entries[*j].method == entries[i].method);
+    let places: Vec<(usize, usize)> = (0..entries.len()).flat_map(|i| of_one(i).map(move |j| (i, j))).collect();
+    let found = differences::of(places.iter().map(|(i, j)| (&named[*i], &named[*j])));
+    let pair = |((i, j), difference): (&(usize, usize), Difference)| Pair {
+        method: entries[*i].method.clone(),
+        folders: (difference.first.clone(), difference.second.clone()),
+        difference,
+        same: !entries[*i].digests.is_empty() && entries[*i].digests == entries[*j].digests,
+    };
+    places.iter().zip(found).map(pair).collect()
+}
+
+impl Comparison {
+    /// The comparison as tables: folders, keys that differ, methods, paired differences.
+    pub fn tables(&self) -> Vec<Grid> {
+        let row = |cells: &[&str]| cells.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let folders = self.folders.iter().map(|(letter, path)| row(&[letter, path]));
+        let letters = self.folders.iter().map(|(letter, _)| letter.clone());
+        let head = ["key".to_owned()].into_iter().chain(letters).collect();
+        let keys = self
+            .differences
+            .iter()
+            .map(|(key, values)| [key.clone()].into_iter().chain(values.iter().cloned()).collect::<Vec<_>>());
+        let entries = self.entries.iter().map(|entry| {
+            let epsilon = entry.epsilon.map_or("–".to_owned(), |epsilon| significant(epsilon, 3));
+            row(&[
+                &entry.method,
+                &entry.folder,
+                &epsilon,
+                &with_error(entry.summed_regret),
+                &with_error(entry.final_regret),
+            ])
+        });
+        let pairs = self.pairs.iter().map(|pair| {
+            let found = &pair.difference;
+            let interval = if pair.same { "the same bits".to_owned() } else { found.interval() };
+            let of = format!("{} of {}", found.smaller, self.runs);
+            row(&[&pair.method, &found.name(), &interval, &of, &p(found.t_test), &p(found.holm), &p(found.wilcoxon)])
+        });
+        let first_smaller =
+            row(&["method", "folders", "difference, 95 %", "first smaller", "p (t)", "p (Holm)", "p (Wilcoxon)"]);
+        let regret = row(&["method", "folder", "ε (tight)", &self.compared_by, "at the end"]);
+        vec![
+            ("Folders", [vec![row(&["", "folder"])], folders.collect()].concat()),
+            ("Keys that differ", [vec![head], keys.collect()].concat()),
+            ("Methods, mean ± standard error", [vec![regret], entries.collect()].concat()),
+            ("Paired differences", [vec![first_smaller], pairs.collect()].concat()),
+        ]
+    }
+
+    /// Remarks that must stand beside the tables.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut said = vec![format!(
+            "{} paired runs; differences of {}, lower is better. p (Holm) is that of the t test, corrected for {} \
+             differences.",
+            self.runs,
+            self.compared_by,
+            self.pairs.len()
+        )];
+        if !self.left_out.is_empty() {
+            let shown: Vec<String> = self.left_out.iter().map(|(name, folder)| format!("{name} ({folder})")).collect();
+            said.push(format!("Left out, because they are in one folder alone: {}.", shown.join(", ")));
+        }
+        said.extend(few(self.runs as usize));
+        said
+    }
+
+    /// All curves in one picture, a panel for each method.
+    pub fn picture(&self) -> Picture {
+        let names = distinct(self.entries.iter().map(|entry| entry.method.as_str()));
+        let curves = |name: &str| self.entries.iter().filter(|entry| entry.method == name).map(curve).collect();
+        let mut charts: Vec<Chart> = names.iter().map(|name| scaled(name, "round", "", curves(name))).collect();
+        share_axis(&mut charts, &self.regret);
+        charts.iter_mut().for_each(|chart| chart.y_label.push_str("; lower is better"));
+        let folders =
+            self.folders.iter().map(|(letter, path)| format!("{letter}: {path}.")).collect::<Vec<_>>().join(" ");
+        let band =
+            format!("Mean of {} paired runs, band ± one standard error; ε is the tight accountant's.", self.runs);
+        Picture {
+            name: "comparison".to_owned(),
+            title: "Comparison".to_owned(),
+            text: format!("{folders} {band}"),
+            charts,
+            ruler: None,
+        }
+    }
+}
+
+fn curve(entry: &Entry) -> Curve {
+    let place = usize::from(entry.folder.bytes().next().unwrap_or(b'A') - b'A');
+    Curve {
+        // The second class is the first that is not grey.
+        class: other(place + 2),
+        label: entry.folder.clone(),
+        note: entry.epsilon.map_or(String::new(), |epsilon| figure::epsilon(Some(epsilon))),
+        points: entry.curve.clone(),
+    }
+}
+
+fn with_error((mean, error): (f64, Option<f64>)) -> String {
+    error.map_or(significant(mean, 4), |error| format!("{} ± {}", significant(mean, 4), significant(error, 2)))
+}

@@ -1,0 +1,21 @@
+//! # sordino-lab
+//!
+//! Many runs of [`sordino-sim`], and what they say beside each other.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`mod@execute`] | one scenario into one run folder |
+//! | [`sweep`] | grids of scenarios, each run in a folder of its own |
+//! | [`parts`] | one execution by several processes, put together |
+//! | [`compare`] | run folders compared |
+//! | [`newcomers`] | what a prior file is worth to newcomers, beside its twins |
+//!
+//! [`sordino-sim`]: https://docs.rs/sordino-sim
+
+#![forbid(unsafe_code)]
+
+pub mod compare;
+pub mod execute;
+pub mod newcomers;
+pub mod parts;
+pub mod sweep;

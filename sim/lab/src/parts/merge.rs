@@ -1,0 +1,171 @@
+//! The whole, put together from all parts.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sordino_engine::{self as model, Model, Options, Part, Share};
+use sordino_experiment::journal::{Journal, JournalError, difference};
+use sordino_experiment::progress::Progress;
+use sordino_experiment::record::Record;
+use sordino_report::folder::RunFolder;
+
+use super::error::PartError;
+use super::many::Layout;
+use super::mark::{self, Kind, Mark};
+use crate::execute;
+use crate::sweep::{self, SweepFolder};
+
+/// The most missing parts that are named.
+const NAMED_MAX: usize = 8;
+
+/// All parts of one execution, each once, complete and in order.
+#[derive(Debug)]
+pub struct Whole {
+    parts: Vec<(PathBuf, Mark)>,
+}
+
+impl Whole {
+    /// Checks the folders given, in any order.
+    ///
+    /// **Errors**: the first folder that holds no part, a part of another version, of another execution or cut, or an
+    /// incomplete one; a part that is given twice; missing parts.
+    pub fn new(folders: &[PathBuf]) -> Result<Self, PartError> {
+        let mut parts: Vec<(PathBuf, Mark)> = Vec::new();
+        for path in folders {
+            let cure = "name the folders that were given to --out with --part";
+            let mark = Mark::read(path)?.ok_or_else(|| PartError::None { path: path.clone(), cure })?;
+            let part = mark.part();
+            if mark.version != mark::VERSION {
+                let (path, there) = (path.clone(), mark.version);
+                return Err(PartError::Version { path, part, there, here: mark::VERSION });
+            }
+            if let Some((first, known)) = parts.first()
+                && let Some(difference) = differs((first, known), (path, &mark))?
+            {
+                return Err(PartError::Foreign { path: path.clone(), part, first: first.clone(), difference });
+            }
+            if let Some((first, _)) = parts.iter().find(|(_, known)| known.part == mark.part) {
+                return Err(PartError::Twice { part, first: first.clone(), second: path.clone() });
+            }
+            if !mark.complete {
+                return Err(PartError::Unfinished { path: path.clone(), part });
+            }
+            parts.push((path.clone(), mark));
+        }
+        parts.sort_by_key(|(_, mark)| mark.part);
+        let of = parts.first().map_or(0, |(_, mark)| mark.of);
+        let given: BTreeSet<u32> = parts.iter().map(|(_, mark)| mark.part).collect();
+        let missing: Vec<String> = (1..=of).filter(|i| !given.contains(i)).map(|i| format!("{i}/{of}")).collect();
+        if !missing.is_empty() || parts.is_empty() {
+            let more = if missing.len() > NAMED_MAX { ", …" } else { "" };
+            let named = format!("{}{more}", missing[..missing.len().min(NAMED_MAX)].join(", "));
+            return Err(PartError::Missing { count: missing.len(), of, named });
+        }
+        Ok(Whole { parts })
+    }
+
+    /// The kind of execution that was cut into parts.
+    pub fn kind(&self) -> Kind {
+        self.parts[0].1.kind
+    }
+
+    /// The scenario of a run's parts.
+    ///
+    /// **Errors**: a scenario that cannot be read.
+    pub fn model(&self) -> Result<Box<dyn Model>, PartError> {
+        let first = &self.parts[0].0;
+        let (text, source) = (Journal::scenario(first)?, Journal::scenario_file(first));
+        model::parse(&source.display().to_string(), &text, &[])
+            .map_err(|error| PartError::Damaged { path: source, message: error.to_string() })
+    }
+
+    /// Puts the parts of a run together in a new folder, which is removed again if that fails.
+    ///
+    /// **Errors**: a part whose jobs do not match its number, a damaged file; the system's.
+    pub fn run(
+        &self,
+        model: &dyn Model,
+        out: &Path,
+        options: Options,
+        progress: &dyn Progress,
+    ) -> Result<Record, PartError> {
+        for (path, mark) in &self.parts {
+            holds_its_jobs(path, path, mark.part(), model, Share { part: mark.part(), first: 0 })?;
+        }
+        let folder = RunFolder::create(out)?;
+        let from: Vec<PathBuf> = self.parts.iter().map(|(path, _)| path.clone()).collect();
+        let put = || -> Result<Record, PartError> {
+            let journal = Arc::new(Journal::gather(out, &from, options.data.as_deref())?);
+            Ok(execute::execute(model, folder, journal, options, progress)?)
+        };
+        put().inspect_err(|_| drop(std::fs::remove_dir_all(out)))
+    }
+
+    /// Puts the results of a sweep's parts into a new folder, whose runs then find every job done.
+    ///
+    /// **Errors**: as [`Whole::run`].
+    pub fn sweep(&self, out: &Path, data: Option<&Path>) -> Result<SweepFolder, PartError> {
+        let plan = SweepFolder::open(&self.parts[0].0)?.plan;
+        let points = plan.points();
+        let layouts =
+            self.parts.iter().map(|(_, mark)| Layout::new(&plan, mark.part())).collect::<Result<Vec<_>, _>>()?;
+        let folder = SweepFolder::create(out, plan)?;
+        let put = || -> Result<(), PartError> {
+            for (number, point) in points.iter().enumerate() {
+                let model = folder.plan.load(point)?;
+                let mut from = Vec::new();
+                for ((path, mark), layout) in self.parts.iter().zip(&layouts) {
+                    let piece = &layout.pieces[number];
+                    if piece.own > 0 {
+                        let run = path.join("runs").join(&piece.folder);
+                        holds_its_jobs(path, &run, mark.part(), &*model, piece.share)?;
+                        from.push(run);
+                    }
+                }
+                let place = folder.run(&layouts[0].pieces[number].folder);
+                std::fs::create_dir_all(&place).map_err(|error| PartError::Io { path: place.clone(), error })?;
+                Journal::gather(&place, &from, data.filter(|_| model.reads().is_some()))?;
+            }
+            Ok(())
+        };
+        put().inspect_err(|_| drop(std::fs::remove_dir_all(out)))?;
+        Ok(folder)
+    }
+}
+
+/// The difference between the executions of two parts; `None` if both belong to the same one.
+fn differs(first: (&Path, &Mark), other: (&Path, &Mark)) -> Result<Option<String>, PartError> {
+    let ((first, known), (path, mark)) = (first, other);
+    if known.kind != mark.kind {
+        return Ok(Some("one is of a run, the other of a sweep".into()));
+    }
+    if known.digest != mark.digest {
+        let said = match known.kind {
+            Kind::Run => difference(&Journal::scenario(first)?, &Journal::scenario(path)?),
+            Kind::Sweep => {
+                let (there, here) = (SweepFolder::open(first)?.plan, SweepFolder::open(path)?.plan);
+                sweep::folder::difference(&there, &here).unwrap_or_default()
+            }
+        };
+        return Ok(Some(if said.is_empty() { "another execution".into() } else { said }));
+    }
+    Ok((known.of != mark.of).then(|| format!("it is cut into {} parts, not into {}", mark.of, known.of)))
+}
+
+/// Checks that a part holds the results of its jobs in one scenario, and no others.
+fn holds_its_jobs(path: &Path, run: &Path, part: Part, model: &dyn Model, share: Share) -> Result<(), PartError> {
+    let jobs = |fault, job: &str| PartError::Jobs { path: path.to_owned(), part, fault, job: job.to_owned() };
+    let own = mark::own(model, share);
+    let journal = match Journal::look(run, &model.resolved()) {
+        Err(JournalError::NothingToResume { .. }) => {
+            return Err(jobs("lacks", own.first().map_or("", String::as_str)));
+        }
+        journal => journal?,
+    };
+    let found: BTreeSet<String> = journal.finished_parts()?.into_iter().collect();
+    if let Some(job) = own.difference(&found).next() {
+        return Err(jobs("lacks", job));
+    }
+    found.difference(&own).next().map_or(Ok(()), |job| Err(jobs("holds another part's", job)))
+}

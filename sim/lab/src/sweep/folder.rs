@@ -1,0 +1,335 @@
+//! The folder of a sweep.
+//!
+//! `sweep.toml` says what is swept and never changes. `runs/` holds a run folder for each run. A run that has ended
+//! leaves its entry in `state/`, written under another name, synced and renamed; the index is made from the entries.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sordino_engine::Model;
+use sordino_experiment::files::{FolderLock, LOCK, LockError, read_to_string_bounded, write_atomically};
+use sordino_experiment::journal::PART;
+use sordino_report::view::PAGE;
+
+use super::compared::Compared;
+use super::grid::Plan;
+use super::index::{Entry, FORMAT, Index, Kept, Status};
+use super::paired;
+
+const README: &str = include_str!("folder.md");
+const PLAN: &str = "sweep.toml";
+const INDEX: &str = "index.json";
+const STATE: &str = "state";
+const DROPPED: &str = "state.dropped";
+/// A file longer than this is not read.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// Why a sweep's folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// Something exists at this path already.
+    #[error("--out {0}: exists already; name a new folder, nothing is overwritten (--resume goes on with a sweep)")]
+    Exists(PathBuf),
+    /// The folder belongs to another sweep.
+    #[error("{path} belongs to another sweep ({difference})")]
+    Other {
+        /// Path of the folder.
+        path: PathBuf,
+        /// Lines that differ: `-` in the folder, `+` in the sweep given now.
+        difference: String,
+    },
+    /// The folder holds something else.
+    #[error("{0}: holds no sweep (no {PLAN}); name a new folder")]
+    NoSweep(PathBuf),
+    /// A file that is not as the sweep wrote it.
+    #[error("{path}: {message}")]
+    Damaged {
+        /// Path of the file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The system refused.
+    #[error("{path}: {error}")]
+    Io {
+        /// Path of the file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        error: io::Error,
+    },
+    /// Another process writes into the folder.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// There are no threads to run on.
+    #[error(transparent)]
+    Threads(#[from] sordino_experiment::pool::PoolError),
+    /// A worker ended without a result: it panicked.
+    #[error("a worker ended without a result")]
+    WorkerLost,
+    /// Stopped from outside; what was finished is in the index.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+fn io_at(path: &Path) -> impl Fn(io::Error) -> SweepError + '_ {
+    |error| SweepError::Io { path: path.to_owned(), error }
+}
+
+/// A sweep and its folder.
+#[derive(Debug)]
+pub struct SweepFolder {
+    path: PathBuf,
+    /// What is swept, from the scenario and the axes.
+    pub plan: Plan,
+    /// Held by a process that executes runs; a reader needs no lock.
+    _lock: Option<FolderLock>,
+}
+
+impl SweepFolder {
+    /// Begins in a new folder.
+    ///
+    /// **Errors**: [`SweepError::Exists`]; [`SweepError::Lock`].
+    pub fn create(path: &Path, plan: Plan) -> Result<Self, SweepError> {
+        if path.exists() {
+            return Err(SweepError::Exists(path.to_owned()));
+        }
+        fs::create_dir_all(path).map_err(io_at(path))?;
+        Self::fill(path, plan, FolderLock::take(path)?)
+    }
+
+    /// Goes on with the same sweep, or begins in a new or empty folder.
+    ///
+    /// **Errors**: [`SweepError::Other`] with the difference, [`SweepError::NoSweep`]; [`SweepError::Lock`] if another
+    /// process works on the sweep.
+    pub fn begin_or_resume(path: &Path, plan: Plan) -> Result<Self, SweepError> {
+        fs::create_dir_all(path).map_err(io_at(path))?;
+        let (file, lock) = (path.join(PLAN), FolderLock::take(path)?);
+        if !file.exists() {
+            let mut entries = fs::read_dir(path).into_iter().flatten().flatten();
+            // Killed at the very beginning: empty, as the lock has cleared away a plan that was not yet renamed.
+            let foreign = entries.any(|entry| entry.file_name() != LOCK && entry.file_name() != PART);
+            return if foreign { Err(SweepError::NoSweep(path.to_owned())) } else { Self::fill(path, plan, lock) };
+        }
+        let there = read_plan(&file)?;
+        match difference(&there, &plan) {
+            None => Ok(SweepFolder { path: path.to_owned(), plan, _lock: Some(lock) }),
+            Some(difference) => Err(SweepError::Other { path: path.to_owned(), difference }),
+        }
+    }
+
+    /// Opens an existing folder for reading.
+    pub fn open(path: &Path) -> Result<Self, SweepError> {
+        Ok(SweepFolder { path: path.to_owned(), plan: read_plan(&path.join(PLAN))?, _lock: None })
+    }
+
+    /// True if this is the folder of a sweep.
+    pub fn is_one(path: &Path) -> bool {
+        path.join(PLAN).exists()
+    }
+
+    fn fill(path: &Path, plan: Plan, lock: FolderLock) -> Result<Self, SweepError> {
+        let file = path.join(PLAN);
+        let text = toml::to_string(&plan)
+            .map_err(|error| SweepError::Damaged { path: file.clone(), message: error.to_string() })?;
+        write_atomically(&file, text.as_bytes()).map_err(io_at(&file))?;
+        Ok(SweepFolder { path: path.to_owned(), plan, _lock: Some(lock) })
+    }
+
+    /// Path of the folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder of a run.
+    pub fn run(&self, folder: &str) -> PathBuf {
+        self.path.join("runs").join(folder)
+    }
+
+    /// The index of all runs as far as they are known.
+    ///
+    /// **Errors**: an index or an entry that is not of this sweep.
+    pub fn index(&self) -> Result<Index, SweepError> {
+        let mut index = self.fresh()?;
+        let path = self.path.join(INDEX);
+        if path.exists() {
+            let there: Index = read_json(&path)?;
+            if there.format != FORMAT {
+                let message = format!("format {} is unknown; this program reads format {FORMAT}", there.format);
+                return Err(SweepError::Damaged { path, message });
+            }
+            for entry in there.entries.into_iter().filter(|entry| entry.status != Status::Waiting) {
+                take(&mut index, entry, &path)?;
+            }
+        }
+        for file in fs::read_dir(self.path.join(STATE)).into_iter().flatten().flatten() {
+            let path = file.path();
+            if path.extension().is_some_and(|extension| extension == "json") {
+                take(&mut index, read_json(&path)?, &path)?;
+            }
+        }
+        // An index of an earlier version has no numbers of single runs; their folders have.
+        for entry in &mut index.entries {
+            if entry.status == Status::Done && entry.compared.is_none() {
+                entry.compared = Compared::read(&self.run(&entry.folder));
+            }
+        }
+        index.seal();
+        Ok(index)
+    }
+
+    fn fresh(&self) -> Result<Index, SweepError> {
+        let damaged =
+            |error: super::GridError| SweepError::Damaged { path: self.path.join(PLAN), message: error.to_string() };
+        let points = self.plan.points();
+        let mut entries = Vec::with_capacity(points.len());
+        let mut head = None;
+        let (mut runs, mut kept) = (0, Vec::new());
+        for point in &points {
+            // The seed decides nothing of this.
+            if point.number % self.plan.seeds.len() == 0 {
+                let scenario = self.plan.load(point).map_err(damaged)?;
+                let read = scenario.head();
+                runs = read.runs;
+                keep(&mut kept, &self.plan, &*scenario);
+                head.get_or_insert((read.name, read.description, read.trust));
+            }
+            entries.push(Entry::waiting(&self.plan, point, runs));
+        }
+        let (scenario, description, trust) = head.unwrap_or_default();
+        let (axes, seeds) = (self.plan.axes.clone(), self.plan.seeds.clone());
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let noise = sordino_experiment::record::noise();
+        Ok(Index {
+            format: FORMAT,
+            version,
+            scenario,
+            description,
+            trust,
+            noise,
+            axes,
+            seeds,
+            digest: None,
+            entries,
+            kept,
+            paired: Vec::new(),
+        })
+    }
+
+    /// Writes down the outcome of a run: durable when this returns.
+    pub fn record(&self, entry: &Entry) -> Result<(), SweepError> {
+        let state = self.path.join(STATE);
+        fs::create_dir_all(&state).map_err(io_at(&state))?;
+        let path = state.join(format!("{:05}.json", entry.number));
+        write_atomically(&path, json(entry).as_bytes()).map_err(io_at(&path))
+    }
+
+    /// Writes the index as it is now.
+    pub fn write_index(&self, index: &Index) -> Result<(), SweepError> {
+        let path = self.path.join(INDEX);
+        write_atomically(&path, json(index).as_bytes()).map_err(io_at(&path))
+    }
+
+    /// Writes everything that is made from the index, including its `page`.
+    pub fn condense(&self, index: &Index, page: &str) -> Result<(), SweepError> {
+        self.write_index(index)?;
+        let write = |name: &str, text: &str| {
+            let path = self.path.join(name);
+            fs::write(&path, text).map_err(io_at(&path))
+        };
+        write("index.csv", &index.csv())?;
+        write("summary.csv", &index.summary_csv())?;
+        write("paired.csv", &paired::exact(index, &index.paired))?;
+        write("README.md", README)?;
+        write(PAGE, page)
+    }
+
+    /// Drops the state: the index holds everything.
+    pub fn complete(&self) -> Result<(), SweepError> {
+        let (state, dropped) = (self.path.join(STATE), self.path.join(DROPPED));
+        let _ = fs::remove_dir_all(&dropped);
+        match fs::rename(&state, &dropped) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            result => result.map_err(io_at(&state))?,
+        }
+        fs::remove_dir_all(&dropped).map_err(io_at(&dropped))
+    }
+
+    /// True if everything is done and written, and no state is left: a program may die while it drops the state.
+    pub fn is_complete(&self, index: &Index) -> bool {
+        let left = [STATE, DROPPED].iter().any(|name| self.path.join(name).exists());
+        index.count(Status::Done) == index.entries.len() && !left
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(value).map_or_else(|error| error.to_string(), |text| text + "\n")
+}
+
+fn read(path: &Path) -> Result<String, SweepError> {
+    read_to_string_bounded(path, BYTES_MAX).map_err(io_at(path))
+}
+
+fn read_json<V: for<'de> serde::Deserialize<'de>>(path: &Path) -> Result<V, SweepError> {
+    serde_json::from_str(&read(path)?)
+        .map_err(|error| SweepError::Damaged { path: path.to_owned(), message: error.to_string() })
+}
+
+fn read_plan(path: &Path) -> Result<Plan, SweepError> {
+    let damaged = |message: String| SweepError::Damaged { path: path.to_owned(), message };
+    let plan: Plan = toml::from_str(&read(path)?).map_err(|error| damaged(error.to_string().replace('\n', "; ")))?;
+    let settings: Vec<String> =
+        plan.axes.iter().map(|axis| format!("{}={}", axis.key, axis.values.join(","))).collect();
+    // Made by the same rules as one from the command line: what this program would not write it does not read.
+    match Plan::new(&plan.source, &plan.scenario, &settings, Some(plan.seeds.clone())) {
+        Ok(again) if again == plan && !plan.seeds.is_empty() => Ok(plan),
+        Ok(_) => Err(damaged("is not as a sweep writes it".into())),
+        Err(error) => Err(damaged(error.to_string())),
+    }
+}
+
+/// Puts an entry into its place in the index.
+fn take(index: &mut Index, entry: Entry, path: &Path) -> Result<(), SweepError> {
+    match index.entries.get_mut(entry.number) {
+        Some(place) if (&place.folder, place.seed, &place.values) == (&entry.folder, entry.seed, &entry.values) => {
+            *place = entry;
+            Ok(())
+        }
+        _ => {
+            let message = format!("run {} is not of this sweep", entry.number);
+            Err(SweepError::Damaged { path: path.to_owned(), message })
+        }
+    }
+}
+
+/// Adds the keys that the scenario's methods keep fixed along the axes of the sweep.
+fn keep(kept: &mut Vec<Kept>, plan: &Plan, scenario: &dyn Model) {
+    for axis in plan.axes.iter().filter(|axis| axis.varies()) {
+        for (method, value) in scenario.kept(&axis.key) {
+            match kept.iter_mut().find(|known| known.method == method && known.key == axis.key) {
+                Some(known) if known.value.as_ref() != Some(&value) => known.value = None,
+                Some(_) => {}
+                None => kept.push(Kept { method, key: axis.key.clone(), value: Some(value) }),
+            }
+        }
+    }
+}
+
+/// The difference between two plans: keys, values, seeds, then lines of the scenario. The scenario's source is ignored.
+pub fn difference(there: &Plan, here: &Plan) -> Option<String> {
+    let lines = |plan: &Plan| -> Vec<String> {
+        let axes = plan.axes.iter().map(|axis| format!("{} = {}", axis.key, axis.values.join(", ")));
+        let seeds = plan.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let all = axes.chain([format!("seeds {seeds}")]).chain(plan.scenario.lines().map(str::to_owned));
+        all.map(|line| sordino_experiment::text::Quoted(&line).to_string()).collect()
+    };
+    let (old, new) = (lines(there), lines(here));
+    if there.scenario == here.scenario && there.axes == here.axes && there.seeds == here.seeds {
+        return None;
+    }
+    let gone = old.iter().filter(|line| !new.contains(line)).map(|line| format!("- {line}"));
+    let come = new.iter().filter(|line| !old.contains(line)).map(|line| format!("+ {line}"));
+    let shown: Vec<String> = gone.chain(come).take(6).collect();
+    Some(if shown.is_empty() { "the order of keys or lines".to_owned() } else { shown.join("; ") })
+}

@@ -1,0 +1,184 @@
+//! What an execution of a federation leaves: summary and files for programs, and what is shown of them.
+
+pub mod page;
+pub mod pictures;
+
+use serde::Serialize;
+use sordino_experiment::metrics::{Statistics, loss_after};
+use sordino_experiment::record::{MethodRun, Record, noise};
+use sordino_experiment::scenario::Scenario;
+use sordino_experiment::world::fault::FaultCounts;
+
+use super::columns::Columns;
+use super::json;
+use super::read::FORMAT;
+use super::readme::readme;
+use super::rows::{csv, short};
+
+/// What stands below the columns.
+const REMARK: &str = "The columns marked *not releasable* exist in simulation only: a server that told them would break its \
+                      guarantee.\n\n```python\nimport pandas as pd\ncurves = \
+                      pd.read_csv(\"rounds.csv\").groupby([\"method\", \"round\"])[\"regret\"].agg([\"mean\", \"sem\"])\n```";
+
+/// Summary and files for programs. `kept` are files that were written during the run: the ledger of all methods and the
+/// answers of a user's program; `cautions` are what a reader is warned of. With `chain`, the digests of all rounds are
+/// included.
+///
+/// **Errors**: a transcript that cannot be written as JSON.
+pub fn record(
+    scenario: &Scenario,
+    results: &[MethodRun],
+    statistics: &Statistics,
+    kept: Vec<(&'static str, String)>,
+    cautions: &[String],
+    chain: bool,
+) -> serde_json::Result<Record> {
+    let columns = columns(scenario, results, statistics);
+    let points = results.iter().flat_map(|result| (0..result.regret.len()).map(move |round| (result, round)));
+    let mut files = vec![
+        ("rounds.csv", columns.csv(points)),
+        ("transcript.jsonl", transcript(scenario, results, statistics, chain)?),
+    ];
+    if results.iter().any(|result| !result.faults.is_empty()) {
+        files.push(("faults.csv", faults(results)));
+    }
+    files.extend(kept);
+    let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+    files.push(("README.md", readme(&scenario.head().trust, &names, columns.meanings(), REMARK)));
+    Ok(Record { summary: json::summary(scenario, statistics, cautions), files })
+}
+
+/// A round of one method in one run.
+type At<'r> = (&'r MethodRun, usize);
+
+/// Columns of `rounds.csv`: one line for each run, method and round. A field is empty where there is no value, and for the ε
+/// of a run that released the same as the first.
+fn columns<'c>(scenario: &'c Scenario, results: &'c [MethodRun], summary: &'c Statistics) -> Columns<'c, At<'c>> {
+    let count = |count: Option<&u32>| count.map_or(String::new(), u32::to_string);
+    let quantile = |(run, round): &At<'_>, place: usize| {
+        let quantiles = run.regret_quantiles.iter().find(|(t, _)| *t as usize == *round);
+        short(quantiles.map(|(_, three)| three[place]))
+    };
+    Columns::new()
+        .told(
+            "run",
+            "0-based; runs of one number are paired over methods: same functions, initial points and noise",
+            |(result, _): &At<'c>| result.run.to_string(),
+        )
+        .told("method", "its name", |(result, _)| result.method.to_string())
+        .told("round", "t: 0 after the initial points, then 1 to T", |(_, round)| round.to_string())
+        .told(
+            "regret",
+            "mean over agents of the best-so-far noise-free regret, to five digits (model tuning: 1 − AUC)",
+            |(result, round)| short(result.regret.get(*round).copied()),
+        )
+        .told(
+            "regret_p10",
+            "10 % quantile of the same over agents, to three digits; at the first round, the last, every ⌈T/10⌉-th",
+            move |at| quantile(at, 0),
+        )
+        .told("regret_p50", "the median", move |at| quantile(at, 1))
+        .told("regret_p90", "the 90 % quantile", move |at| quantile(at, 2))
+        .told(
+            "clipped",
+            "how many of the selected uploads were longer than the clipping radius, at the broadcast after this round. *Not \
+             releasable*",
+            move |(result, round)| count(result.clipped.get(*round)),
+        )
+        .told(
+            "selected",
+            "how many agents were selected for that broadcast. *Not releasable*",
+            move |(result, round)| count(result.selected.get(*round)),
+        )
+        .told(
+            "epsilon",
+            "tight ε of all releases up to that round, at the scenario's δ, rounded up to four decimals; private methods only, \
+             in run 0: it is the same in every run",
+            |(result, round)| {
+                let releases = releases_after(scenario, result, *round as u32);
+                let first = results.iter().find(|first| first.method == result.method).unwrap_or(result);
+                let is_new = first.run == result.run || first.releases != result.releases;
+                let paid = summary.paid_by(result.method).filter(|_| is_new);
+                paid.map_or(String::new(), |paid| spent(&paid.losses, releases))
+            },
+        )
+}
+
+/// Releases that a method made up to a round, the one after it among them.
+fn releases_after(scenario: &Scenario, result: &MethodRun, round: u32) -> u32 {
+    let method = scenario.method(result.method);
+    let prior = method.filter(|method| method.is_prior()).and_then(|method| scenario.of(method).prior.as_ref());
+    let planned = match prior {
+        Some(prior) => prior.releases_after(round),
+        None if method.is_some_and(|method| method.is_vote()) => 1,
+        None => round + 1,
+    };
+    result.releases.min(planned)
+}
+
+/// ε of this many releases to four decimals, rounded up; `inf` without a finite bound.
+fn spent(losses: &[(u32, Option<f64>)], releases: u32) -> String {
+    loss_after(losses, releases).map_or("inf".to_owned(), |epsilon| format!("{:?}", (epsilon * 1e4).ceil() / 1e4))
+}
+
+/// What happened on the links. Simulation only: only the server knows who answered.
+fn faults<'r>(results: &'r [MethodRun]) -> String {
+    let row = |result: &MethodRun, round: usize, counts: &FaultCounts| {
+        let address = [result.run.to_string(), result.method.to_string(), round.to_string()];
+        address.into_iter().chain(counts.values().map(|count| count.to_string()))
+    };
+    let of =
+        |result: &'r MethodRun| result.faults.iter().enumerate().map(move |(round, counts)| row(result, round, counts));
+    csv(["run", "method", "round"].into_iter().chain(FaultCounts::NAMES), results.iter().flat_map(of))
+}
+
+#[derive(Serialize)]
+struct Head<'a> {
+    format: u32,
+    version: &'a str,
+    scenario: &'a str,
+    seed: u64,
+    runs: u32,
+    noise: String,
+    digest: String,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    run: u32,
+    method: &'a str,
+    digest: String,
+    releases: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    chain: Vec<String>,
+}
+
+/// A head line, then one line for each run and method with its digest and, if `chain`, the digests after every round.
+fn transcript(
+    scenario: &Scenario,
+    results: &[MethodRun],
+    summary: &Statistics,
+    chain: bool,
+) -> serde_json::Result<String> {
+    let head = Head {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION"),
+        scenario: &scenario.name,
+        seed: scenario.seed,
+        runs: scenario.runs,
+        noise: noise(),
+        digest: summary.digest.to_string(),
+    };
+    let mut out = serde_json::to_string(&head)? + "\n";
+    for result in results {
+        let line = Line {
+            run: result.run,
+            method: result.method.name(),
+            digest: result.digest.to_string(),
+            releases: result.releases,
+            chain: result.chain.iter().filter(|_| chain).map(ToString::to_string).collect(),
+        };
+        out += &(serde_json::to_string(&line)? + "\n");
+    }
+    Ok(out)
+}

@@ -1,0 +1,194 @@
+//! Regret curves as SVG: the methods, with the ablations beside them.
+
+use sordino_experiment::metrics::{MethodStatistics, Statistics};
+use sordino_experiment::record::{Twins, distinct};
+use sordino_experiment::scenario::{Guarantee, Method, MethodName, Scenario};
+use sordino_experiment::text::significant;
+
+use super::advance::wrapped;
+use super::chart::LOGARITHMIC;
+use super::layout::{Layout, Room, Sizes, aligned};
+use super::palette;
+use super::svg::{Chart, Curve, Point, Ruler, Scale, line};
+
+/// Note beside the name of a method that releases something and protects nobody.
+pub const UNPROTECTED: &str = "no protection";
+
+/// A loss as it stands beside a name.
+pub fn epsilon(loss: Option<f64>) -> String {
+    loss.map_or("ε = ∞".to_owned(), |epsilon| format!("ε = {}", significant(epsilon, 3)))
+}
+
+/// The regret curve of a method with its band; beside its name stands ε, or that nobody is protected.
+pub fn curve(method: &MethodStatistics) -> Curve {
+    let note = match (method.guarantee(), method.losses) {
+        (Guarantee::NothingReleased | Guarantee::Unclaimed, _) => String::new(),
+        (_, Some([loss, _])) => epsilon(loss.tight),
+        _ => UNPROTECTED.to_owned(),
+    };
+    Curve {
+        class: palette::of(method.method),
+        label: method.method.name().to_owned(),
+        note,
+        points: method.curve.iter().enumerate().map(|(round, at)| Point::mean(round as f64, *at)).collect(),
+    }
+}
+
+/// Where a curve lies on another one, notes beside its name which curve that is.
+pub fn mark_twins(curves: &mut [Curve], twins: &Twins<'_>) {
+    for curve in curves {
+        if let Some(first) = twins.first(&curve.label) {
+            curve.note = format!("same as {first}");
+        }
+    }
+}
+
+/// The panels: the methods, then one for each base whose ablations the scenario compares.
+pub fn panels(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
+    // What is only noise is drawn first, and what it is compared with on top.
+    let pick = |wanted: &dyn Fn(Method) -> bool| -> Vec<Curve> {
+        let (silent, heard): (Vec<_>, Vec<_>) = summary
+            .methods
+            .iter()
+            .filter(|found| wanted(found.method))
+            .partition(|found| !found.method.parts().signal && found.method.is_ablation());
+        silent.into_iter().chain(heard).map(curve).collect()
+    };
+    // Equal lines lie on one another: only their names tell them.
+    let twins = |mut curves: Vec<Curve>| {
+        let names: Vec<String> = curves.iter().map(|curve| curve.label.clone()).collect();
+        let drawn = |found: &&MethodStatistics| names.iter().any(|name| name == found.method.name());
+        mark_twins(&mut curves, &Twins::of(summary.methods.iter().filter(drawn).map(MethodStatistics::named)));
+        curves
+    };
+    let all = || summary.methods.iter().flat_map(|method| &method.curve);
+    let top = all().map(|at| at.mean + at.standard_error.unwrap_or(0.0)).fold(f64::MIN_POSITIVE, f64::max);
+    let (scale, y_max, scale_name) = scale(all().map(|at| at.mean).filter(|mean| *mean > 0.0), top);
+    let chart = |title: &str, curves| Chart {
+        title: title.to_owned(),
+        x_label: "round".into(),
+        y_label: format!("{regret_name}, mean over agents{scale_name}; lower is better"),
+        curves,
+        scale,
+        y_max,
+    };
+    let own = |method: Method| !method.is_ablation() || !method.parts().signal;
+    let mut panels = vec![chart("Methods", twins(pick(&own)))];
+    // A method and what is left of it when one thing is taken away.
+    let changed = summary.methods.iter().filter(|found| !own(found.method)).filter_map(|found| found.method.base());
+    for base in distinct(changed.map(MethodName::name)) {
+        let mut curves = pick(&|method| method.base().is_some_and(|of| of.name() == base));
+        curves.extend(pick(&|method| method.name() == base));
+        panels.push(chart(&format!("{base} with one thing changed"), twins(curves)));
+    }
+    panels.retain(|panel| !panel.curves.is_empty());
+    panels
+}
+
+/// The vertical axis for these positive values, up to `top`: scale, upper end, and what to add to its name.
+pub fn scale(values: impl Iterator<Item = f64>, top: f64) -> (Scale, f64, &'static str) {
+    let least = values.fold(top, f64::min);
+    // Curves that fall by more than a factor of thirty are told apart on a logarithmic scale only; a measure that stays
+    // far from zero needs no zero.
+    if least < top / 30.0 {
+        (Scale::Log { floor: (0.6 * least).max(top * 1e-4) }, top * 1.1, LOGARITHMIC)
+    } else {
+        let from = if least > 0.4 * top { least - 0.1 * (top - least) } else { 0.0 };
+        (Scale::Linear { from }, top * 1.02, "")
+    }
+}
+
+/// The line below the title.
+pub fn subtitle(scenario: &Scenario, summary: &Statistics) -> String {
+    let band = if scenario.runs > 1 {
+        format!("Mean of {} paired runs, band ± one standard error", scenario.runs)
+    } else {
+        "One run".to_owned()
+    };
+    match summary.methods.iter().find_map(|method| method.losses) {
+        Some([loss, _]) => format!(
+            "{band}; ε (tight) at δ = {}, zero-out. {}.",
+            significant(loss.delta, 3),
+            super::events::sentences(scenario, summary).join(". ")
+        ),
+        None => band,
+    }
+}
+
+/// Panels side by side under a title and two lines, over the given horizontal axis or each over its own.
+pub fn compose(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Option<&Ruler>) -> String {
+    let rulers: Vec<Ruler> = panels.iter().map(|panel| ruler.cloned().unwrap_or_else(|| panel.ruler())).collect();
+    let panels: Vec<(&Chart, &Ruler)> = panels.iter().zip(&rulers).collect();
+    compose_over(title, lines, &panels)
+}
+
+/// The same where each panel comes with its horizontal axis.
+pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[(&Chart, &Ruler)]) -> String {
+    const COLUMN: f64 = 610.0;
+    const GAP: f64 = 14.0;
+    const EDGE: f64 = 24.0;
+    let room = Room {
+        corner: (0.0, 0.0),
+        width: COLUMN - GAP,
+        plot: (370.0, 340.0),
+        margins: (46.0, 67.0, 56.0),
+        right: 0.0,
+        sizes: Sizes::FILE,
+        key: false,
+        keyed: false,
+    };
+    let rooms = aligned(panels, vec![room; panels.len()], panels.len().max(1));
+    let (mut x, mut top, mut blocks) = (GAP, 0.0, Vec::new());
+    // Once to learn how wide everything is, then below the lines that are broken to that width.
+    for pass in 0..2 {
+        if pass == 1 {
+            blocks.clear();
+            x = GAP;
+        }
+        for ((panel, ruler), room) in panels.iter().zip(&rooms) {
+            let layout = Layout::of(panel, ruler, &Room { corner: (x, top), ..*room });
+            x += layout.width + GAP;
+            blocks.push(layout);
+        }
+        if pass == 0 {
+            x = x.max(COLUMN + 30.0);
+            top = heading(&mut String::new(), title, lines, x - 2.0 * EDGE);
+        }
+    }
+    let width = x.max(COLUMN + 30.0).ceil();
+    let height = blocks.iter().map(|block| top + block.height).fold(top + 20.0, f64::max).ceil();
+    let mut body = format!("<rect class=\"ground\" width=\"{width}\" height=\"{height}\"/>\n");
+    heading(&mut body, title, lines, width - 2.0 * EDGE);
+    for ((panel, ruler), block) in panels.iter().zip(&blocks) {
+        body.push_str(&panel.draw(block, ruler));
+    }
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+         role=\"img\">\n<style>{}</style>\n{body}</svg>\n",
+        palette::style(&body, "", "")
+    )
+}
+
+/// Writes title and lines above the panels, broken to a width; returns the height of the last of them.
+pub(super) fn heading(out: &mut String, title: &str, lines: &[&str; 2], width: f64) -> f64 {
+    let mut y = 12.0;
+    for text in wrapped(title, 19.0, true, width) {
+        y += 24.0;
+        line(out, "title", 24.0, y, "start", &text);
+    }
+    y += 3.0;
+    for text in lines.iter().filter(|text| !text.is_empty()).flat_map(|text| sentences(text, width)) {
+        y += 19.0;
+        line(out, "sub", 24.0, y, "start", &text);
+    }
+    y
+}
+
+/// A line, or, if it is too long, each of its sentences on its own line: a statement about privacy stays in one piece.
+fn sentences(text: &str, width: f64) -> Vec<String> {
+    let whole = wrapped(text, 13.0, false, width);
+    if whole.len() == 1 {
+        return whole;
+    }
+    text.split_inclusive(". ").flat_map(|sentence| wrapped(sentence, 13.0, false, width)).collect()
+}

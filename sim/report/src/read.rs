@@ -1,0 +1,297 @@
+//! A run folder, read back and checked.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use sordino_core::digest::Digest;
+use sordino_core::federated::transcript;
+use sordino_core::privacy::accountant::AccountantError;
+use sordino_experiment::files::read_to_string_bounded;
+use sordino_experiment::journal::SUMMARY;
+use sordino_experiment::metrics::{Statistics, summarize};
+use sordino_experiment::record::{MethodRun, Record, Summary};
+use sordino_experiment::scenario::{MethodName, Scenario};
+use sordino_experiment::world::fault::FaultCounts;
+
+/// Format of `transcript.jsonl`: the version of the digests in it.
+pub(super) const FORMAT: u32 = transcript::VERSION;
+/// The longest file that is read.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// Why a folder is not a run folder.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// A file is missing or cannot be read.
+    #[error("{path}: cannot be read; is this a run folder? {error}")]
+    Unreadable {
+        /// Path of the file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        error: std::io::Error,
+    },
+    /// A file cannot be written.
+    #[error("{path}: cannot be written: {error}")]
+    Unwritable {
+        /// Path of the file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        error: std::io::Error,
+    },
+    /// A line that is not as `README.md` of the folder describes it.
+    #[error("{path}:{line}: {message}")]
+    Line {
+        /// Path of the file.
+        path: PathBuf,
+        /// Line of the file, 1-based.
+        line: u64,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The parts do not belong together.
+    #[error("{path}: {message}")]
+    Inconsistent {
+        /// Path of the file.
+        path: PathBuf,
+        /// What does not fit.
+        message: String,
+    },
+    /// A loss cannot be computed.
+    #[error(transparent)]
+    Accountant(#[from] AccountantError),
+}
+
+impl ReadError {
+    /// The error of a CSV file, with its line.
+    pub(super) fn csv(path: &Path, error: &csv::Error) -> Self {
+        let line = error.position().map_or(0, csv::Position::line);
+        ReadError::Line { path: path.to_owned(), line, message: error.to_string().replace('\n', " ") }
+    }
+}
+
+/// The content of a run folder.
+#[derive(Debug)]
+pub struct RunRecord {
+    /// The scenario with every key.
+    pub scenario: Scenario,
+    /// What every method did in every run.
+    pub results: Vec<MethodRun>,
+    /// Statistics of the results, computed again.
+    pub summary: Statistics,
+    /// What its reader is warned of.
+    pub cautions: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Head {
+    format: u32,
+    digest: String,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    run: u32,
+    method: MethodName,
+    digest: String,
+    releases: u32,
+    #[serde(default)]
+    chain: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    run: u32,
+    method: MethodName,
+    round: usize,
+    regret: f64,
+    regret_p10: Option<f64>,
+    regret_p50: Option<f64>,
+    regret_p90: Option<f64>,
+    clipped: Option<u32>,
+    selected: Option<u32>,
+}
+
+/// The files of a run: in the memory of the program that has just made them, or in a folder. Whoever reads them cannot
+/// tell which, so that a page made by a run and one made again later are the same.
+#[derive(Clone, Copy, Debug)]
+pub enum RunFiles<'a> {
+    /// What an execution leaves, not yet written.
+    Made(&'a Record),
+    /// A complete run folder.
+    Folder(&'a Path),
+}
+
+impl<'a> RunFiles<'a> {
+    /// Path and text of a file.
+    ///
+    /// **Errors**: [`ReadError::Unreadable`]: it is not there, or too long.
+    pub fn text(self, name: &str) -> Result<(PathBuf, Cow<'a, str>), ReadError> {
+        match self {
+            RunFiles::Made(record) => match record.files.iter().find(|file| file.0 == name) {
+                Some((_, text)) => Ok((PathBuf::from(name), Cow::Borrowed(text))),
+                None => Err(ReadError::Unreadable { path: PathBuf::from(name), error: ErrorKind::NotFound.into() }),
+            },
+            RunFiles::Folder(folder) => text(folder, name).map(|(path, text)| (path, Cow::Owned(text))),
+        }
+    }
+
+    /// What is, or becomes, `summary.json`.
+    ///
+    /// **Errors**: [`ReadError::Unreadable`]; [`ReadError::Inconsistent`] if it is not a summary.
+    pub fn summary(self) -> Result<Summary, ReadError> {
+        match self {
+            RunFiles::Made(record) => Ok(record.summary.clone()),
+            RunFiles::Folder(folder) => {
+                let (path, written) = text(folder, SUMMARY)?;
+                Summary::parse(&written).map_err(|message| ReadError::Inconsistent { path, message })
+            }
+        }
+    }
+}
+
+/// Reads the files of a scenario and checks that they belong together: every run and method of the scenario is there
+/// once, with every round, and the digests combine to the one in the head.
+pub fn run_record(files: RunFiles<'_>, scenario: &Scenario) -> Result<RunRecord, ReadError> {
+    let (path, transcript) = files.text("transcript.jsonl")?;
+    let (head, mut results) = transcript_lines(&path, &transcript)?;
+    let (path, rounds) = files.text("rounds.csv")?;
+    fill_rounds(&path, &rounds, &mut results)?;
+    if !scenario.faults.is_none() {
+        let (path, faults) = files.text("faults.csv")?;
+        fill_faults(&path, &faults, &mut results)?;
+    }
+    let inconsistent = |message: String| ReadError::Inconsistent { path: path.clone(), message };
+    let rounds = scenario.federation.rounds as usize + 1;
+    let expected = scenario.runs as usize * scenario.federation.methods.len();
+    if results.len() != expected {
+        return Err(inconsistent(format!("{} runs of methods; the scenario has {expected}", results.len())));
+    }
+    for result in &results {
+        let complete = result.regret.len() == rounds && [0, rounds].contains(&result.chain.len());
+        if !complete || result.run >= scenario.runs || !scenario.federation.methods.contains(&result.method) {
+            return Err(inconsistent(format!(
+                "run {}, {} is incomplete or not the scenario's",
+                result.run, result.method
+            )));
+        }
+    }
+    let summary = summarize(scenario, &results).map_err(ReadError::Accountant)?;
+    if summary.digest.to_string() != head.digest {
+        return Err(inconsistent(format!("the digests combine to {}, the head says {}", summary.digest, head.digest)));
+    }
+    let cautions = files.summary()?.cautions;
+    Ok(RunRecord { scenario: scenario.clone(), results, summary, cautions })
+}
+
+/// Path and text of a file in a folder, if it is not too long.
+pub fn text(folder: &Path, name: &str) -> Result<(PathBuf, String), ReadError> {
+    let path = folder.join(name);
+    let unreadable = |error| ReadError::Unreadable { path: path.clone(), error };
+    let text = read_to_string_bounded(&path, BYTES_MAX).map_err(unreadable)?;
+    Ok((path, text))
+}
+
+fn hexadecimal(text: &str) -> Option<Digest> {
+    let bytes = text.as_bytes();
+    let mut digest = [0; 32];
+    if bytes.len() != 64 {
+        return None;
+    }
+    for (out, pair) in digest.iter_mut().zip(bytes.chunks_exact(2)) {
+        *out = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(Digest(digest))
+}
+
+fn transcript_lines(path: &Path, text: &str) -> Result<(Head, Vec<MethodRun>), ReadError> {
+    let bad = |line: usize, message: String| ReadError::Line { path: path.to_owned(), line: line as u64 + 1, message };
+    let mut lines = text.lines().enumerate();
+    let head: Head = match lines.next() {
+        Some((line, text)) => serde_json::from_str(text).map_err(|error| bad(line, error.to_string()))?,
+        None => return Err(bad(0, "the file is empty".into())),
+    };
+    if head.format != FORMAT {
+        return Err(bad(0, format!("format {} is unknown; this program reads format {FORMAT}", head.format)));
+    }
+    let mut results: Vec<MethodRun> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (number, text) in lines {
+        let line: Line = serde_json::from_str(text).map_err(|error| bad(number, error.to_string()))?;
+        let digest = |text: &str| hexadecimal(text).ok_or_else(|| bad(number, format!("`{text}` is not a digest")));
+        let chain = line.chain.iter().map(|text| digest(text)).collect::<Result<Vec<_>, _>>()?;
+        if !seen.insert((line.run, line.method)) {
+            return Err(bad(number, format!("run {}, {} is there twice", line.run, line.method)));
+        }
+        let digest = digest(&line.digest)?;
+        if chain.last().is_some_and(|last| *last != digest) {
+            return Err(bad(number, "the digest is not the end of the chain".into()));
+        }
+        results.push(MethodRun { digest, chain, releases: line.releases, ..MethodRun::new(line.method, line.run) });
+    }
+    Ok((head, results))
+}
+
+#[derive(Deserialize)]
+struct FaultRow {
+    run: u32,
+    method: MethodName,
+    #[serde(flatten)]
+    counts: FaultCounts,
+}
+
+fn fill_faults(path: &Path, text: &str, results: &mut [MethodRun]) -> Result<(), ReadError> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    for row in reader.deserialize() {
+        let row: FaultRow = row.map_err(|error| ReadError::csv(path, &error))?;
+        let found = results.iter_mut().find(|result| result.run == row.run && result.method == row.method);
+        let result = found.ok_or_else(|| ReadError::Inconsistent {
+            path: path.to_owned(),
+            message: format!("run {}, {} is not in the transcript", row.run, row.method),
+        })?;
+        result.faults.push(row.counts);
+    }
+    Ok(())
+}
+
+fn fill_rounds(path: &Path, text: &str, results: &mut [MethodRun]) -> Result<(), ReadError> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let mut current = 0;
+    for (place, row) in reader.deserialize().enumerate() {
+        let row: Row = row.map_err(|error| ReadError::csv(path, &error))?;
+        let bad = |message: String| ReadError::Inconsistent { path: path.to_owned(), message };
+        let is_of = |result: &MethodRun| result.run == row.run && result.method == row.method;
+        // Rows of one run and method stand together, mostly in the transcript's order.
+        if !results.get(current).is_some_and(is_of) {
+            let next = current + 1;
+            current = results
+                .get(next)
+                .filter(|result| is_of(result))
+                .map(|_| next)
+                .or_else(|| results.iter().position(is_of))
+                .ok_or_else(|| ReadError::Line {
+                    path: path.to_owned(),
+                    // Below the head; no field has several lines.
+                    line: place as u64 + 2,
+                    message: format!("run {}, {} is not in the transcript", row.run, row.method),
+                })?;
+        }
+        let result = &mut results[current];
+        if row.round != result.regret.len() || !row.regret.is_finite() {
+            return Err(bad(format!(
+                "run {}, {}: round {} is out of order or not finite",
+                row.run, row.method, row.round
+            )));
+        }
+        result.regret.push(row.regret);
+        if let (Some(low), Some(middle), Some(high)) = (row.regret_p10, row.regret_p50, row.regret_p90) {
+            result.regret_quantiles.push((row.round as u32, [low, middle, high]));
+        }
+        result.clipped.extend(row.clipped);
+        result.selected.extend(row.selected);
+    }
+    Ok(())
+}
