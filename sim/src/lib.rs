@@ -1,15 +1,19 @@
 //! # sordino-sim
 //!
-//! The simulator of sordino: scenarios, objectives, drivers, reports. The command-line program `sordino` is a thin
-//! layer over this library, and the library is made of packages, lowest first:
+//! The simulator of sordino, and its command-line program.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`cli`] | arguments in, exit code out |
+//!
+//! All else stands in packages of its own and is named here again, lowest first:
 //!
 //! | package | modules | what they hold |
 //! |---|---|---|
-//! | `sordino-experiment` | [`text`], [`mod@pool`], [`benchmark`], [`files`], [`scenario`], [`world`], [`progress`], [`record`], [`metrics`], [`journal`] | what is to be run, and what a run leaves |
+//! | `sordino-experiment` | [`text`], [`mod@pool`], [`benchmark`], [`files`], [`scenario`], [`world`], [`progress`], [`journal`], [`record`], [`metrics`] | what is to be run, and what a run leaves |
 //! | `sordino-report` | [`report`], [`paired`] | a function of records: folder, page, figures, tables |
 //! | `sordino-engine` | [`model`] | the four trust models: each runs core's parties in a world and leaves a record |
 //! | `sordino-lab`, `sordino-papers` | [`study`] | many runs and a judgement: execute, sweep, reproduce, audit |
-//! | this one | [`cli`] | arguments in, exit code out |
 
 pub mod cli;
 

@@ -40,7 +40,17 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
 const EXAMPLE_LINES_MAX: usize = 80;
 
 /// Packages that others may depend on, and so the crates whose public names are listed.
-const PUBLIC: [&str; 4] = ["sordino-core", "sordino-host", "sordino-sim", "sordino-net"];
+const PUBLIC: [&str; 9] = [
+    "sordino-core",
+    "sordino-host",
+    "sordino-experiment",
+    "sordino-report",
+    "sordino-engine",
+    "sordino-lab",
+    "sordino-papers",
+    "sordino-sim",
+    "sordino-net",
+];
 
 /// Runs all of these steps.
 pub fn run(report: &mut Report) {

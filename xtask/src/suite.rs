@@ -7,10 +7,15 @@ use crate::process::{self, Report, cargo, count_tests};
 use crate::{c, digests, firmware, habits, networked, panic_free, python, reproduce, simulator, template, tools, web};
 
 /// Packages whose code is linted and documented.
-const PACKAGES: [&str; 11] = [
+const PACKAGES: [&str; 16] = [
     "sordino-core",
     "sordino-c",
     "sordino-host",
+    "sordino-experiment",
+    "sordino-report",
+    "sordino-engine",
+    "sordino-lab",
+    "sordino-papers",
     "sordino-sim",
     "sordino-net",
     "sordino-cluster",

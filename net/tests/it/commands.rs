@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// Folders whose pages are read, and pages beside them.
 const FOLDERS: [&str; 10] =
-    [".", "docs", "docs/book/src", "capi", "core", "host", "net", "python", "sim", "sim/scenarios"];
+    [".", "docs", "docs/book/src", "capi", "core", "host", "net", "python", "sim", "sim/experiment/scenarios"];
 
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -2,15 +2,16 @@
 //!
 //! The four trust models of [`sordino-sim`] as equals: each runs core's parties against a world and leaves a record.
 //!
-//! | module | trust model |
+//! | module | what it holds |
 //! |---|---|
+//! | [`hub`] | a federation whose agents are elsewhere |
+//! | [`part`] | which jobs are done by which of many processes |
+//! | [`contract`] | what each trust model is to the rest of the program |
+//! | [`jobs`] | jobs on all cores |
 //! | [`federated`] | a trusted server aggregates what agents send it |
 //! | [`outsourced`] | a curator's inputs, a modeler that sees them transformed |
 //! | [`local`] | nobody trusted: every user perturbs its own reward |
 //! | [`output`] | one party tunes and publishes: private releases beside the best and a random candidate |
-//! | [`contract`], [`jobs`] | what each of them is to the rest of the program; jobs on all cores |
-//! | [`hub`] | a federation whose agents are elsewhere |
-//! | [`part`] | which jobs are done by which of many processes |
 //!
 //! A scenario is data; [`MODELS`] is the one place that knows which trust models there are.
 //!

@@ -11,9 +11,9 @@
 //! | [`scenario`] | TOML to plain data: the only home of keys, of all four trust models, of methods |
 //! | [`world`] | objectives and faults: who answers queries |
 //! | [`progress`] | reports of progress, and who receives them |
+//! | [`journal`] | what survives a kill |
 //! | [`record`] | what one method did in one run, what an execution leaves |
 //! | [`metrics`] | numbers from records |
-//! | [`journal`] | what survives a kill |
 //!
 //! [`sordino-sim`]: https://docs.rs/sordino-sim
 

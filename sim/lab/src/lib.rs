@@ -4,11 +4,11 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`compare`] | run folders compared |
 //! | [`mod@execute`] | one scenario into one run folder |
+//! | [`newcomers`] | what a prior file is worth to newcomers, beside its twins |
 //! | [`sweep`] | grids of scenarios, each run in a folder of its own |
 //! | [`parts`] | one execution by several processes, put together |
-//! | [`compare`] | run folders compared |
-//! | [`newcomers`] | what a prior file is worth to newcomers, beside its twins |
 //!
 //! [`sordino-sim`]: https://docs.rs/sordino-sim
 

@@ -155,6 +155,13 @@ fn estimates((_, rounds, values): &Rows) -> impl Iterator<Item = (f64, Estimate)
     })
 }
 
+/// The rounds for which regret is stated: 2, 10 and the last.
+pub fn told_rounds(rounds: u32) -> Vec<u32> {
+    let mut told: Vec<u32> = [2, 10].into_iter().filter(|round| *round < rounds).collect();
+    told.push(rounds);
+    told
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,6 +187,13 @@ mod tests {
         let curves = parse("run,method,round,x,epsilon\n0,a,1,1,.5\n0,a,2,1,inf\n1,a,1,1,.7\n1,a,2,1,.9\n1,b,1,1,\n");
         let told = curves.unwrap().losses().to_vec();
         assert_eq!(told, [("a".to_owned(), vec![(1.0, 0.5), (2.0, 0.9)])]);
+    }
+
+    #[test]
+    fn regret_is_told_early_later_and_at_the_end() {
+        assert_eq!(told_rounds(40), [2, 10, 40]);
+        assert_eq!(told_rounds(6), [2, 6]);
+        assert_eq!(told_rounds(2), [2]);
     }
 
     #[test]

@@ -5,7 +5,8 @@ use sordino_experiment::metrics::{MethodStatistics, Statistics};
 use sordino_experiment::record::{Loss, MethodSummary, Summary};
 use sordino_experiment::scenario::Scenario;
 
-use super::{events, told_rounds};
+use super::curves::told_rounds;
+use super::events;
 
 /// The whole output of `sordino run --format json`.
 pub fn summary(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> Summary {

@@ -4,32 +4,34 @@
 //!
 //! | module | what it makes |
 //! |---|---|
-//! | [`table`] | how tables look on the terminal |
-//! | [`grid`] | tables for a terminal, Markdown, LaTeX |
-//! | [`observations`] | every observation, every agent's best |
-//! | [`rows`] | the one writer of CSV |
-//! | [`columns`] | head, meaning and cell of a column in one place |
-//! | [`json`] | the summary of a federation, for programs |
-//! | [`figure`] | regret curves as SVG |
+//! | [`advance`] | how wide a text is |
 //! | [`chart`] | a chart before it is drawn |
-//! | [`svg`], `names` | axes, curves, bands, labels that do not overlap |
-//! | [`palette`] | colours in light and dark, and the style sheets made of them |
-//! | [`sheet`] | a picture as a file of a given width, for papers |
-//! | [`layout`], [`advance`] | room for every text of a chart; how wide a text is |
-//! | [`charts`] | privacy loss, spread over agents, clipping, utility against privacy |
-//! | [`html`] | a page and its sections |
-//! | [`read`] | a run folder, read back and checked |
-//! | [`curves`] | `rounds.csv` of any trust model |
-//! | [`results`] | what all trust models have in common in a run folder: its summary, its curves, their pictures |
-//! | `utility` | utility against privacy, from the same folder |
-//! | [`differences`] | paired differences between every two entries |
-//! | [`tables`] | summary and paired differences for a terminal, Markdown, LaTeX, programs |
-//! | [`parts`] | parts of pages that work for any trust model |
-//! | [`view`] | table, picture and page of a run, made of its files |
-//! | [`page`], [`readme`] | table, page and README of a run folder, whatever its trust model |
-//! | [`federation`] | what an execution of a federation leaves: its files, and its view |
+//! | [`events`] | what private methods release, in words: two methods with the same ε may pay for quite different events |
 //! | [`folder`] | the run folder: filled by what an execution left, the summary last |
+//! | [`grid`] | tables for a terminal, Markdown, LaTeX |
 //! | [`paired`] | tests of paired differences |
+//! | [`palette`] | colours in light and dark, and the style sheets made of them |
+//! | [`read`] | a run folder, read back and checked |
+//! | [`readme`] | README of a run folder |
+//! | [`rows`] | the one writer of CSV |
+//! | [`table`] | how tables look on the terminal |
+//! | [`columns`] | head, meaning and cell of a column in one place |
+//! | [`curves`] | `rounds.csv` of any trust model |
+//! | [`differences`] | paired differences between every two entries |
+//! | [`layout`] | room for every text of a chart |
+//! | [`observations`] | every observation, every agent's best |
+//! | [`json`] | the summary of a federation, for programs |
+//! | [`svg`] | axes, curves, bands, labels that do not overlap |
+//! | [`figure`] | regret curves as SVG |
+//! | [`html`] | a page and its sections |
+//! | [`parts`] | parts of pages that work for any trust model |
+//! | [`sheet`] | a picture as a file of a given width, for papers |
+//! | [`charts`] | privacy loss, spread over agents, clipping, utility against privacy |
+//! | [`results`] | what all trust models have in common in a run folder: its summary, its curves, their pictures |
+//! | [`page`] | table and page of a run folder, whatever its trust model |
+//! | [`tables`] | summary and paired differences for a terminal, Markdown, LaTeX, programs |
+//! | [`view`] | table, picture and page of a run, made of its files |
+//! | [`federation`] | what an execution of a federation leaves: its files, and its view |
 //!
 //! [`sordino-sim`]: https://docs.rs/sordino-sim
 
@@ -65,22 +67,3 @@ pub mod table;
 pub mod tables;
 mod utility;
 pub mod view;
-
-/// The rounds for which regret is stated: 2, 10 and the last.
-pub fn told_rounds(rounds: u32) -> Vec<u32> {
-    let mut told: Vec<u32> = [2, 10].into_iter().filter(|round| *round < rounds).collect();
-    told.push(rounds);
-    told
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rounds() {
-        assert_eq!(told_rounds(40), [2, 10, 40]);
-        assert_eq!(told_rounds(6), [2, 6]);
-        assert_eq!(told_rounds(2), [2]);
-    }
-}

@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn every_command_of_the_documentation_is_understood() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let mut paths = vec![root.join("README.md"), root.join("sim/scenarios/README.md")];
+        let mut paths = vec![root.join("README.md"), root.join("sim/experiment/scenarios/README.md")];
         pages(&root.join("docs"), &mut paths);
         let mut count = 0;
         for path in paths {

@@ -218,7 +218,7 @@ fn the_readme_has_the_tables_of_keys() {
     } else {
         assert!(
             made == readme,
-            "sim/scenarios/README.md is not what the tables of keys say: SORDINO_WRITE=1 cargo test -p sordino-sim --test it readme"
+            "sim/experiment/scenarios/README.md is not what the tables of keys say: SORDINO_WRITE=1 cargo test -p sordino-sim --test it readme"
         );
     }
     // Every section has its place.

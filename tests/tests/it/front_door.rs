@@ -134,7 +134,9 @@ fn broken(page: &Path, text: &str) -> Vec<String> {
 fn links_of_readme_book_and_documents_lead_somewhere() {
     let names = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"];
     let mut pages: Vec<PathBuf> = names.iter().map(|name| root().join(name)).collect();
-    pages.extend(["docs", "docs/book/src", "capi", "python", "net", "sim/scenarios"].into_iter().flat_map(markdown));
+    pages.extend(
+        ["docs", "docs/book/src", "capi", "python", "net", "sim/experiment/scenarios"].into_iter().flat_map(markdown),
+    );
     let said: Vec<String> = pages.iter().flat_map(|page| broken(page, &read(page))).collect();
     assert_eq!(said, Vec::<String>::new());
     // Negative control.
@@ -156,7 +158,8 @@ fn what_is_cited_and_released_is_this_version() {
     assert_eq!(version(&read(&root().join("CITATION.cff")), "version:"), Some(manifest.clone()));
     assert_eq!(version(&read(&root().join("python/Cargo.toml")), "version = "), Some(manifest));
     // Each package after those it needs, in the workflow as in the page.
-    let packages = "-p sordino-core -p sordino-host -p sordino-sim -p sordino-net";
+    let packages = "-p sordino-core -p sordino-host -p sordino-experiment -p sordino-report -p sordino-engine \
+                    -p sordino-lab -p sordino-papers -p sordino-sim -p sordino-net";
     for path in [".github/workflows/release.yml", "docs/releasing.md"] {
         assert!(read(&root().join(path)).contains(packages), "{path}");
     }

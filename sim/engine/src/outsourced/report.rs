@@ -11,6 +11,7 @@ use sordino_experiment::record::{Loss, MethodSummary, Record, Summary};
 use sordino_experiment::scenario::outsourced::{Goal, Kind, OutsourcedObjective, OutsourcedScenario};
 use sordino_experiment::text::significant;
 use sordino_report::columns::Columns;
+use sordino_report::curves::told_rounds;
 use sordino_report::differences::few;
 use sordino_report::page::Shown;
 use sordino_report::palette::RAMP;
@@ -20,7 +21,6 @@ use sordino_report::readme::readme;
 use sordino_report::results::Results;
 use sordino_report::rows::number;
 use sordino_report::svg::{Curve, Point};
-use sordino_report::told_rounds;
 use sordino_report::view::{Panels, View};
 
 use super::machines::mechanism;

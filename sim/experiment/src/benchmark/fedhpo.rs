@@ -1,4 +1,4 @@
-//! A small synthetic table in the format of FedHPO-Bench, compiled in; `sim/data/fedhpo.py` makes it.
+//! A small synthetic table in the format of FedHPO-Bench, compiled in; `sim/experiment/data/fedhpo.py` makes it.
 
 /// The table's file name.
 pub const FILE: &str = "fedhpo.csv";
@@ -11,7 +11,7 @@ pub const CLIENTS: u32 = 100;
 mod tests {
     use sordino_core::digest::Frame;
 
-    /// By `sha256sum`, of what `sim/data/fedhpo.py` wrote.
+    /// By `sha256sum`, of what `sim/experiment/data/fedhpo.py` wrote.
     #[test]
     fn the_table_is_the_one_that_the_script_wrote() {
         let mut digest = Frame::leaf();

@@ -1,4 +1,4 @@
-//! Tables of values measured on real data, compiled in. `sim/data/` has the tables, their licences, and the program
+//! Tables of values measured on real data, compiled in. `sim/experiment/data/` has the tables, their licences, and the program
 //! that makes them from public packages.
 
 use serde::{Deserialize, Serialize};
@@ -92,7 +92,7 @@ mod tests {
         digest.end().to_string()
     }
 
-    /// Written by `sim/data/tables.py` from packages whose digests it checks.
+    /// Written by `sim/experiment/data/tables.py` from packages whose digests it checks.
     #[test]
     fn tables_are_the_ones_that_the_script_wrote() {
         let found = Measured::ALL.map(|table| (digest(table.settings().as_bytes()), digest(table.bytes())));

@@ -11,7 +11,7 @@ use super::space::SpaceConfig;
 keys! {
     /// A benchmark of federated training: what a training with some hyper-parameters reached, round by round.
     pub struct FedhpoConfig {
-        /// Whether to use the small synthetic table that is compiled in (`sim/data/fedhpo.py`) in place of `--data`.
+        /// Whether to use the small synthetic table that is compiled in (`sim/experiment/data/fedhpo.py`) in place of `--data`.
         shipped: bool [is false];
         /// What is optimised: an entry of the dictionary in the column `result`; without that column, a column of a table
         /// with one row for each `round`.

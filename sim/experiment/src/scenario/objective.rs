@@ -126,7 +126,7 @@ keys! {
 keys! {
     /// A table of values.
     pub struct TableConfig {
-        /// A table that is compiled in (`sim/data/`), in place of `--data`.
+        /// A table that is compiled in (`sim/experiment/data/`), in place of `--data`.
         shipped: Option<Measured> [none "planes"];
         /// The inputs in their own units.
         space: SpaceConfig [group "" DIM_MAX];

@@ -1,4 +1,4 @@
-//! The tables of keys for people and editors: Markdown for `sim/scenarios/README.md`, text for a terminal, JSON schema.
+//! The tables of keys for people and editors: Markdown for `sim/experiment/scenarios/README.md`, text for a terminal, JSON schema.
 
 use std::fmt::Write;
 

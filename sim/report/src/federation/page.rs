@@ -6,11 +6,12 @@ use sordino_experiment::scenario::{Guarantee, Scenario, conclusion};
 use sordino_experiment::text::significant;
 
 use crate::columns::Columns;
+use crate::curves::told_rounds;
 use crate::html::section;
 use crate::page::Shown;
 use crate::read::RunRecord;
 use crate::view::{Panels, View};
-use crate::{charts, differences, events, figure, palette, told_rounds};
+use crate::{charts, differences, events, figure, palette};
 
 /// What is shown of it.
 pub fn view(record: &RunRecord) -> View {

@@ -281,14 +281,14 @@ fn no_room_uses_one_above_it() {
         ("net/src/folder.rs", "use crate::serve::Serving;\n"),
         ("capi/src/status.rs", "use crate::memory::Word;\n"),
         ("capi/src/gp.rs", "use crate::agent::Agent;\n"),
-        ("sim/src/scenario/any.rs", "use crate::model::Experiment;\n"),
-        ("sim/src/scenario/mod.rs", "use super::world::fault;\n"),
-        ("sim/src/journal/checkpoint.rs", "use crate::model::federated::DriverError;\n"),
-        ("sim/src/journal/checkpoint.rs", "use crate::metrics::Statistics;\n"),
-        ("sim/src/world/mod.rs", "use crate::progress::Step;\n"),
-        ("sim/src/report/folder.rs", "use crate::{files, model};\n"),
-        ("sim/src/study/sweep/run.rs", "fn f() { super::super::super::cli::print() }\n"),
-        ("sim/src/text.rs", "use crate::files::read;\n"),
+        ("sim/experiment/src/scenario/any.rs", "use crate::record::Record;\n"),
+        ("sim/experiment/src/scenario/mod.rs", "use super::world::fault;\n"),
+        ("sim/experiment/src/journal/checkpoint.rs", "use crate::metrics::Statistics;\n"),
+        ("sim/experiment/src/world/mod.rs", "use crate::progress::Step;\n"),
+        ("sim/experiment/src/text.rs", "use crate::files::read;\n"),
+        ("sim/report/src/folder.rs", "use crate::view::View;\n"),
+        ("sim/engine/src/contract.rs", "use crate::federated::DriverError;\n"),
+        ("sim/lab/src/sweep/run.rs", "fn f() { super::super::parts::many() }\n"),
         ("sim/src/helpers.rs", "\n"),
     ];
     for (path, text) in bad {
@@ -296,8 +296,8 @@ fn no_room_uses_one_above_it() {
     }
     let good = "use crate::math::Scalar;\n/// [`crate::local`]\nuse super::local;\n#[cfg(test)]\nmod tests {\n    use crate::local;\n}\n";
     assert_eq!(check_floors("core/src/linalg/x.rs", good), Vec::<String>::new());
-    let good = "use crate::files;\nuse crate::study::execute;\nuse super::index;\n/// [`crate::cli`]\nstruct X;\n";
-    assert_eq!(check_floors("sim/src/study/sweep/run.rs", good), Vec::<String>::new());
+    let good = "use sordino_report::files;\nuse crate::execute;\nuse super::index;\n/// [`crate::parts`]\nstruct X;\n";
+    assert_eq!(check_floors("sim/lab/src/sweep/run.rs", good), Vec::<String>::new());
 }
 
 #[test]

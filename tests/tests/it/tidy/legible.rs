@@ -9,19 +9,24 @@ use super::source::{shipped, sources};
 /// counted, rounded up. The aim is 6 and 3, and whoever lowers a figure lowers its ceiling.
 const CEILINGS: &[(&str, u64, u64)] = &[
     ("bench", 92, 9),
-    ("capi", 18, 4),
+    ("capi", 16, 4),
     ("cluster", 9, 17),
-    ("core", 29, 5),
+    ("core", 29, 4),
     ("figures", 9, 27),
-    ("firmware-example", 31, 3),
-    ("firmware-networked", 31, 2),
+    ("firmware-example", 29, 3),
+    ("firmware-networked", 24, 2),
     ("host", 15, 12),
-    ("net", 27, 7),
+    ("net", 24, 7),
     ("python", 15, 13),
-    ("sim", 17, 17),
+    ("sim", 15, 11),
+    ("sim/engine", 22, 14),
+    ("sim/experiment", 10, 13),
+    ("sim/lab", 13, 21),
+    ("sim/papers", 22, 21),
+    ("sim/report", 18, 26),
     ("tests", 19, 9),
     ("web", 14, 5),
-    ("xtask", 17, 16),
+    ("xtask", 17, 15),
 ];
 
 /// `let (a, b) = …`, of a line.
