@@ -315,7 +315,7 @@ fn column_means<'r>(rows: impl Iterator<Item = &'r [f64]> + Clone) -> Vec<f64> {
     (0..width).map(|column| rows.clone().map(|row| row[column]).sum::<f64>() / count).collect()
 }
 
-/// Condenses the results of [`sordino_engine::federated::run()`], whatever their order.
+/// Condenses the results of a federation, whatever their order.
 ///
 /// **Errors**: the accountant's; none for a scenario that was read from TOML.
 pub fn summarize(scenario: &Scenario, results: &[MethodRun]) -> Result<Statistics, AccountantError> {

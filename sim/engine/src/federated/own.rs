@@ -18,7 +18,7 @@ use super::job::handed_in;
 use super::{DriverError, finished, loaded, recorded, run_over};
 
 /// A scenario with what a program brings to it: functions, and methods for its tables `[[method]]` of base `custom`.
-/// [`execute`](sordino_lab::execute) makes a run folder from it, which names them with their digests; `sordino report`
+/// `execute` of `sordino-lab` makes a run folder from it, which names them with their digests; `sordino report`
 /// reads it.
 ///
 /// | made by | objective of the scenario | what the caller brings |
