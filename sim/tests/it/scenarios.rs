@@ -206,7 +206,7 @@ fn mended_parser_and_core_have_one_range() {
     );
 }
 
-const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/README.md");
+const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/experiment/scenarios/README.md");
 
 /// Written again with `SORDINO_WRITE=1`.
 #[test]
