@@ -7,9 +7,9 @@ use super::suggest::surface;
 use super::surface::{Numbers, same_point};
 use super::work::{Choosing, Work};
 use super::{Asked, Optimizer, OptimizerError, Point};
-use crate::acquisition::maximize::Landscape;
-use crate::domain::DomainError;
 use crate::domain::sobol::coordinate;
+use crate::domain::{DIM_MAX, DomainError};
+use crate::linalg::block::WIDTH;
 use crate::linalg::{slice, squared_distance};
 use crate::math::Scalar;
 use crate::surrogate::SurrogateError;
@@ -91,7 +91,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             return Ok(Poll::Pending);
         }
         // All were asked: the best of them again.
-        Ok(Poll::Ready(choosing.chosen.unwrap_or(self.nearest_to_design(candidates))))
+        Ok(Poll::Ready(choosing.chosen.unwrap_or_else(|| self.nearest_to_design(candidates))))
     }
 
     fn check_candidates(&self, candidates: &[T]) -> Result<(), OptimizerError> {
@@ -130,16 +130,22 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         let numbers = Numbers { unresolved, space, given: None, once: false };
         let inputs = gp.inputs();
         let mut surface = surface(&gp, rest.whitened, rest.alpha, rest.column, choosing.level, numbers, &rule);
-        for point in slice::rows(slice::tail(candidates, choosing.looked * dim), dim).take(count) {
-            let unit = |(axis, x): (usize, &T)| space.to_unit(axis, *x).unwrap_or(T::INFINITY);
-            let unit: Point<T> = crate::domain::collected(point.iter().enumerate().map(unit));
-            if repeats || !slice::rows(inputs, dim).any(|row| row == &unit[..]) {
-                let value = surface.value(&unit);
-                if choosing.chosen.is_none() || value > choosing.value {
+        let mut units = [T::ZERO; DIM_MAX * WIDTH];
+        let mut values = [T::ZERO; WIDTH];
+        let points = slice::head(slice::tail(candidates, choosing.looked * dim), count * dim);
+        for points in points.chunks((WIDTH * dim).max(1)) {
+            for (number, (unit, x)) in units.iter_mut().zip(points).enumerate() {
+                *unit = space.to_unit(number % dim.max(1), *x).unwrap_or(T::INFINITY);
+            }
+            let units = slice::head(&units, points.len());
+            surface.values(units, dim, &mut values);
+            for (unit, value) in slice::rows(units, dim).zip(values) {
+                let may = repeats || !slice::rows(inputs, dim).any(|row| row == unit);
+                if may && (choosing.chosen.is_none() || value > choosing.value) {
                     (choosing.chosen, choosing.value) = (Some(choosing.looked), value);
                 }
+                choosing.looked += 1;
             }
-            choosing.looked += 1;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use super::work::Level;
 use crate::acquisition::maximize::Landscape;
 use crate::acquisition::rule::{Rule, slopes};
 use crate::kernel::{Kernel, Lengthscales, Radial};
+use crate::linalg::block::{self, WIDTH};
 use crate::linalg::{dot, lower, slice, sum_of_squares};
 use crate::math::Scalar;
 use crate::space::Space;
@@ -59,10 +60,46 @@ impl<T: Scalar, R> Surface<'_, T, R> {
     pub(super) fn posterior(&mut self, x: &[T]) {
         self.kernel.covariances(x, self.inputs, self.column);
         lower::solve(self.factor, self.column);
-        self.mean = self.level.mean + dot(self.column, self.whitened);
-        let left = T::ONE - sum_of_squares(self.column);
+        self.conclude(dot(self.column, self.whitened), sum_of_squares(self.column));
+    }
+
+    /// Mean and variance, from vᵀL⁻¹(y − m) and vᵀv, v = L⁻¹k(x).
+    fn conclude(&mut self, explained: T, square: T) {
+        self.mean = self.level.mean + explained;
+        let left = T::ONE - square;
         // Less than that is what the rows' floor leaves.
         self.variance = if left > self.numbers.unresolved { self.level.variance * left } else { T::ZERO };
+    }
+}
+
+/// Rows up to which hosts look at several points together: 16 kB of stack.
+const ROWS: usize = 128;
+
+impl<T: Scalar, R: Rule<T>> Surface<'_, T, R> {
+    /// [`Landscape::value`] of each of at most [`WIDTH`] points of `dim` coordinates, row-major. On hosts they share what is
+    /// loaded of the factor; the bits are those of one at a time.
+    pub(super) fn values(&mut self, points: &[T], dim: usize, out: &mut [T; WIDTH]) {
+        let together = cfg!(feature = "dispatch") && !self.numbers.once && self.column.len() <= ROWS;
+        if together && points.len() == WIDTH * dim {
+            self.values_together(points, dim, out);
+        } else {
+            for (value, point) in out.iter_mut().zip(slice::rows(points, dim)) {
+                *value = self.value(point);
+            }
+        }
+    }
+
+    fn values_together(&mut self, points: &[T], dim: usize, out: &mut [T; WIDTH]) {
+        let mut block = [[T::ZERO; WIDTH]; ROWS];
+        let Some(block) = block.get_mut(..self.column.len()) else { return };
+        self.kernel.covariance_rows(self.inputs, points, dim, WIDTH, block.as_flattened_mut());
+        block::solve(self.factor, block);
+        let means = block::dot(self.whitened, block);
+        let squares = block::sum_of_squares(block);
+        for ((value, mean), square) in out.iter_mut().zip(means).zip(squares) {
+            self.conclude(mean, square);
+            *value = self.rule.value(self.mean, self.variance, self.level.value);
+        }
     }
 }
 
