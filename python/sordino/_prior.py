@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -35,8 +36,16 @@ class Prior:
 
     @classmethod
     def load(cls, path: Path) -> "Prior":
-        """The file at this path, checked: digest, lengths, numbers, and that its ε is no smaller than its noise costs."""
-        return cls._of(_native.Prior.load(os.fspath(path)))
+        """The file at this path, checked: digest, lengths, numbers, and that its ε is no smaller than its noise costs.
+
+        Warns (`UserWarning`) of the file of a simulation: its noise can be predicted, so it protects none of its contributors."""
+        found = cls._of(_native.Prior.load(os.fspath(path)))
+        if found._native.simulated():
+            warnings.warn(
+                f"{os.fspath(path)}: a simulation's file: its noise can be predicted, it protects nobody, whatever its epsilon",
+                stacklevel=2,
+            )
+        return found
 
     def save(self, path: Path) -> None:
         """Writes the file; its name usually ends with .safetensors."""

@@ -66,6 +66,11 @@ impl Prior {
         found.map(|facts| facts.to_string()).map_err(|error| InputError::new_err(chain(&error)))
     }
 
+    /// Whether its noise can be predicted: then it protects nobody.
+    fn simulated(&self) -> bool {
+        self.file.label.simulated
+    }
+
     /// Parameters, goal, and what a value is.
     fn searched(&self) -> PyResult<(String, &'static str, Option<String>)> {
         let label = &self.file.label;

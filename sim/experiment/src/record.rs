@@ -37,6 +37,19 @@ pub struct MethodRun {
     /// Every observation, in the order of rounds, then of agents; empty unless the scenario asks for them. Simulation only:
     /// *not releasable*.
     pub observations: Vec<Observed>,
+    /// Of a federated prior in run 0: the sums of its releases, M + 1 numbers each, in their order. Empty for all others.
+    pub released: Vec<f64>,
+    /// Of a federated prior in run 0 that is finished: the prior file of these releases, or why there is none, in words.
+    pub prior: Option<Result<Left, String>>,
+}
+
+/// The prior file that a simulated federation leaves. Its label says that it is simulated: *no privacy*.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Left {
+    /// SHA-256 of its label and numbers, hexadecimal, as `sordino prior show` prints it.
+    pub digest: String,
+    /// The file, byte for byte.
+    pub bytes: Vec<u8>,
 }
 
 impl MethodRun {
@@ -54,6 +67,8 @@ impl MethodRun {
             selected: Vec::new(),
             faults: Vec::new(),
             observations: Vec::new(),
+            released: Vec::new(),
+            prior: None,
         }
     }
 }
@@ -104,6 +119,11 @@ impl Source {
 /// The name under which one method of one run is stored.
 pub fn stored_name(run: u32, method: &str) -> String {
     format!("run-{run:05}.{method}")
+}
+
+/// The name of a method's prior file in a run folder.
+pub fn prior_name(method: &str) -> String {
+    format!("prior-{method}.safetensors")
 }
 
 /// The run in a name made by [`stored_name`].
@@ -309,6 +329,8 @@ pub struct Record {
     pub summary: Summary,
     /// All other files: (name, text).
     pub files: Vec<(&'static str, String)>,
+    /// Prior files of a simulated federation: (name, bytes).
+    pub priors: Vec<(String, Vec<u8>)>,
 }
 
 impl Record {

@@ -116,8 +116,13 @@ impl RunFolder {
 
     /// Writes one file of the folder and syncs it to disk.
     pub fn write(&self, name: &str, text: &str) -> Result<(), FolderError> {
+        self.write_bytes(name, text.as_bytes())
+    }
+
+    /// Writes one file that is no text, and syncs it to disk.
+    pub fn write_bytes(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
         let path = self.path.join(name);
-        write_durably(&path, text.as_bytes()).map_err(|error| FolderError::Io { path, error })
+        write_durably(&path, bytes).map_err(|error| FolderError::Io { path, error })
     }
 
     /// Writes `summary.json`, whole or not at all: its presence says that the folder is complete, so nothing may be
@@ -132,6 +137,7 @@ impl RunFolder {
     /// **Errors**: the system's; the folder is then not sealed.
     pub fn fill(&self, record: &Record) -> Result<(), FolderError> {
         record.files.iter().try_for_each(|(name, text)| self.write(name, text))?;
+        record.priors.iter().try_for_each(|(name, bytes)| self.write_bytes(name, bytes))?;
         self.seal(&record.summary)
     }
 }

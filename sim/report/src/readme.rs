@@ -2,6 +2,9 @@
 
 use std::fmt::Write as _;
 
+/// The prior files of a run folder, one for each method that has one.
+pub const PRIORS: &str = "prior-METHOD.safetensors";
+
 /// Every file that a run folder may hold.
 const FILES: &[(&str, &str)] = &[
     ("scenario.toml", "the scenario with every key written out; `sordino run scenario.toml` repeats the run"),
@@ -34,6 +37,12 @@ const FILES: &[(&str, &str)] = &[
     (
         "values.csv",
         "what your program answered: agent, inputs, observation, value; `state/answers.csv` while the run goes on",
+    ),
+    (
+        PRIORS,
+        "what the agents of this method learned in common in run 0, as a prior file of all its releases. **Simulated: noise of a \
+         seed, no privacy.** `sordino prior show` says what it knows, `sordino optimize --prior` begins with it; values of your own \
+         agents may be read from it. The first run alone leaves one; its `digest` is in `transcript.jsonl`",
     ),
     ("regret.svg", "the picture, with bands of one standard error"),
     (

@@ -15,6 +15,7 @@ mod figures;
 mod folders;
 mod kill;
 mod laboratory;
+mod left;
 mod local;
 mod methods;
 mod newcomer;

@@ -124,7 +124,7 @@ impl Model for Toy {
         let (columns, rows) = (columns(), jobs.iter().copied().zip(results.iter().copied()));
         let files =
             vec![("rounds.csv", columns.csv(rows)), ("README.md", readme(TRUST.name, &[], columns.meanings(), ""))];
-        Ok(Record { summary, files })
+        Ok(Record { summary, files, priors: Vec::new() })
     }
 
     fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError> {

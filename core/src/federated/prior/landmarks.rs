@@ -75,33 +75,89 @@ pub fn choose_landmarks<T: Scalar>(
     rows: &mut [T],
     scratch: &mut [T],
 ) -> Result<Landmarks<T>, PriorError> {
-    let (m, candidates) = (pivots.len(), on_the_unit_box(points, dim)?);
-    exactly("feature rows", rows.len(), candidates * m)?;
-    at_least("scratch", scratch.len(), landmarks_scratch_len(candidates))?;
-    if m == 0 {
-        return Err(PriorError::Length { what: "landmarks", len: 0, expected: 1 });
-    }
+    let candidates = check(points, dim, pivots.len(), rows.len(), scratch.len())?;
     let residuals = slice::head_mut(scratch, candidates);
     let mut chosen = Landmarks { lengthscale: T::ZERO, count: 0, kept: T::ZERO };
     for lengthscale in LENGTHSCALES.map(T::from_f64) {
-        let kernel = kernel(lengthscale)?;
-        let covariance = |i: usize, j: usize| kernel.covariance(point(points, dim, i), point(points, dim, j));
-        let least = T::from_f64(RESIDUAL_MIN);
-        let reached = pivoted_cholesky_with(candidates, m, rows, residuals, least, covariance, |step, i| {
-            slice::set(pivots, step, i as u32);
-        });
-        let mut left = T::ZERO;
-        residuals.iter().for_each(|residual| left += residual.max(T::ZERO));
-        let kept = T::ONE - left / T::from_u32(candidates as u32);
-        chosen = Landmarks { lengthscale, count: reached.rank, kept };
-        if kept >= T::from_f64(KEPT) {
+        chosen = greedy(lengthscale, (points, dim), pivots, rows, residuals)?;
+        if chosen.kept >= T::from_f64(KEPT) {
             break;
         }
     }
-    for candidate in 1..candidates {
-        slice::move_back(rows, candidate * m, candidate * chosen.count, chosen.count);
-    }
+    pack(rows, candidates, pivots.len(), chosen.count);
     Ok(chosen)
+}
+
+/// The same for a lengthscale that is given: which of some points carry features that say what all of them would.
+///
+/// **Parameters**: ℓ, unit of the box, > 0; the rest as of [`choose_landmarks`].
+///
+/// **Errors**: as [`choose_landmarks`]; [`PriorError::Number`] for a lengthscale that is none.
+///
+/// **Cost**: C·M² multiply-adds.
+///
+/// ```
+/// use sordino_core::federated::prior::{landmarks_at, landmarks_scratch_len};
+///
+/// // Of five points, of which two nearly coincide, four are landmarks.
+/// let points = [0.0, 0.25, 0.5, 0.75, 0.750_001];
+/// let (mut pivots, mut rows) = ([0; 5], [0.0; 25]);
+/// let mut scratch = [0.0; landmarks_scratch_len(5)];
+/// let kept = landmarks_at(0.2, &points, 1, &mut pivots, &mut rows, &mut scratch)?;
+/// assert_eq!((kept.count, kept.lengthscale), (4, 0.2));
+/// # Ok::<(), sordino_core::federated::prior::PriorError>(())
+/// ```
+pub fn landmarks_at<T: Scalar>(
+    lengthscale: T,
+    points: &[T],
+    dim: usize,
+    pivots: &mut [u32],
+    rows: &mut [T],
+    scratch: &mut [T],
+) -> Result<Landmarks<T>, PriorError> {
+    let candidates = check(points, dim, pivots.len(), rows.len(), scratch.len())?;
+    let kept = greedy(lengthscale, (points, dim), pivots, rows, slice::head_mut(scratch, candidates))?;
+    pack(rows, candidates, pivots.len(), kept.count);
+    Ok(kept)
+}
+
+/// Checks lengths, and says how many candidates there are.
+fn check<T: Scalar>(points: &[T], dim: usize, m: usize, rows: usize, scratch: usize) -> Result<usize, PriorError> {
+    let candidates = on_the_unit_box(points, dim)?;
+    exactly("feature rows", rows, candidates * m)?;
+    at_least("scratch", scratch, landmarks_scratch_len(candidates))?;
+    if m == 0 {
+        return Err(PriorError::Length { what: "landmarks", len: 0, expected: 1 });
+    }
+    Ok(candidates)
+}
+
+/// Pivots and rows of one lengthscale; the rows are M numbers wide.
+fn greedy<T: Scalar>(
+    lengthscale: T,
+    (points, dim): (&[T], usize),
+    pivots: &mut [u32],
+    rows: &mut [T],
+    residuals: &mut [T],
+) -> Result<Landmarks<T>, PriorError> {
+    let (m, candidates) = (pivots.len(), residuals.len());
+    let kernel = kernel(lengthscale)?;
+    let covariance = |i: usize, j: usize| kernel.covariance(point(points, dim, i), point(points, dim, j));
+    let least = T::from_f64(RESIDUAL_MIN);
+    let reached = pivoted_cholesky_with(candidates, m, rows, residuals, least, covariance, |step, i| {
+        slice::set(pivots, step, i as u32);
+    });
+    let mut left = T::ZERO;
+    residuals.iter().for_each(|residual| left += residual.max(T::ZERO));
+    let kept = T::ONE - left / T::from_u32(candidates as u32);
+    Ok(Landmarks { lengthscale, count: reached.rank, kept })
+}
+
+/// Rows of `m` numbers, of which the first `count` are kept.
+fn pack<T: Scalar>(rows: &mut [T], candidates: usize, m: usize, count: usize) {
+    for candidate in 1..candidates {
+        slice::move_back(rows, candidate * m, candidate * count, count);
+    }
 }
 
 /// Numbers of scratch [`landmark_rows`] needs for M landmarks.

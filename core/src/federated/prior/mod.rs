@@ -111,7 +111,7 @@ pub use evidence::{Factors, MODELS_MAX, Model, factors_len, levels, models};
 pub use filter::{Filter, Plan};
 pub use joint::JointVectors;
 pub use landmarks::{
-    LENGTHSCALES, Landmarks, choose_landmarks, kernel_rows, landmark_rows, landmark_rows_scratch_len,
+    LENGTHSCALES, Landmarks, choose_landmarks, kernel_rows, landmark_rows, landmark_rows_scratch_len, landmarks_at,
     landmarks_scratch_len,
 };
 pub use member::{Member, MemberError, MemberState, MemberStorage, member_scratch_len, posterior_len};

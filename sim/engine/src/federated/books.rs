@@ -3,7 +3,7 @@
 use sordino_core::federated::transcript::link;
 use sordino_core::federated::{Aggregation, Counters};
 use sordino_core::math::Scalar;
-use sordino_experiment::record::{MethodRun, is_report_round};
+use sordino_experiment::record::{Left, MethodRun, is_report_round};
 use sordino_experiment::world::fault::FaultCounts;
 
 use super::blocks;
@@ -31,9 +31,9 @@ impl Books {
         &self.0
     }
 
-    /// The finished books.
-    pub fn close(self) -> MethodRun {
-        self.0
+    /// The finished books, with what the method leaves besides.
+    pub fn close(self, prior: Option<Result<Left, String>>) -> MethodRun {
+        MethodRun { prior, ..self.0 }
     }
 
     /// Adds a release of a federated prior that followed the last round: its partials, and what was released. The
@@ -57,6 +57,10 @@ impl Books {
             partials.iter().for_each(|partial| faults.add(&partial.faults));
         }
         self.0.releases += 1;
+        // One run leaves a file of them.
+        if self.0.run == 0 {
+            self.0.released.extend(released.iter().map(|x| x.to_f64()));
+        }
         Ok(())
     }
 

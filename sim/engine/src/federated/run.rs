@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sordino_core::federated::Counters;
 use sordino_experiment::journal::{Journal, Pace};
 use sordino_experiment::progress::{Progress, Stage};
-use sordino_experiment::record::{MethodRun, stored_name};
+use sordino_experiment::record::{Left, MethodRun, stored_name};
 
 use super::books::Books;
 use super::error::DriverError;
@@ -81,6 +81,15 @@ pub trait Federated: Agents {
     ///
     /// **Errors**: the ledger's.
     fn store(&self, server: &mut Self::Server) -> Result<impl Serialize, DriverError>;
+
+    /// What a finished run leaves for those who come later, of the sums that were `released`: a file, or why there is none.
+    /// Nothing for a method that learns nothing in public.
+    ///
+    /// **Errors**: [`DriverError::Check`] for a server that learned something else from these sums.
+    fn leaves(&self, server: &Self::Server, released: &[f64]) -> Result<Option<Result<Left, String>>, DriverError> {
+        let _ = (server, released);
+        Ok(None)
+    }
 
     /// The end of a round as it is reported: what was spent, and what the budget leaves.
     fn spent(&self, server: &Self::Server) -> Stage;
@@ -157,7 +166,8 @@ where
         }
     }
     method.sync(&mut server)?;
-    let finished = books.close();
+    let left = if base.run.index == 0 { method.leaves(&server, &books.read().released)? } else { None };
+    let finished = books.close(left);
     if let Some(journal) = around.journal {
         journal.finish(&name, &finished)?;
     }

@@ -33,7 +33,7 @@ pub fn record(scenario: &LocalScenario, runs: &[LocalRun]) -> Record {
         ("rounds.csv", columns.csv(points)),
         ("README.md", readme(&scenario.head.trust, &[], columns.meanings(), "")),
     ];
-    Record { summary: summary(scenario, runs), files }
+    Record { summary: summary(scenario, runs), files, priors: Vec::new() }
 }
 
 fn summary(scenario: &LocalScenario, runs: &[LocalRun]) -> Summary {

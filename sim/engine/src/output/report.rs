@@ -56,7 +56,7 @@ pub fn record(scenario: &OutputScenario, runs: &[OutputRun]) -> Record {
         ("rounds.csv", columns.csv(published)),
         ("README.md", readme(&scenario.head.trust, &[], columns.meanings(), "")),
     ];
-    Record { summary: summary(scenario, runs), files }
+    Record { summary: summary(scenario, runs), files, priors: Vec::new() }
 }
 
 /// What is shown of it.

@@ -45,7 +45,7 @@ pub fn record(scenario: &OutsourcedScenario, source: &Source, runs: &[Outsourced
         ("rounds.csv", columns.csv(points)),
         ("README.md", readme(&scenario.head.trust, &[], columns.meanings(), "")),
     ];
-    Record { summary: summary(scenario, source, runs), files }
+    Record { summary: summary(scenario, source, runs), files, priors: Vec::new() }
 }
 
 fn summary(scenario: &OutsourcedScenario, source: &Source, runs: &[OutsourcedRun]) -> Summary {

@@ -48,7 +48,7 @@ const SPREAD: &str = "spread.json";
 /// The table of a program's answers.
 const ANSWERS: &str = "answers.csv";
 /// Version of the storage format.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 /// Checkpoints kept of an unfinished part.
 const KEEP: usize = 2;
 /// A longer file is not read.

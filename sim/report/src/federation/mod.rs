@@ -5,14 +5,14 @@ pub mod pictures;
 
 use serde::Serialize;
 use sordino_experiment::metrics::{Statistics, loss_after};
-use sordino_experiment::record::{MethodRun, Record, noise};
+use sordino_experiment::record::{Left, MethodRun, Record, noise, prior_name};
 use sordino_experiment::scenario::Scenario;
 use sordino_experiment::world::fault::FaultCounts;
 
 use super::columns::Columns;
 use super::json;
 use super::read::FORMAT;
-use super::readme::readme;
+use super::readme::{PRIORS, readme};
 use super::rows::{csv, short};
 
 /// What stands below the columns.
@@ -43,9 +43,27 @@ pub fn record(
         files.push(("faults.csv", faults(results)));
     }
     files.extend(kept);
-    let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
-    files.push(("README.md", readme(&scenario.head().trust, &names, columns.meanings(), REMARK)));
-    Ok(Record { summary: json::summary(scenario, statistics, cautions), files })
+    let priors = priors(results);
+    let told = if priors.is_empty() { None } else { Some(PRIORS) };
+    let names: Vec<&str> = files.iter().map(|(name, _)| *name).chain(told).collect();
+    let remark = without_priors(results) + REMARK;
+    files.push(("README.md", readme(&scenario.head().trust, &names, columns.meanings(), &remark)));
+    Ok(Record { summary: json::summary(scenario, statistics, cautions), files, priors })
+}
+
+/// The prior files that were left.
+fn priors(results: &[MethodRun]) -> Vec<(String, Vec<u8>)> {
+    let left = results.iter().filter_map(|result| Some((result.method, result.prior.as_ref()?.as_ref().ok()?)));
+    left.map(|(method, left)| (prior_name(method.name()), left.bytes.clone())).collect()
+}
+
+/// Which methods leave no prior file although they learn something in common, and why.
+fn without_priors(results: &[MethodRun]) -> String {
+    let why = |result: &MethodRun| match &result.prior {
+        Some(Err(why)) => Some(format!("No `{}`: {why}.\n\n", prior_name(result.method.name()))),
+        _ => None,
+    };
+    results.iter().filter_map(why).collect()
 }
 
 /// A round of one method in one run.
@@ -151,6 +169,9 @@ struct Line<'a> {
     releases: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     chain: Vec<String>,
+    /// Digest of the prior file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prior: Option<&'a str>,
 }
 
 /// A head line, then one line for each run and method with its digest and, if `chain`, the digests after every round.
@@ -177,6 +198,11 @@ fn transcript(
             digest: result.digest.to_string(),
             releases: result.releases,
             chain: result.chain.iter().filter(|_| chain).map(ToString::to_string).collect(),
+            prior: result
+                .prior
+                .as_ref()
+                .and_then(|prior| prior.as_ref().ok())
+                .map(|Left { digest, .. }| digest.as_str()),
         };
         out += &(serde_json::to_string(&line)? + "\n");
     }

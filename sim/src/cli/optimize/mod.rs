@@ -95,6 +95,11 @@ fn told_of_prior(file: &PriorFile) {
         _ => "its self-test speaks against it, and the search does not read it",
     };
     note(&format!("prior file: {} contributors of {}; {read}", label.contributors, label.dataset));
+    if label.simulated {
+        note(
+            "prior file: of a simulation, whose noise can be predicted: it protects none of its contributors, whatever its ε",
+        );
+    }
 }
 
 /// Number of values to learn: no more than there are points.

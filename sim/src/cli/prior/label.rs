@@ -7,9 +7,9 @@ use serde_json::Value;
 use sordino_core::federated::shares::Trust;
 use sordino_experiment::files::write_atomically;
 use sordino_experiment::text::{percent_at_most, significant, significant_up};
-use sordino_host::prior::PriorFile;
 use sordino_host::prior::label::best_guess;
 use sordino_host::prior::worth::{WITH, WITHOUT, Worth, reading, worth};
+use sordino_host::prior::{Label, PriorFile};
 use sordino_host::signature::Fingerprint;
 use sordino_host::space::{Goal, Parameter};
 use sordino_host::text::plain;
@@ -71,9 +71,14 @@ pub fn verify(arguments: &Verify) -> Result<(), CliError> {
     let signer = signed_by(&file, arguments.key)?;
     let (digest, epsilon) = (file.digest(), significant_up(file.label.epsilon, 4));
     let delta = significant(file.label.delta, 3);
-    print(&format!(
-        "whole: SHA-256 {digest}\nits noise multipliers cost no more than the label says, ε {epsilon} at δ = {delta}\n{signer}\n"
-    ))
+    let costs = match file.label.simulated {
+        true => format!(
+            "SIMULATED: its noise can be predicted, and it protects nobody. Secret noise of the same size would cost ε {epsilon} at \
+             δ = {delta}"
+        ),
+        false => format!("its noise multipliers cost no more than the label says, ε {epsilon} at δ = {delta}"),
+    };
+    print(&format!("whole: SHA-256 {digest}\n{costs}\n{signer}\n"))
 }
 
 /// Who signed a file, in words, or that it was not who was asked for.
@@ -116,7 +121,7 @@ pub fn text(file: &PriorFile) -> Result<String, CliError> {
     let many = if label.releases == 1 { "" } else { "s" };
     line("contributors", format!("{}, in {} release{many}", label.contributors, label.releases));
     if label.simulated {
-        line("protected", "nobody: this is a simulation, whose noise can be predicted".into());
+        line("protected", "NOBODY: this is a simulation, whose noise can be predicted".into());
     } else {
         let makers = match label.trust {
             Trust::OneServer => "; not against who made it",
@@ -127,6 +132,20 @@ pub fn text(file: &PriorFile) -> Result<String, CliError> {
             format!("each contributor (one study, or one site), against every reader of this file{makers}"),
         );
     }
+    let (epsilon, delta) = (significant_up(label.epsilon, 4), significant(label.delta, 3));
+    if label.simulated {
+        line("ε", format!("none. Secret noise of the same size would cost {epsilon} at δ = {delta}"));
+    } else {
+        cost(label, &mut line);
+    }
+    line("worth", worth_in_words(file, &simulated_worth(file)?));
+    line("digest", file.digest());
+    line("signed by", file.signer().map_or("nobody".into(), |signer| signer.to_string()));
+    Ok(out)
+}
+
+/// What a file costs those whom it protects.
+fn cost(label: &Label, line: &mut impl FnMut(&str, String)) {
     let (epsilon, delta) = (significant_up(label.epsilon, 4), significant(label.delta, 3));
     line(
         "ε",
@@ -147,10 +166,6 @@ pub fn text(file: &PriorFile) -> Result<String, CliError> {
             percent_at_most(guess)
         ),
     );
-    line("worth", worth_in_words(file, &simulated_worth(file)?));
-    line("digest", file.digest());
-    line("signed by", file.signer().map_or("nobody".into(), |signer| signer.to_string()));
-    Ok(out)
 }
 
 fn worth_in_words(file: &PriorFile, worth: &Worth) -> String {

@@ -35,9 +35,12 @@ pub fn along_parameters(file: &PriorFile) -> Result<String, CliError> {
     let name = format!("{}, standardised", label.value.as_deref().unwrap_or("value"));
     let panels: Vec<(Chart, Ruler)> =
         curves.into_iter().map(|along| panel(along, &name, low - edge, high + edge)).collect();
-    let epsilon = significant_up(label.epsilon, 3);
+    let costs = match label.simulated {
+        true => "simulated: protects nobody".to_owned(),
+        false => format!("ε {} at δ = {}", significant_up(label.epsilon, 3), label.delta),
+    };
     let lines = [
-        &*format!("{}: {} contributors, ε {epsilon} at δ = {}", label.dataset, label.contributors, label.delta),
+        &*format!("{}: {} contributors, {costs}", label.dataset, label.contributors),
         "Mean of what contributors have in common, and one standard deviation of the file to either side; other parameters \
          where the file believes the best.",
     ];

@@ -18,6 +18,7 @@ use sordino_host::server::WithPublic;
 
 use super::super::context::{MethodContext, RunContext, ScenarioContext};
 use super::super::error::DriverError;
+use super::described::Described;
 
 /// The multiplier of `prior`: noise of a thousandth of the sensitivity neither protects nor disturbs.
 const UNPROTECTED: f64 = 1.0 / 1024.0;
@@ -99,7 +100,7 @@ impl<T: Scalar> PriorNumbers<T> {
         Ok(Arc::new(PriorNumbers { config, feature_rows, gram: mean, designs }))
     }
 
-    /// The public context of all parties, whose own draws are made of this factor of the prior over the candidates.
+    /// The public context of all parties: designs are weighed, and own draws made, by this factor of the prior over the candidates.
     ///
     /// **Errors**: [`PriorError::Length`] for a factor of other candidates.
     pub fn public<'a>(&'a self, prior_rows: &'a [T]) -> Result<Public<'a, T>, PriorError> {
@@ -120,6 +121,10 @@ pub struct PriorContext<T> {
     pub models: [Model<T>; 6],
     /// What its parties agree on.
     pub protocol: PriorProtocol,
+    /// Its inducing points in \[0, 1\]^dim, row-major.
+    pub(super) landmarks: Vec<f64>,
+    /// What its file says of the scenario, or why there is none.
+    pub(super) described: Result<Described, String>,
     shared: Arc<ScenarioContext<T>>,
     numbers: Arc<PriorNumbers<T>>,
 }
@@ -138,14 +143,16 @@ impl<T: Scalar> PriorContext<T> {
     ) -> Result<Self, DriverError> {
         let (dim, seed) = (shared.dim(), run.seed);
         let missing = DriverError::Check("a federated prior of a scenario without [prior]");
-        let protocol = protocol(scenario, method, &landmarks(scenario, dim), dim, seed)?.ok_or(missing)?;
+        let landmarks = landmarks(scenario, dim);
+        let protocol = protocol(scenario, method, &landmarks, dim, seed)?.ok_or(missing)?;
         let mut base = MethodContext::new(scenario, method, run, workspace_bytes)?;
         if method.guarantee() != Guarantee::DifferentialPrivacy {
             base.budget.0 = f64::INFINITY;
         }
         let (rounds, multipliers) = (protocol.release_rounds.as_slice(), protocol.noise_multipliers.as_slice());
         base.config_id = wire::config_id(&(&protocol.config, rounds, multipliers));
-        Ok(PriorContext { base, models: protocol.models(), protocol, shared, numbers })
+        let described = Described::of(scenario, method);
+        Ok(PriorContext { base, models: protocol.models(), protocol, landmarks, described, shared, numbers })
     }
 
     /// What all parties agree on.

@@ -10,6 +10,7 @@ use sordino_core::linalg::packed_len;
 use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose};
 use sordino_experiment::progress::Stage;
+use sordino_experiment::record::Left;
 use sordino_experiment::scenario::Guarantee;
 use sordino_host::server::{Hosted, Population, ServerHost, SimulatedSources, StoredPosterior, StoredServer};
 
@@ -99,6 +100,10 @@ impl<T: Scalar> Federated for PriorContext<T> {
     fn store(&self, server: &mut Servers<T>) -> Result<impl Serialize, DriverError> {
         server.sync_helper()?;
         Ok(server.leader.store()?)
+    }
+
+    fn leaves(&self, server: &Servers<T>, released: &[f64]) -> Result<Option<Result<Left, String>>, DriverError> {
+        self.file(released, server.leader.method().posterior()).map(Some)
     }
 
     fn spent(&self, server: &Servers<T>) -> Stage {
