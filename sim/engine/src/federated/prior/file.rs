@@ -90,7 +90,8 @@ impl<T: Scalar> PriorContext<T> {
     }
 
     fn replayed_first(&self, released: &[f64]) -> Result<(PublicState<T, Vec<T>>, f64), String> {
-        let (config, m) = (*self.config(), self.config().features());
+        let config = *self.config();
+        let m = config.features();
         let public = self.public().map_err(words)?;
         let mut posterior = PublicState::new(config, vec![T::ZERO; storage_len(m)]).map_err(words)?;
         let mut scratch = vec![T::ZERO; scratch_len(m, config.design_len())];
@@ -147,9 +148,11 @@ impl<T: Scalar> PriorContext<T> {
         described: &Described,
         posterior: &PublicState<T, S>,
     ) -> Result<Numbers, String> {
-        let (m, dim) = (self.config().features(), described.space.parameters().len());
+        let m = self.config().features();
+        let dim = described.space.parameters().len();
         let inducing: Vec<f64> = self.landmarks.iter().copied().map(held).collect();
-        let (mut pivots, mut rows) = (vec![0; m], vec![0.0; m * m]);
+        let mut pivots = vec![0; m];
+        let mut rows = vec![0.0; m * m];
         let mut scratch = vec![0.0; landmarks_scratch_len(m)];
         let lengthscale = held(self.protocol.lengthscale);
         let kept = landmarks_at(lengthscale, &inducing, dim, &mut pivots, &mut rows, &mut scratch).map_err(words)?;
@@ -173,7 +176,8 @@ impl<T: Scalar> PriorContext<T> {
             column.iter().enumerate().for_each(|(i, x)| features[i * m + j] = *x);
         }
         let wide = |numbers: &[T]| numbers.iter().map(|x| x.to_f64()).collect::<Vec<f64>>();
-        let (w, sigma) = (wide(posterior.weights()), wide(posterior.covariance()));
+        let w = wide(posterior.weights());
+        let sigma = wide(posterior.covariance());
         let times = |matrix: &[f64], x: &[f64]| matrix.chunks_exact(m).map(|row| dot(row, x)).collect::<Vec<f64>>();
         let rows_of_sigma: Vec<Vec<f64>> = features.chunks_exact(m).map(|row| times(&sigma, row)).collect();
         let rows = features.chunks_exact(m).enumerate();
