@@ -21,6 +21,17 @@
 //! (Σ_j R_j⁻¹)⁻¹ = R_j/c = σ²I/c + E, which is that of their mean, the best there is of c measurements x + e + noise_j:
 //! exact while Ā, S and ḡ stay as they are between the c releases. Without the factor a filter that meets no noise
 //! believes the sample of agents to be c times as large as it is.
+//!
+//! **Bounds of h.** Where hardly anybody answers, ḡ stands at its floor .1 and step 5 multiplies h by about 1/ḡ² = 100 at
+//! every release.
+//! * h ≤ N/2⁻²³, in members of every precision. **Theorem.** A release changes no eigenvalue of Σ ⪯ I by more than a fraction N/h. **Proof.** Both
+//!   mean A_vΣA_vᵀ ⪰ ĀΣĀᵀ and mean A_vA_vᵀ ⪰ ĀĀᵀ, since a scatter around a mean is not negative; so
+//!   R ⪰ ḡ²(S(h) − ĀΣĀᵀ)/N ⪰ (h/N)HHᵀ, HᵀR⁻¹H ⪯ (N/h)I, and Σ'⁻¹ = Σ⁻¹ + HᵀR⁻¹H ⪯ (1 + N/h)Σ⁻¹. ∎ From the bound on
+//!   posterior and prior are one to f32's precision, and a larger h says nothing more.
+//! * κ ≥ nε·tr Ḡ, n the points of a design and ε the member's precision, unless κ is smaller without h. tr Ḡ is the mean of
+//!   K_v's diagonal, and a smaller ridge is lost in the rounding of K_v + κI, which then has no factor. In f64 nothing is
+//!   that small; in f32 it is from h of some thousands on, where functions have hardly anything in common. The theorem above
+//!   holds for every κ: A_v and S are computed with the member's own.
 
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +47,9 @@ use crate::surrogate::joint::{draw_with_factor, factor_with_jitter};
 
 /// Below this mean clip factor agents differ by more than h says.
 const CLIPPED: f64 = 0.85;
+
+/// What f32 rounds 1 by, of the bound of h in members of every precision.
+const PRECISION: f64 = f32::EPSILON as f64;
 
 /// The smallest mean clip factor that is believed.
 const CLIP_MIN: f64 = 0.1;
@@ -151,7 +165,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         part(self.storage.as_ref(), m + 2 * m * m, m * m)
     }
 
-    /// h, variance of an agent's own weights around the population's.
+    /// h, variance of an agent's own weights around the population's, in prior variances of a weight: 0 to N·2²³: beyond
+    /// it a release tells posterior from prior in no f32.
     pub fn heterogeneity(&self) -> T {
         self.heterogeneity
     }
@@ -183,8 +198,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         let p = *self.config.parameters();
         let noise_variance = T::from_f64(p.noise_variance);
         let Parts { covariance, response, scatter, .. } = parts(self.storage.as_mut(), m);
-        let variance = mean_variance(gram, covariance, m) + h;
-        let ridge = p.constant.ridge(noise_variance, variance);
+        let total = trace(gram, m);
+        let common = mean_variance(gram, covariance, m, total);
+        // With a variance beyond this the ridge is lost in the rounding of the matrix that it is added to.
+        let resolved = noise_variance / (T::from_u32(p.initial_points) * T::EPSILON * total);
+        let ridge = p.constant.ridge(noise_variance, (common + h).min(resolved.max(common)));
         if !(ridge > T::ZERO && ridge.is_finite()) {
             return Err(PriorError::Number { what: "ridge", value: ridge.to_f64(), admissible: "(0, inf)" });
         }
@@ -250,6 +268,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         if clip < T::from_f64(CLIPPED) {
             let radius = terms.clip_radius;
             heterogeneity += radius * radius * (T::ONE / (clip * clip) - T::ONE) / terms.response;
+            heterogeneity = heterogeneity.min(heterogeneity_max(agents)).max(self.heterogeneity);
         }
         // What is stored is what a device reads after a reset: nothing that `resume` would refuse.
         judge_posterior(heterogeneity, step.mean, step.covariance)?;
@@ -300,13 +319,24 @@ fn judge_posterior<T: Scalar>(heterogeneity: T, weights: &[T], covariance: &[T])
     Ok(())
 }
 
+/// N/2⁻²³, from which on no release tells posterior from prior in f32.
+fn heterogeneity_max<T: Scalar>(agents: T) -> T {
+    agents / T::from_f64(PRECISION)
+}
+
+/// tr Ḡ: the prior variance of the population's function, averaged over the candidates, unit y².
+fn trace<T: Scalar>(gram: &[T], m: usize) -> T {
+    let mut total = T::ZERO;
+    gram.iter().step_by(m + 1).for_each(|g| total += *g);
+    total
+}
+
 /// tr(ḠΣ)/tr Ḡ: the posterior variance of the population's function, averaged over the candidates, per unit of prior
-/// variance.
-fn mean_variance<T: Scalar>(gram: &[T], covariance: &[T], m: usize) -> T {
-    let (mut weighted, mut total) = (T::ZERO, T::ZERO);
-    for (i, (g, c)) in gram.chunks_exact(m).zip(covariance.chunks_exact(m)).enumerate() {
+/// variance; `total` is tr Ḡ.
+fn mean_variance<T: Scalar>(gram: &[T], covariance: &[T], m: usize, total: T) -> T {
+    let mut weighted = T::ZERO;
+    for (g, c) in gram.chunks_exact(m).zip(covariance.chunks_exact(m)) {
         weighted += dot(g, c);
-        total += slice::at(g, i);
     }
     weighted / total
 }
