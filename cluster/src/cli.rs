@@ -15,9 +15,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand};
-use sordino_sim::cli::error::CliError;
-use sordino_sim::cli::number::{threads, whole};
-use sordino_sim::cli::{begun, run};
+use sordino_sim::cli::run;
+use sordino_sim::command_line::begun;
+use sordino_sim::command_line::error::CliError;
+use sordino_sim::command_line::number::{threads, whole};
 use sordino_sim::journal;
 use sordino_sim::model::federated::TRUST;
 use sordino_sim::model::hub::Hub;

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use sordino_core::random::RunSeed;
+use sordino_experiment::scenario::{Scenario, Shipped, method};
 use sordino_net::agent::Query;
 use sordino_net::door::{self, Counts, Door, Limits};
 use sordino_net::enrolment::Enrolment;
@@ -21,7 +22,6 @@ use sordino_net::keys;
 use sordino_net::link::Link;
 use sordino_net::rehearsal::{Options, rehearse};
 use sordino_net::terms::Terms;
-use sordino_sim::scenario::{Scenario, Shipped, method};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
@@ -87,7 +87,7 @@ async fn rounds(name: &str, scenario: Scenario) -> Result<(), Failed> {
 /// Connections with a handshake each, and one request.
 async fn handshakes() -> Result<(), Failed> {
     let scenario = scenario("firmware", &[])?;
-    let functions = sordino_sim::world::load(&scenario, None)?.realize(RunSeed::new(scenario.seed, 0));
+    let functions = sordino_experiment::world::load(&scenario, None)?.realize(RunSeed::new(scenario.seed, 0));
     let announced = sordino_core::federated::exchange::Announced {
         epsilon_max: None,
         delta: scenario.privacy.delta,

@@ -9,11 +9,11 @@ use std::fmt;
 use sordino_core::federated::ServerError;
 use sordino_core::federated::exchange::Protocol;
 use sordino_core::privacy::accountant::AccountantError;
+use sordino_experiment::scenario::Scenario;
+use sordino_experiment::scenario::federated::served_delta;
+use sordino_experiment::scenario::objective::ObjectiveConfig;
+use sordino_experiment::text::{significant, significant_up};
 use sordino_host::text::plain;
-use sordino_sim::scenario::Scenario;
-use sordino_sim::scenario::federated::served_delta;
-use sordino_sim::scenario::objective::ObjectiveConfig;
-use sordino_sim::text::{significant, significant_up};
 
 use crate::cost::Cost;
 use crate::terms::{Terms, TermsError};

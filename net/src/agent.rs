@@ -27,11 +27,11 @@ use sordino_core::federated::{Frame, Member, Next, ServerError};
 use sordino_core::privacy::budget::BudgetError;
 use sordino_core::random::RunSeed;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
+use sordino_experiment::text::chain;
 use sordino_host::files::FileError;
 use sordino_host::ledger::contributions::{Contributions, ContributionsError};
 use sordino_host::prior::PriorFile;
 use sordino_host::space::Point;
-use sordino_sim::text::chain;
 use tokio::time::Instant;
 
 use crate::journal::{Journal, JournalError, Step};

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 use sordino_core::federated::shares::Trust;
+use sordino_experiment::text::{significant, significant_up};
 use sordino_host::prior::publish::Publication;
 use sordino_host::text::plain;
-use sordino_sim::text::{significant, significant_up};
 
 use crate::admission::{self, Admitted, DELTA_SMALL, Inadmissible};
 use crate::invitation::Invitation;

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use sordino_core::digest::Digest;
 use sordino_core::privacy::Event;
+use sordino_experiment::text::{significant, significant_up};
 use sordino_host::files::{FileError, read_bounded, write_privately};
 use sordino_host::ledger::contributions::{Contributions, ContributionsError, Weighed};
-use sordino_sim::text::{significant, significant_up};
 
 use crate::cost::Cost;
 use crate::invitation::Invitation;

@@ -8,11 +8,11 @@ use std::time::Duration;
 use sordino_core::federated::shares::{PublicKey, Trust};
 use sordino_core::privacy::Event;
 use sordino_core::random::RunSeed;
+use sordino_experiment::text::chain;
 use sordino_host::entropy::deployment;
 use sordino_host::files::{create_folders_privately, read_bounded, remove_leftovers, write_privately};
 use sordino_host::ledger::contributions::{Contributions, ContributionsError, Weighed};
 use sordino_host::prior::PriorFile;
-use sordino_sim::text::chain;
 
 pub use self::error::JoinError;
 use crate::admission::{self, Admitted, EPSILON_UNASKED, Inadmissible};

@@ -27,11 +27,11 @@ use sordino_core::federated::prior::{JointVectors, MemberError};
 use sordino_core::federated::{AgentError, Member};
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
+use sordino_engine::federated::custom::Custom;
 use sordino_host::campaign::SiteError;
 use sordino_host::prior::PriorFile;
 use sordino_host::server::{HostError, Hosted};
 use sordino_host::space::Point;
-use sordino_sim::model::federated::custom::Custom;
 
 pub use self::campaign::{CampaignParty, KeptSite};
 pub use self::chosen::{Choosing, Chosen, ChosenError, KeptChoices};

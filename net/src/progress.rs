@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use sordino_core::federated::exchange::Agreement;
+use sordino_experiment::progress::log::{Log, elapsed};
+use sordino_experiment::text::chain;
 use sordino_host::ledger::Ledger;
 use sordino_host::signature::Fingerprint;
-use sordino_sim::progress::log::{Log, elapsed};
-use sordino_sim::text::chain;
 use tokio::sync::watch;
 
 use crate::enrolment::Enrolment;

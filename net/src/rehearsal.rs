@@ -21,15 +21,15 @@ use sordino_core::digest::{Digest, combine};
 use sordino_core::federated::exchange::{Announced, Pace, Protocol};
 use sordino_core::federated::transcript::steps_max;
 use sordino_core::random::RunSeed;
+use sordino_engine::Options as Executing;
+use sordino_engine::federated::context::{RunContext, ScenarioContext};
+use sordino_engine::federated::custom::Custom;
+use sordino_engine::federated::custom::context::CustomContext;
+use sordino_engine::federated::run::{Surroundings, run_method};
+use sordino_engine::federated::{DriverError, Own, agreement};
+use sordino_experiment::scenario::{Method, ScalarKind, Scenario};
+use sordino_experiment::world::Objective;
 use sordino_host::entropy::deployment;
-use sordino_sim::model::Options as Executing;
-use sordino_sim::model::federated::context::{RunContext, ScenarioContext};
-use sordino_sim::model::federated::custom::Custom;
-use sordino_sim::model::federated::custom::context::CustomContext;
-use sordino_sim::model::federated::run::{Surroundings, run_method};
-use sordino_sim::model::federated::{DriverError, Own, agreement};
-use sordino_sim::scenario::{Method, ScalarKind, Scenario};
-use sordino_sim::world::Objective;
 use tokio::sync::mpsc;
 
 pub use self::error::RehearsalError;
@@ -81,7 +81,7 @@ impl Outcome {
 ///
 /// **Errors**: [`RehearsalError`].
 pub async fn rehearse(scenario: &Scenario, method: Method, options: Options) -> Result<Outcome, RehearsalError> {
-    let family = sordino_sim::world::load(scenario, None)?;
+    let family = sordino_experiment::world::load(scenario, None)?;
     let runs = runs(scenario, &options)?.into_iter().map(|(run, options)| (run, options, &family));
     let mut outcomes = Vec::new();
     for (run, options, family) in runs {

@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::exchange::Agreement;
+use sordino_experiment::text::{chain, significant_up};
 use sordino_host::files::{FileError, read_text, write_privately};
-use sordino_sim::text::{chain, significant_up};
 use tokio::sync::watch;
 
 use crate::enrolment::{self, Enrolment};

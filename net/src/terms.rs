@@ -15,12 +15,12 @@ use sordino_core::federated::shares::Trust;
 use sordino_core::federated::{ConfigError, OwnDraw, PublicError};
 use sordino_core::kernel::{KernelError, Stationary, StationaryKernel};
 use sordino_core::wire::{ScalarTag, frame_len_max};
+use sordino_engine::federated::DriverError;
+use sordino_engine::federated::agreement::agreement;
+use sordino_engine::federated::context::prior_factor_within;
+use sordino_experiment::scenario::{Method, Scenario};
 use sordino_host::campaign::{Campaign, SiteError};
 use sordino_host::prior::publish::Publication;
-use sordino_sim::model::federated::DriverError;
-use sordino_sim::model::federated::agreement::agreement;
-use sordino_sim::model::federated::context::prior_factor_within;
-use sordino_sim::scenario::{Method, Scenario};
 
 use crate::authority::{self, Authority, AuthorityError};
 use crate::shares;

@@ -5,7 +5,7 @@ use std::error::Error;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use sordino_sim::cli::error::CliError;
+use sordino_sim::command_line::error::CliError;
 use sordino_sim::text::chain;
 
 create_exception!(sordino, InputError, PyValueError, "What was given does not fit; says what, and what is admissible.");

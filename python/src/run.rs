@@ -8,7 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use sordino_sim::cli::{data as from, number, run as command};
+use sordino_sim::cli::data as from;
+use sordino_sim::command_line::{chosen, number};
 use sordino_sim::model::federated::Own;
 use sordino_sim::model::{self, DriverKind, Model, ModelError, Options};
 use sordino_sim::progress::Progress;
@@ -25,7 +26,7 @@ fn scenario_text(scenario: &str) -> PyResult<(String, String)> {
     if scenario.contains('\n') {
         return Ok(("scenario".to_owned(), scenario.to_owned()));
     }
-    command::scenario_text(scenario).map_err(error::ended)
+    chosen::scenario_text(scenario).map_err(error::ended)
 }
 
 /// Names of the shipped scenarios.

@@ -57,6 +57,7 @@ pub const HOUSES: &[House] = &[
             &["world", "progress", "journal"],
             &["record"],
             &["metrics"],
+            &["command_line"],
         ],
     },
     House {

@@ -1,7 +1,7 @@
 //! `sordino-net bridge`: connections between agents and a server, carried by an MQTT 5 broker.
 
 use clap::Args;
-use sordino_sim::cli::error::CliError;
+use sordino_experiment::command_line::error::CliError;
 use tokio::net::TcpListener;
 
 use super::common;

@@ -5,13 +5,13 @@ use std::path::Path;
 use clap::Args;
 use sordino_core::federated::exchange::Announced;
 use sordino_core::federated::shares::Trust;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::scenario::federated::served_delta;
+use sordino_experiment::text::significant;
 use sordino_host::campaign;
 use sordino_host::files::read_text;
 use sordino_host::prior::publish::Publication;
 use sordino_host::space::{BYTES_MAX, SpaceFile};
-use sordino_sim::cli::error::CliError;
-use sordino_sim::scenario::federated::served_delta;
-use sordino_sim::text::significant;
 
 use crate::progress::note;
 use crate::terms::Terms;

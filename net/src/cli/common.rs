@@ -5,10 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use sordino_sim::cli::error::CliError;
-use sordino_sim::cli::run::{one_method, scenario_text};
-use sordino_sim::scenario::{Method, Scenario};
-use sordino_sim::text::chain;
+use sordino_experiment::command_line::chosen::{one_method, scenario_text};
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::scenario::{Method, Scenario};
+use sordino_experiment::text::chain;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::signal::unix::{SignalKind, signal};
@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::authority;
 use crate::identity::Certified;
 use crate::progress::note;
-pub use sordino_sim::cli::number::duration;
+pub use sordino_experiment::command_line::number::duration;
 
 /// A federated scenario by its name or file, reduced to the one method that is asked for, and that method.
 pub fn scenario(name: &str, settings: &[String], method: Option<&str>) -> Result<(Scenario, Method), CliError> {

@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use sordino_experiment::command_line::error::CliError;
 use sordino_host::hex::from_hex;
 use sordino_host::prior::PriorFile;
 use sordino_host::signature::Fingerprint;
-use sordino_sim::cli::error::CliError;
 
 use super::common;
 use crate::folder::PRIOR;

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::print;
+use sordino_experiment::progress::log::Log;
 use sordino_host::ledger::CounterPlace;
-use sordino_sim::cli::error::CliError;
-use sordino_sim::cli::print;
-use sordino_sim::progress::log::Log;
 
 use super::common;
 use crate::help::serve::{Helping, serve};

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process_group};
+use sordino_experiment::command_line::Format;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::print;
+use sordino_experiment::text::significant;
 use sordino_host::files::{read_text, write_privately};
 use sordino_host::ledger::contributions::Contributions;
 use sordino_host::space::{Point, environment};
-use sordino_sim::cli::Format;
-use sordino_sim::cli::error::CliError;
-use sordino_sim::cli::print;
-use sordino_sim::text::significant;
 use tokio::io::AsyncWriteExt;
 
 use super::common;

@@ -22,7 +22,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use sordino_sim::cli::begun;
+use sordino_experiment::command_line::begun;
 
 #[cfg(feature = "mqtt")]
 mod bridge;

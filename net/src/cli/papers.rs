@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::de::IgnoredAny;
 use sordino_core::wire::{self, Kind};
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::print;
 use sordino_host::files::read_text;
 use sordino_host::ledger::{Contents, Spent};
-use sordino_sim::cli::error::CliError;
-use sordino_sim::cli::print;
 
 use crate::agent::replay::{self, Replayed};
 use crate::folder;

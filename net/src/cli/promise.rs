@@ -7,11 +7,11 @@ use sordino_core::federated::Aggregation;
 use sordino_core::federated::exchange::Protocol;
 use sordino_core::federated::shares::Trust;
 use sordino_core::privacy::accountant::Accountant;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::print;
+use sordino_experiment::metrics::SMALL_DELTA;
+use sordino_experiment::text::MEANING;
 use sordino_host::hex::hex;
-use sordino_sim::cli::error::CliError;
-use sordino_sim::cli::print;
-use sordino_sim::metrics::SMALL_DELTA;
-use sordino_sim::text::MEANING;
 
 use crate::cost::Cost;
 use crate::folder;

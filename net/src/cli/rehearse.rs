@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 use sordino_core::federated::shares::Trust;
-use sordino_sim::cli::Format;
-use sordino_sim::cli::error::CliError;
+use sordino_experiment::command_line::Format;
+use sordino_experiment::command_line::error::CliError;
 
 use super::common;
 use crate::rehearsal::{Options, Outcome, rehearse};

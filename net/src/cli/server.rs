@@ -10,14 +10,14 @@ use clap::Args;
 use sordino_core::federated::exchange::{Announced, Pace, Protocol};
 use sordino_core::federated::shares::Trust;
 use sordino_core::random::RunSeed;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::print;
+use sordino_experiment::progress::log::Log;
+use sordino_experiment::scenario::{Scenario, method};
+use sordino_experiment::text::significant;
 use sordino_host::entropy;
 use sordino_host::files::{FileError, create_folders_privately, read_text, write_privately};
 use sordino_host::ledger::CounterPlace;
-use sordino_sim::cli::error::CliError;
-use sordino_sim::cli::print;
-use sordino_sim::progress::log::Log;
-use sordino_sim::scenario::{Scenario, method};
-use sordino_sim::text::significant;
 
 use super::campaign::{self, Campaign};
 use super::common;
@@ -268,8 +268,9 @@ fn of_scenario(arguments: &Serve, run: u64) -> Result<(Terms, Vec<String>), CliE
     }
     admission::unit_box(&scenario).map_err(CliError::input)?;
     // Only the list of points is used: what agents measure there is their own.
-    let functions =
-        sordino_sim::world::load(&scenario, None).map_err(CliError::input)?.realize(RunSeed::new(scenario.seed, 0));
+    let functions = sordino_experiment::world::load(&scenario, None)
+        .map_err(CliError::input)?
+        .realize(RunSeed::new(scenario.seed, 0));
     let announced = Announced {
         epsilon_max: scenario.privacy.max_epsilon,
         delta,

@@ -7,9 +7,9 @@ use http_body_util::{BodyExt, Empty, Limited};
 use hyper::Request;
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
-use sordino_sim::cli::Format;
-use sordino_sim::cli::error::CliError;
-use sordino_sim::cli::print;
+use sordino_experiment::command_line::Format;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::print;
 use tokio::net::TcpStream;
 
 use super::common;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::print;
 use sordino_host::signature::Fingerprint;
-use sordino_sim::cli::error::CliError;
-use sordino_sim::cli::print;
 
 use crate::enrolment;
 use crate::folder::Folder;

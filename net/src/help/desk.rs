@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use sordino_core::federated::shares::{SecretKey, ShareError};
 use sordino_core::privacy::NoiseSource;
 use sordino_core::privacy::mechanism::gaussian::GaussianError;
+use sordino_experiment::text::{significant, significant_up};
 use sordino_host::files::{FileError, write_privately};
 use sordino_host::ledger::{Deferred, LedgerError};
 use sordino_host::server::Sources;
 use sordino_host::shares::{Helper, HelperError, Keep, Question};
 use sordino_host::signature::Fingerprint;
-use sordino_sim::text::{significant, significant_up};
 
 use super::gate::LedBy;
 use crate::admission::Inadmissible;

@@ -10,10 +10,10 @@ use bytes::Bytes;
 use hyper::header::{HeaderMap, HeaderValue};
 use hyper::{Method, StatusCode};
 use serde::Serialize;
+use sordino_experiment::text::chain;
 use sordino_host::hex::hex;
 use sordino_host::shares::Question;
 use sordino_host::signature::Fingerprint;
-use sordino_sim::text::chain;
 
 use super::desk::Enrolling;
 use super::door::{PINS, TOKEN};

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use sordino_experiment::text::{significant, significant_up};
 use sordino_host::entropy::NoEntropy;
 use sordino_host::files::FileError;
-use sordino_sim::text::{significant, significant_up};
 
 use crate::admission::{EPSILON_UNASKED, Inadmissible};
 use crate::agent::AgentEnd;

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use sordino_core::federated::exchange::{Agreement, Protocol};
 use sordino_core::federated::{Frame, Member, Next};
 use sordino_core::random::{Party as Address, Purpose, RunSeed, Stream};
-use sordino_sim::model::federated::custom::shard::initial;
-use sordino_sim::model::federated::custom::{Chooser, Ground, Sight};
+use sordino_engine::federated::custom::shard::initial;
+use sordino_engine::federated::custom::{Chooser, Ground, Sight};
 
 use super::{Number, Party, PartyError, Standing};
 use crate::terms::TermsError;

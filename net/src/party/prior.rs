@@ -11,8 +11,8 @@ use sordino_core::federated::prior::{
 };
 use sordino_core::federated::{Phase, ServerError, Workspace};
 use sordino_core::random::RunSeed;
+use sordino_engine::federated::prior::context::PriorNumbers;
 use sordino_host::server::{HostError, Population, WithPublic};
-use sordino_sim::model::federated::prior::context::PriorNumbers;
 
 use super::{Number, Party, PartyError, Served, Standing};
 use crate::terms::{Terms, TermsError};

@@ -8,10 +8,10 @@ use sordino_core::federated::exchange::{Protocol, VoteProtocol};
 use sordino_core::federated::{Config, OwnDraw};
 use sordino_core::math::Scalar;
 use sordino_core::random::Stream;
+use sordino_engine::federated::custom::{Chooser, Ground, Sight};
+use sordino_engine::federated::vote::voter::Voter;
+use sordino_experiment::scenario::KernelConfig;
 use sordino_host::server::HostError;
-use sordino_sim::model::federated::custom::{Chooser, Ground, Sight};
-use sordino_sim::model::federated::vote::voter::Voter;
-use sordino_sim::scenario::KernelConfig;
 
 use super::chosen::Chosen;
 use super::{Number, Served};

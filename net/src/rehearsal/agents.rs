@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use sordino_core::federated::shares::PublicKey;
 use sordino_core::random::Stream;
+use sordino_engine::federated::context::RunContext;
 use sordino_host::files::create_folders_privately;
-use sordino_sim::model::federated::context::RunContext;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 

@@ -9,8 +9,8 @@ use serde::Serialize;
 use sordino_core::federated::log_len;
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
+use sordino_engine::federated::context::MethodContext;
 use sordino_host::files::{FileError, write_privately};
-use sordino_sim::model::federated::context::MethodContext;
 
 use crate::invitation::Invitation;
 

@@ -1,9 +1,9 @@
 //! Why a rehearsal ends without a digest.
 
+use sordino_engine::federated::DriverError;
+use sordino_experiment::scenario::Method;
+use sordino_experiment::world::ObjectiveError;
 use sordino_host::entropy::NoEntropy;
-use sordino_sim::model::federated::DriverError;
-use sordino_sim::scenario::Method;
-use sordino_sim::world::ObjectiveError;
 
 use super::device::DeviceError;
 use crate::agent::AgentEnd;

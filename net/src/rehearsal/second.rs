@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use sordino_core::digest::Digest;
 use sordino_core::math::Scalar;
+use sordino_engine::federated::DriverError;
+use sordino_engine::federated::context::MethodContext;
+use sordino_engine::federated::host::ledger;
 use sordino_host::files::FileError;
 use sordino_host::server::SimulatedSources;
 use sordino_host::shares::{Asked, Collection, Helper, HelperPlan, Keep, Question};
 use sordino_host::signature::Fingerprint;
-use sordino_sim::model::federated::DriverError;
-use sordino_sim::model::federated::context::MethodContext;
-use sordino_sim::model::federated::host::ledger;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;

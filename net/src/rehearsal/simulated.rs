@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use sordino_sim::model::federated::DriverError;
-use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
-use sordino_sim::model::federated::custom::context::CustomContext;
-use sordino_sim::model::federated::custom::shard::CustomOrder;
-use sordino_sim::model::federated::fabric::Order;
-use sordino_sim::model::federated::prior::context::{PriorContext, PriorNumbers, landmarks, protocol};
-use sordino_sim::model::federated::prior::shard::PriorOrder;
-use sordino_sim::model::federated::run::Federated;
-use sordino_sim::model::federated::vote::context::VoteContext;
-use sordino_sim::scenario::{Method, Scenario};
+use sordino_engine::federated::DriverError;
+use sordino_engine::federated::context::{MethodContext, RunContext, ScenarioContext};
+use sordino_engine::federated::custom::context::CustomContext;
+use sordino_engine::federated::custom::shard::CustomOrder;
+use sordino_engine::federated::fabric::Order;
+use sordino_engine::federated::prior::context::{PriorContext, PriorNumbers, landmarks, protocol};
+use sordino_engine::federated::prior::shard::PriorOrder;
+use sordino_engine::federated::run::Federated;
+use sordino_engine::federated::vote::context::VoteContext;
+use sordino_experiment::scenario::{Method, Scenario};
 
 use crate::party::{Draws, Number, Prior, Served, Voting};
 

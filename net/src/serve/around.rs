@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use sordino_core::digest::Digest;
 use sordino_core::wire;
-use sordino_sim::text::chain;
+use sordino_experiment::text::chain;
 use tokio::sync::watch;
 
 use super::error::ServeError;

@@ -10,6 +10,7 @@ use hyper::{Method, Request};
 use sordino_core::federated::exchange::{Announced, Pace, Reply};
 use sordino_core::random::{RunSeed, Stream};
 use sordino_core::wire::{self, Header, ScalarTag};
+use sordino_experiment::scenario::Shipped;
 use sordino_net::door::{self, Counts, Door, Limits};
 use sordino_net::enrolment::Enrolment;
 use sordino_net::identity::{Identity, Sealer};
@@ -17,7 +18,6 @@ use sordino_net::invitation::Invitation;
 use sordino_net::keys;
 use sordino_net::rounds::{Given, QUEUE, Request as Asking, Rounds};
 use sordino_net::terms::Terms;
-use sordino_sim::scenario::Shipped;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -63,11 +63,11 @@ fn upload(header: Header, m: usize) -> Vec<u8> {
 pub fn terms() -> Terms {
     let settings = ["federation.agents=3".to_owned(), "surrogate.features=16".to_owned()];
     let scenario = Shipped::find("firmware").unwrap().parse(&settings).unwrap();
-    let functions = sordino_sim::world::load(&scenario, None).unwrap().realize(RunSeed::new(scenario.seed, 0));
+    let functions = sordino_experiment::world::load(&scenario, None).unwrap().realize(RunSeed::new(scenario.seed, 0));
     let announced = Announced { epsilon_max: Some(8.0), delta: 1e-5, deadline_ms: 170_000, may_close_early: true };
     Terms::new(
         &scenario,
-        sordino_sim::scenario::method::DP_FTS_DE,
+        sordino_experiment::scenario::method::DP_FTS_DE,
         functions.candidates(),
         functions.dim(),
         77,

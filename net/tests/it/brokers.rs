@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use sordino_experiment::scenario::{Scenario, Shipped, method};
 use sordino_net::bridge::Broker;
 use sordino_net::rehearsal::{Options, Outcome, rehearse};
-use sordino_sim::scenario::{Scenario, Shipped, method};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::rehearsals::{scenario, simulated};

@@ -6,10 +6,10 @@ mod example;
 use std::time::Duration;
 
 use sordino_core::digest::{Digest, combine};
+use sordino_engine::Options as Executing;
+use sordino_engine::federated::Own;
+use sordino_experiment::scenario::{Method, Scenario, method};
 use sordino_net::rehearsal::{Options, Outcome, rehearse_own};
-use sordino_sim::model::Options as Executing;
-use sordino_sim::model::federated::Own;
-use sordino_sim::scenario::{Method, Scenario, method};
 
 use super::rehearsals::{rehearsed, scenario, simulated};
 use super::util::{Place, bounded, runtime};

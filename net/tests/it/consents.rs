@@ -8,6 +8,8 @@ use sordino_core::domain::{Candidates, Regions};
 use sordino_core::federated::exchange::{DrawsProtocol, Protocol, candidates_digest};
 use sordino_core::federated::{Aggregation, Config, OwnDraw, Parameters};
 use sordino_core::kernel::Stationary;
+use sordino_experiment::scenario::Shipped;
+use sordino_experiment::text::significant_up;
 use sordino_net::admission::{EPSILON_UNASKED, admit, cost};
 use sordino_net::door::{self, Counts, Door, Limits};
 use sordino_net::enrolment::Enrolment;
@@ -16,8 +18,6 @@ use sordino_net::invitation::Invitation;
 use sordino_net::join::{JoinError, Joining, join};
 use sordino_net::keys;
 use sordino_net::terms::{Terms, TermsError};
-use sordino_sim::scenario::Shipped;
-use sordino_sim::text::significant_up;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
@@ -288,7 +288,7 @@ fn mended3_a_server_takes_one_over_ten_n_and_says_what_it_costs() {
         let status = federation.serve().ended();
         assert_eq!(status.code(), Some(2), "{}", federation.heard());
         // The value of a simulation that sets none is none that was set.
-        let usual = format!("privacy.delta={}", sordino_sim::scenario::federated::usual_delta(3));
+        let usual = format!("privacy.delta={}", sordino_experiment::scenario::federated::usual_delta(3));
         let federation = Federation::waiting("delta-usual", 3, 2, &["--set", &usual]);
         let _server = federation.serve();
         let invitation = federation.invite().remove(0);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sordino_core::privacy::accountant::{Accountant, PldAccountant};
 use sordino_core::privacy::{Event, NeighboringRelation};
-use sordino_sim::text::MEANING;
+use sordino_experiment::text::MEANING;
 
 use super::util::{Federation, bounded};
 

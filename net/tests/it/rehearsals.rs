@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use sordino_core::digest::{Digest, combine};
+use sordino_engine::Options as Executing;
+use sordino_engine::federated::run;
+use sordino_experiment::scenario::{Method, Scenario, Shipped, method};
 use sordino_net::rehearsal::{Options, Outcome, rehearse};
-use sordino_sim::model::Options as Executing;
-use sordino_sim::model::federated::run;
-use sordino_sim::scenario::{Method, Scenario, Shipped, method};
 
 use super::util::{Place, bounded, runtime};
 

@@ -10,6 +10,7 @@ use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::Announced;
 use sordino_core::federated::shares::{Contributor, SecretKey, Trust};
 use sordino_core::federated::{Encoding, Frame, Member, Next};
+use sordino_experiment::scenario::{Scenario, method};
 use sordino_host::campaign::{Campaign, LOG_LEN, Site, SiteState};
 use sordino_host::prior::publish::Publication;
 use sordino_host::shares::Question;
@@ -25,7 +26,6 @@ use sordino_net::link::LinkError;
 use sordino_net::rehearsal::{Options, Outcome, rehearse};
 use sordino_net::shares::MaskKey;
 use sordino_net::terms::Terms;
-use sordino_sim::scenario::{Scenario, method};
 
 use super::rehearsals::{scenario, simulated};
 use super::util::{Federation, PATIENCE, Place, Process, bounded, free_port, holds, program, runtime, said};

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use rayon::ThreadPool;
+use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::journal::{Journal, JournalError};
 use sordino_experiment::pool::PoolError;
 use sordino_experiment::progress::Progress;
@@ -213,4 +214,13 @@ pub fn shown<M: Model + ?Sized>(model: &M, files: RunFiles<'_>) -> Result<Vec<(&
     let view = model.view(files)?;
     let results = Results::read(files).map_err(ModelError::input)?;
     Ok(view.files(&model.head(), model.resolved(), model.explain()?, &results))
+}
+
+impl From<ModelError> for CliError {
+    fn from(error: ModelError) -> Self {
+        match error {
+            ModelError::Input(why) => CliError::input(why),
+            ModelError::Failure(_) | ModelError::Interrupted | ModelError::PartDone => CliError::failure(error),
+        }
+    }
 }

@@ -14,12 +14,14 @@
 //! | [`journal`] | what survives a kill |
 //! | [`record`] | what one method did in one run, what an execution leaves |
 //! | [`metrics`] | numbers from records |
+//! | [`command_line`] | how every program of this family begins, prints and ends |
 //!
 //! [`sordino-sim`]: https://docs.rs/sordino-sim
 
 #![forbid(unsafe_code)]
 
 pub mod benchmark;
+pub mod command_line;
 pub mod files;
 pub mod journal;
 pub mod metrics;

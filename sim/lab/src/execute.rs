@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sordino_engine::{Model, ModelError, Options};
+use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::journal::{Journal, JournalError};
 use sordino_experiment::progress::Progress;
 use sordino_experiment::record::Record;
@@ -75,4 +76,14 @@ pub fn execute(
     // Nothing is written after it; what is left of the state is dropped by the next run that comes here.
     journal.discard()?;
     Ok(record)
+}
+
+impl From<ExecuteError> for CliError {
+    fn from(error: ExecuteError) -> Self {
+        match error {
+            ExecuteError::Model(error) => error.into(),
+            ExecuteError::Folder(error) => error.into(),
+            ExecuteError::Journal(error) => error.into(),
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::files::{FolderLock, LockError, write_atomically, write_durably};
 use sordino_experiment::journal::SUMMARY;
 use sordino_experiment::record::Record;
@@ -144,4 +145,13 @@ impl RunFolder {
 
 fn pretty(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).map_or_else(|error| error.to_string(), |text| text + "\n")
+}
+
+impl From<FolderError> for CliError {
+    fn from(error: FolderError) -> Self {
+        match error {
+            FolderError::Exists(_) => CliError::input(error),
+            FolderError::Lock(_) | FolderError::Io { .. } => CliError::failure(error),
+        }
+    }
 }

@@ -12,9 +12,9 @@ use sordino_papers::audit::{
     AuditError, Claim, Defect, GaussianAudit, LocalAudit, PriorAudit, PublicationAudit, Report, VoteAudit,
 };
 
-use super::error::CliError;
-use super::number::{threads, whole};
-use super::{Format, print, print_json};
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::number::{threads, whole};
+use sordino_experiment::command_line::{Format, print, print_json};
 
 /// `sordino audit`.
 #[derive(Debug, Args)]
@@ -291,7 +291,8 @@ fn text(answer: &Answer, gaussian: &GaussianAudit) -> String {
                 line.margin.unwrap_or(f64::NAN)
             ),
         };
-        let (mechanism, noise) = (line.mechanism.name(), line.noise.name());
+        let mechanism = line.mechanism.name();
+        let noise = line.noise.name();
         out.push_str(&format!("{mechanism:11}  {noise:6}  {:24}  {verdict}\n", line.case));
     }
     out.push_str(&format!(

@@ -7,10 +7,11 @@ use sordino_lab::compare::{Side, compare};
 use sordino_report::differences::few;
 use sordino_report::grid;
 
-use super::error::CliError;
-use super::print::warn;
 use super::report::figure;
-use super::{print, print_json, unfinished};
+use super::unfinished;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::print::warn;
+use sordino_experiment::command_line::{print, print_json};
 
 /// `sordino compare`.
 #[derive(Debug, Args)]
@@ -57,7 +58,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     if let Some((path, format)) = arguments.figure.as_deref().zip(format) {
         figure::save(&found.picture(), &arguments.sheet, format, path)?;
     }
-    let (tables, remarks) = (found.tables(), found.remarks());
+    let tables = found.tables();
+    let remarks = found.remarks();
     match arguments.format {
         Format::Text => print(&grid::text(&tables, &remarks)),
         Format::Markdown => print(&grid::markdown(&tables, &remarks)),

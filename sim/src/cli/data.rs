@@ -7,7 +7,7 @@ use sordino_experiment::scenario::{ObjectiveConfig, Problem, Scenario, ScenarioE
 use sordino_experiment::text::Quoted;
 use sordino_experiment::world::{fedhpo, table};
 
-use super::error::CliError;
+use sordino_experiment::command_line::error::CliError;
 
 /// What a scenario takes from its data.
 #[derive(Debug, Default)]

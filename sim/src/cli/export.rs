@@ -12,10 +12,10 @@ use sordino_experiment::scenario::Scenario;
 use sordino_experiment::world;
 
 use super::data::of_data;
-use super::error::CliError;
-use super::number::whole;
-use super::print;
-use super::run::{one_method, scenario_text};
+use sordino_experiment::command_line::chosen::{one_method, scenario_text};
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::number::whole;
+use sordino_experiment::command_line::print;
 
 /// `sordino export`.
 #[derive(Debug, Args)]

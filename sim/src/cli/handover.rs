@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::error::CliError;
+use sordino_experiment::command_line::error::CliError;
 
 /// A program beside this one.
 #[derive(Debug, PartialEq, Eq)]
@@ -61,7 +61,8 @@ pub fn beside(program: &str) -> PathBuf {
 ///
 /// **Returns** only if there is none, or it cannot be started.
 pub fn hand_over(program: &Program, arguments: &[OsString]) -> CliError {
-    let (name, path) = (program.name, beside(program.name));
+    let name = program.name;
+    let path = beside(program.name);
     let command = arguments.get(1).map(|command| command.to_string_lossy().into_owned()).unwrap_or_default();
     let error = Command::new(&path).args(arguments.iter().skip(1)).exec();
     if error.kind() == std::io::ErrorKind::NotFound {

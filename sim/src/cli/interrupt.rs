@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use sordino_experiment::progress::log;
 
-use super::error::CliError;
+use sordino_experiment::command_line::error::CliError;
 
 /// A flag that the first interrupt sets.
 pub fn flag() -> Arc<AtomicBool> {

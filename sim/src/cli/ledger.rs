@@ -6,7 +6,7 @@ use clap::Args;
 use sordino_core::privacy::Event;
 use sordino_host::ledger::{CounterPlace, Ledger, LedgerError, Options, Terms};
 
-use super::error::CliError;
+use sordino_experiment::command_line::error::CliError;
 
 /// The options of a command that keeps a ledger.
 #[derive(Clone, Debug, Args)]

@@ -3,8 +3,8 @@
 use sordino_engine::{self as model, MODELS};
 use sordino_experiment::scenario::SHIPPED;
 
-use super::error::CliError;
-use super::print;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::print;
 
 /// Prints one line for each.
 pub fn execute() -> Result<(), CliError> {

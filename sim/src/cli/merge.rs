@@ -14,9 +14,10 @@ use sordino_lab::parts::merge::Whole;
 use sordino_lab::sweep::run::{self as sweeps, Options as SweepOptions};
 
 use super::data::check_data;
-use super::error::CliError;
 use super::run::{check_chain, show};
-use super::{Format, sweep};
+use super::sweep;
+use sordino_experiment::command_line::Format;
+use sordino_experiment::command_line::error::CliError;
 
 /// `sordino merge`.
 #[derive(Clone, Debug, Args)]

@@ -19,33 +19,27 @@
 //! | [`tune`] | `sordino tune` |
 //! | [`handover`] | `sordino serve`, `join` and the others of `sordino-net`; `cluster` and `worker` of `sordino-cluster` |
 //! | `ledger` | the ledger of commands that release something |
-//! | [`number`] | numbers among the arguments |
-//! | `print` | results on standard output |
-//! | [`error`] | one line for every error, and its exit code |
 //!
-//! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 2 usage or bad input,
+//! Errors, numbers among the arguments and results are those of every program of this family
+//! ([`sordino_experiment::command_line`]). Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 2 usage or bad input,
 //! 1 anything else.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use sordino_host::width;
 
 pub mod audit;
 pub mod compare;
 pub mod data;
-pub mod error;
 pub mod export;
 pub mod handover;
 mod interrupt;
 mod ledger;
 pub mod list;
 pub mod merge;
-pub mod number;
 pub mod optimize;
 pub mod parts;
-mod print;
 pub mod prior;
 pub mod privacy;
 pub mod report;
@@ -56,11 +50,7 @@ pub mod sweep;
 pub mod tune;
 mod unfinished;
 
-use error::CliError;
-pub use print::{Format, print, print_bytes, print_json};
-
-use sordino_experiment::progress::log;
-use sordino_experiment::world::oracle::tell_failures;
+use sordino_experiment::command_line::begun;
 
 /// Private Bayesian optimisation: tune together, keep your data.
 ///
@@ -139,30 +129,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     })
 }
 
-/// Reads a command line, sets the width of vectors from the environment, executes, and reports an error: how every program
-/// of this family begins and ends.
-pub fn begun<A: Parser>(
-    arguments: impl IntoIterator<Item = OsString>,
-    execute: impl FnOnce(A) -> Result<(), CliError>,
-) -> ExitCode {
-    let parsed = match A::try_parse_from(number::joined(arguments)) {
-        Ok(parsed) => parsed,
-        // Help and version arrive as errors that belong on standard output.
-        Err(error) if !error.use_stderr() => {
-            let _ = error.print();
-            return ExitCode::SUCCESS;
-        }
-        Err(error) => return CliError::usage(&error, A::command().get_name()).report(),
-    };
-    tell_failures(log::note);
-    match width::from_environment().map_err(CliError::input).and_then(|_| execute(parsed)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error.report(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use sordino_experiment::command_line::error::CliError;
+    use sordino_experiment::command_line::number;
+
     use super::*;
     use std::path::{Path, PathBuf};
 

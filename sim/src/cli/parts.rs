@@ -9,19 +9,9 @@ use sordino_lab::parts::{Mark, PartError, many, single};
 use sordino_lab::sweep::Plan;
 use sordino_lab::sweep::run::Options as SweepOptions;
 
-use super::error::CliError;
-use super::{Format, interrupt, print, print_json};
-
-impl From<PartError> for CliError {
-    fn from(error: PartError) -> Self {
-        match error {
-            PartError::Failed { .. } | PartError::Interrupted | PartError::Io { .. } => CliError::failure(error),
-            PartError::Execute(error) => error.into(),
-            PartError::Sweep(error) => error.into(),
-            error => CliError::input(error),
-        }
-    }
-}
+use super::interrupt;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::{Format, print, print_json};
 
 /// One part of a run.
 pub fn run(
@@ -77,7 +67,9 @@ fn done(path: &Path, result: Result<Mark, PartError>, format: Format) -> Result<
         Err(PartError::Interrupted) => return Err(interrupt::ended(interrupt::KEPT, path)),
         result => result?,
     };
-    let (part, scenario, shown) = (mark.part(), &mark.scenario, path.display());
+    let part = mark.part();
+    let scenario = &mark.scenario;
+    let shown = path.display();
     match format {
         Format::Json => print_json(&mark)?,
         Format::Text => print(&format!(

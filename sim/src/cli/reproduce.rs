@@ -11,8 +11,8 @@ use sordino_papers::reproduce::{Experiment, Options, Report};
 use sordino_report::folder::RunFolder;
 use sordino_report::table::LINES;
 
-use super::error::CliError;
-use super::{Format, number, print, print_json};
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::{Format, number, print, print_json};
 
 /// `sordino reproduce`.
 #[derive(Clone, Debug, Args)]

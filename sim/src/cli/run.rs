@@ -13,8 +13,7 @@ use sordino_experiment::journal::SUMMARY;
 use sordino_experiment::progress::log::{self, Log};
 use sordino_experiment::progress::teller::Teller;
 use sordino_experiment::record::{Record, Summary};
-use sordino_experiment::scenario::{Head, Method, MethodName, SHIPPED, Scenario, Shipped, method};
-use sordino_host::text::nearest;
+use sordino_experiment::scenario::Head;
 use sordino_lab::execute::{self, ExecuteError, Place};
 use sordino_lab::parts::mark;
 use sordino_report::differences::few;
@@ -22,15 +21,15 @@ use sordino_report::folder::RunFolder;
 use sordino_report::page::warning;
 use sordino_report::table as tables;
 
-use super::data::{check_data, of_data};
-use super::error::CliError;
-use super::interrupt::{self, KEPT};
-use super::number::{self, whole};
-use super::print::warn;
-use super::{Format, print, print_json};
+use sordino_experiment::command_line::chosen::scenario_text;
 
-/// Scenario files are read up to this length.
-const BYTES_MAX: u64 = 1 << 20;
+use super::data::{check_data, of_data};
+use super::interrupt::{self, KEPT};
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::number::{self, whole};
+use sordino_experiment::command_line::print::warn;
+use sordino_experiment::command_line::{Format, print, print_json};
+
 /// Summaries are read up to this length.
 const SUMMARY_BYTES_MAX: u64 = 1 << 26;
 /// Where run folders go by default.
@@ -106,39 +105,6 @@ pub fn load(name: &str, settings: &[String]) -> Result<Box<dyn Model>, CliError>
     Ok(model::parse(&source, &text, settings)?)
 }
 
-/// Name and text of a shipped scenario or of a file.
-pub fn scenario_text(name: &str) -> Result<(String, String), CliError> {
-    if let Some(shipped) = Shipped::find(name) {
-        return Ok((shipped.name.to_owned(), shipped.text.to_owned()));
-    }
-    let path = Path::new(name);
-    if !name.contains(['/', '\\', '.']) && !path.exists() {
-        let names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
-        let near = nearest(name, &names).map_or(".".to_owned(), |near| format!("; did you mean `{near}`?"));
-        return Err(CliError::input(format!(
-            "there is no scenario `{name}`{near} Shipped are {}; a file is named by its path",
-            names.join(", ")
-        )));
-    }
-    let unreadable = |error: std::io::Error| CliError::input(format!("{name}: cannot be read: {error}"));
-    Ok((name.to_owned(), read_to_string_bounded(path, BYTES_MAX).map_err(unreadable)?))
-}
-
-/// The one method that is asked for (`dp-fts-de` if none is and the scenario has several), and the scenario reduced to that
-/// method.
-///
-/// **Errors**: a name that is not a method's.
-pub fn one_method(scenario: &Scenario, name: Option<&str>) -> Result<(Scenario, Method), CliError> {
-    let method = match (name, scenario.federation.methods.as_slice()) {
-        (Some(name), _) => scenario.method(MethodName::new(name)).ok_or_else(|| {
-            CliError::input(format!("--method {name}: no such method; the book names them (researcher.md)"))
-        })?,
-        (None, [only]) => scenario.method(*only).unwrap_or(method::DP_FTS_DE),
-        (None, _) => method::DP_FTS_DE,
-    };
-    Ok((scenario.of(method).clone(), method))
-}
-
 /// Executes, prints, writes the folder.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     execute_on(arguments, |_, _| Ok(None))
@@ -160,7 +126,8 @@ pub fn execute_on(
     settings.extend_from_slice(&taken.settings);
     let model = model::parse(&source, &text, &settings).map_err(|error| taken.refused(error))?;
     check_data([&*model], arguments.data.as_deref())?;
-    let (head, data) = (model.head(), arguments.data.as_deref());
+    let head = model.head();
+    let data = arguments.data.as_deref();
     check_chain(arguments.chain, &head)?;
     let mut options = options(arguments);
     if let (Some(part), Some(path)) = (arguments.part, &arguments.out) {
@@ -180,7 +147,8 @@ pub fn execute_on(
             Format::Text => Ok(()),
         };
     };
-    let (path, jobs) = (folder.path().to_owned(), model.jobs());
+    let path = folder.path().to_owned();
+    let jobs = model.jobs();
     let mut teller = Teller::new("run", &head.name, jobs.unit, jobs.count);
     let result = execute::execute(&*model, folder, journal, options, &teller);
     teller.finish();

@@ -7,8 +7,8 @@ use clap::{Args, Subcommand, builder::PossibleValuesParser, builder::TypedValueP
 use sordino_engine::{MODELS, TrustModel};
 use sordino_experiment::scenario::{json_schema, starter};
 
-use super::error::CliError;
-use super::{print, print_json};
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::{print, print_json};
 
 /// `sordino scenario`.
 #[derive(Debug, Args)]

@@ -16,9 +16,10 @@ use sordino_lab::sweep::{Index, Plan, Status, SweepError, SweepFolder, grid};
 use sordino_report::page::warning;
 
 use super::data::{check_data, of_data};
-use super::error::CliError;
-use super::run::scenario_text;
-use super::{Format, interrupt, number, print, print_json};
+use super::interrupt;
+use sordino_experiment::command_line::chosen::scenario_text;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::{Format, number, print, print_json};
 
 /// `sordino sweep`.
 #[derive(Clone, Debug, Args)]
@@ -64,21 +65,6 @@ pub struct Arguments {
     /// Progress on standard error, for people or as JSON lines
     #[arg(long, value_enum, default_value_t)]
     log: Log,
-}
-
-impl From<SweepError> for CliError {
-    fn from(error: SweepError) -> Self {
-        match error {
-            SweepError::Exists(_) | SweepError::Other { .. } | SweepError::NoSweep(_) | SweepError::Damaged { .. } => {
-                CliError::input(error)
-            }
-            SweepError::Threads(_)
-            | SweepError::WorkerLost
-            | SweepError::Io { .. }
-            | SweepError::Lock(_)
-            | SweepError::Interrupted => CliError::failure(error),
-        }
-    }
 }
 
 /// Checks every run, executes those that are not done, writes the index and the page.
@@ -166,8 +152,10 @@ pub fn show(folder: &SweepFolder, index: &Index, format: Format) -> Result<(), C
 
 /// What progress is counted in, and how much of it each run has.
 pub fn steps(folder: &SweepFolder) -> Result<(&'static str, Vec<u64>), CliError> {
-    let (points, seeds) = (folder.plan.points(), folder.plan.seeds.len());
-    let (mut unit, mut steps) = ("jobs", Vec::new());
+    let points = folder.plan.points();
+    let seeds = folder.plan.seeds.len();
+    let mut unit = "jobs";
+    let mut steps = Vec::new();
     for point in points.iter().step_by(seeds) {
         let jobs = folder.plan.load(point).map_err(CliError::input)?.jobs();
         unit = jobs.unit;

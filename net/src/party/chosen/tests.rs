@@ -4,7 +4,7 @@ use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{Announced, OwnProtocol};
 use sordino_core::kernel::Stationary;
 use sordino_core::wire::ScalarTag;
-use sordino_sim::scenario::KernelConfig;
+use sordino_experiment::scenario::KernelConfig;
 
 use super::*;
 

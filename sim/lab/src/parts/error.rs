@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use sordino_engine::{ModelError, Part};
+use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::journal::JournalError;
 use sordino_report::folder::FolderError;
 
@@ -169,6 +170,17 @@ impl From<ModelError> for PartError {
         match error {
             ModelError::Interrupted => PartError::Interrupted,
             error => ExecuteError::Model(error).into(),
+        }
+    }
+}
+
+impl From<PartError> for CliError {
+    fn from(error: PartError) -> Self {
+        match error {
+            PartError::Failed { .. } | PartError::Interrupted | PartError::Io { .. } => CliError::failure(error),
+            PartError::Execute(error) => error.into(),
+            PartError::Sweep(error) => error.into(),
+            error => CliError::input(error),
         }
     }
 }

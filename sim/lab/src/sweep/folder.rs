@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use sordino_engine::Model;
+use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::files::{FolderLock, LOCK, LockError, read_to_string_bounded, write_atomically};
 use sordino_experiment::journal::PART;
 use sordino_report::view::PAGE;
@@ -332,4 +333,19 @@ pub fn difference(there: &Plan, here: &Plan) -> Option<String> {
     let come = new.iter().filter(|line| !old.contains(line)).map(|line| format!("+ {line}"));
     let shown: Vec<String> = gone.chain(come).take(6).collect();
     Some(if shown.is_empty() { "the order of keys or lines".to_owned() } else { shown.join("; ") })
+}
+
+impl From<SweepError> for CliError {
+    fn from(error: SweepError) -> Self {
+        match error {
+            SweepError::Exists(_) | SweepError::Other { .. } | SweepError::NoSweep(_) | SweepError::Damaged { .. } => {
+                CliError::input(error)
+            }
+            SweepError::Threads(_)
+            | SweepError::WorkerLost
+            | SweepError::Io { .. }
+            | SweepError::Lock(_)
+            | SweepError::Interrupted => CliError::failure(error),
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Why an audit has no outcome. None of these is a pass.
 
+use sordino_experiment::command_line::error::CliError;
 use std::error::Error;
 use std::fmt;
 use std::ops::Range;
@@ -152,4 +153,10 @@ impl Error for AuditError {
 /// Refuses an error probability outside (0, 1), with which no bound would exceed anything.
 pub(super) fn check_error(error: f64) -> Result<(), AuditError> {
     if error > 0.0 && error < 1.0 { Ok(()) } else { Err(AuditError::ErrorProbability(error)) }
+}
+
+impl From<AuditError> for CliError {
+    fn from(error: AuditError) -> Self {
+        CliError::failure(error)
+    }
 }

@@ -7,9 +7,9 @@ use clap::Args;
 use serde_json::Value;
 use sordino_host::space::{Point, Space};
 
-use crate::cli::Format;
-use crate::cli::error::CliError;
-use crate::cli::number::{duration, whole};
+use sordino_experiment::command_line::Format;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::number::{duration, whole};
 
 /// `sordino optimize`.
 ///

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use sordino_host::prior::PriorFile;
 
-use crate::cli::error::CliError;
 use crate::cli::prior::file::{is_address, named as read};
+use sordino_experiment::command_line::error::CliError;
 
 /// What a file that was fetched is called in the folder.
 const FETCHED: &str = "prior.safetensors";

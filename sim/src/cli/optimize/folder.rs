@@ -11,7 +11,7 @@ use sordino_host::search::{Event, Head, Search};
 use sordino_host::space::BYTES_MAX;
 
 use super::picture::{self, so_far};
-use crate::cli::error::CliError;
+use sordino_experiment::command_line::error::CliError;
 
 /// What was asked and answered: a line of JSON each, durable before anything is made of it.
 pub const STORE: &str = "search.jsonl";

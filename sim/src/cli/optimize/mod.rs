@@ -23,8 +23,8 @@ use sordino_host::tune::command::{Failure, Job, run};
 use sordino_host::tune::score;
 use sordino_host::tune::stop::Stop;
 
-use super::error::CliError;
-use super::{Format, print, print_json};
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::{Format, print, print_json};
 
 mod arguments;
 mod begun;

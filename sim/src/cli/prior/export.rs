@@ -10,9 +10,9 @@ use sordino_host::prior::{PriorFile, points};
 use sordino_host::space::{Goal, Parameter, Values};
 
 use super::file::OfFile;
-use crate::cli::error::CliError;
-use crate::cli::number::whole;
-use crate::cli::{print, print_bytes};
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::number::whole;
+use sordino_experiment::command_line::{print, print_bytes};
 
 /// `sordino prior export`.
 #[derive(Clone, Debug, Args)]

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use sordino_host::prior::PriorFile;
 
-use crate::cli::error::CliError;
 use crate::cli::handover::beside;
+use sordino_experiment::command_line::error::CliError;
 
 /// The program that fetches.
 const FETCHES: &str = "sordino-net";

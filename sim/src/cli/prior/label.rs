@@ -16,8 +16,8 @@ use sordino_host::text::plain;
 
 use super::file::OfFile;
 use super::picture;
-use crate::cli::error::CliError;
-use crate::cli::{Format, print, print_json};
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::{Format, print, print_json};
 
 /// `sordino prior show`.
 #[derive(Clone, Debug, Args)]
@@ -69,7 +69,8 @@ pub fn verify(arguments: &Verify) -> Result<(), CliError> {
     // Whether the numbers are a posterior is found out by a reader.
     worth(&file).map_err(CliError::input)?;
     let signer = signed_by(&file, arguments.key)?;
-    let (digest, epsilon) = (file.digest(), significant_up(file.label.epsilon, 4));
+    let digest = file.digest();
+    let epsilon = significant_up(file.label.epsilon, 4);
     let delta = significant(file.label.delta, 3);
     let costs = match file.label.simulated {
         true => format!(
@@ -132,7 +133,8 @@ pub fn text(file: &PriorFile) -> Result<String, CliError> {
             format!("each contributor (one study, or one site), against every reader of this file{makers}"),
         );
     }
-    let (epsilon, delta) = (significant_up(label.epsilon, 4), significant(label.delta, 3));
+    let epsilon = significant_up(label.epsilon, 4);
+    let delta = significant(label.delta, 3);
     if label.simulated {
         line("ε", format!("none. Secret noise of the same size would cost {epsilon} at δ = {delta}"));
     } else {
@@ -146,7 +148,8 @@ pub fn text(file: &PriorFile) -> Result<String, CliError> {
 
 /// What a file costs those whom it protects.
 fn cost(label: &Label, line: &mut impl FnMut(&str, String)) {
-    let (epsilon, delta) = (significant_up(label.epsilon, 4), significant(label.delta, 3));
+    let epsilon = significant_up(label.epsilon, 4);
+    let delta = significant(label.delta, 3);
     line(
         "ε",
         format!("{epsilon} at δ = {delta}, of this file alone: whether a contributor was used or counted as nothing"),
@@ -169,7 +172,8 @@ fn cost(label: &Label, line: &mut impl FnMut(&str, String)) {
 }
 
 fn worth_in_words(file: &PriorFile, worth: &Worth) -> String {
-    let (saved, most) = (worth.saved(), WITHOUT - WITH);
+    let saved = worth.saved();
+    let most = WITHOUT - WITH;
     let b = significant(file.label.self_test, 3);
     match (reading(file), saved) {
         ("not read", _) => format!("nothing at this ε and number of contributors: a search does not read it (B = {b})"),

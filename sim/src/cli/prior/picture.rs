@@ -9,7 +9,7 @@ use sordino_host::space::{Parameter, Values};
 use sordino_report::chart::{Chart, Curve, Point, Points, Ruler, Scale};
 use sordino_report::figure::compose_over;
 
-use crate::cli::error::CliError;
+use sordino_experiment::command_line::error::CliError;
 
 /// Points that are looked at for the best.
 const POINTS: u32 = 1000;

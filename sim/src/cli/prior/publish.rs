@@ -20,10 +20,10 @@ use sordino_host::space::{BYTES_MAX, Goal, SpaceFile};
 
 use super::label::{facts, text};
 use super::studies;
-use crate::cli::error::CliError;
 use crate::cli::ledger::{LedgerArguments, refused};
-use crate::cli::number::{in_range, whole};
-use crate::cli::{Format, print, print_json};
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::number::{in_range, whole};
+use sordino_experiment::command_line::{Format, print, print_json};
 
 /// What every refusal ends with.
 const NOTHING: &str = "nothing was published";
@@ -137,7 +137,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     if arguments.format == Format::Json {
         return print_json(&facts);
     }
-    let (out, spent) = (arguments.out.display(), significant_up(spent, 4));
+    let out = arguments.out.display();
+    let spent = significant_up(spent, 4);
     let most = ledger.terms().epsilon_max.map_or(String::new(), |most| format!(" of {most}"));
     print(&format!("{}\n{out} is written; the ledger holds ε {spent}{most} at the same δ\n", text(&file)?))
 }

@@ -7,7 +7,7 @@ use sordino_experiment::files::read_bounded;
 use sordino_host::prior::publish::Study;
 use sordino_host::space::{Parameter, Space, Values};
 
-use crate::cli::error::CliError;
+use sordino_experiment::command_line::error::CliError;
 
 /// Tables are read up to this length.
 const BYTES_MAX: u64 = 256 << 20;

@@ -7,7 +7,7 @@ use sordino_core::privacy::accountant::{
 };
 use sordino_core::privacy::{Event, NeighboringRelation};
 
-use crate::cli::number::{in_range, whole};
+use sordino_experiment::command_line::number::{in_range, whole};
 
 /// The releases that are asked about.
 #[derive(Clone, Copy, Debug, Args)]

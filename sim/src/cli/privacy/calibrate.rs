@@ -8,9 +8,9 @@ use sordino_core::privacy::{Event, NeighboringRelation, SamplingProbability};
 use sordino_experiment::text::significant;
 
 use super::asked::{Choice, failure, multiplier, positive, probability, sampled};
-use crate::cli::error::CliError;
-use crate::cli::number::whole;
-use crate::cli::print::{Format, print, print_json};
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::number::whole;
+use sordino_experiment::command_line::print::{Format, print, print_json};
 
 /// Which accountant the search asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]

@@ -10,8 +10,8 @@ use sordino_report::parts::from_zero;
 use sordino_report::svg::{Curve, Point};
 
 use super::asked::{Choice, Releases, failure};
-use crate::cli::error::CliError;
-use crate::cli::print::print;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::print::print;
 
 /// `sordino privacy compare`.
 #[derive(Debug, Args)]

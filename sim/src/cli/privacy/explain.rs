@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use sordino_engine::{self as model, MODELS, Model};
+use sordino_experiment::command_line::chosen::scenario_text;
 use sordino_experiment::record::Explanation;
 
 use crate::cli::data::{check_data, of_data};
-use crate::cli::error::CliError;
-use crate::cli::print::{Format, print, print_json};
-use crate::cli::run;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::print::{Format, print, print_json};
 
 /// `sordino privacy explain`.
 #[derive(Debug, Args)]
@@ -53,7 +53,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 
 /// The scenario, completed from its data where it does not say something itself.
 fn resolved(arguments: &Arguments) -> Result<Box<dyn Model>, CliError> {
-    let (source, text) = run::scenario_text(&arguments.scenario)?;
+    let (source, text) = scenario_text(&arguments.scenario)?;
     let (mut settings, data) = (arguments.settings.clone(), arguments.data.as_deref());
     let parsed = model::parse(&source, &text, &settings);
     // Most scenarios can be explained without their data.
@@ -69,7 +69,8 @@ fn resolved(arguments: &Arguments) -> Result<Box<dyn Model>, CliError> {
 
 impl Answer {
     fn of(scenario: &dyn Model) -> Result<Self, CliError> {
-        let (head, explanation) = (scenario.head(), scenario.explain()?);
+        let head = scenario.head();
+        let explanation = scenario.explain()?;
         Ok(Answer { scenario: head.name, trust: head.trust, explanation, simulation: SIMULATION })
     }
 

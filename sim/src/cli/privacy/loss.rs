@@ -7,8 +7,8 @@ use sordino_core::privacy::accountant::AccountantError;
 use sordino_experiment::text::{percent_at_most, significant};
 
 use super::asked::{Choice, Releases, failure, nonnegative};
-use crate::cli::error::CliError;
-use crate::cli::print::{Format, print, print_json};
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::print::{Format, print, print_json};
 
 /// `sordino privacy epsilon`.
 #[derive(Debug, Args)]

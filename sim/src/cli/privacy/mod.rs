@@ -12,7 +12,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::error::CliError;
+use sordino_experiment::command_line::error::CliError;
 
 pub mod asked;
 pub mod calibrate;

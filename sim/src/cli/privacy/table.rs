@@ -13,8 +13,8 @@ use sordino_core::privacy::accountant::AccountantError;
 use sordino_experiment::text::Lines;
 
 use super::asked::{Choice, sampled};
-use crate::cli::error::CliError;
-use crate::cli::print::print;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::print::print;
 
 /// `sordino privacy table`.
 #[derive(Debug, Args)]

@@ -17,10 +17,10 @@ use sordino_report::read::{self, RunFiles};
 use sordino_report::results::Results;
 use sordino_report::sheet::{COLUMN, Sheet, TOO_HIGH, WIDTHS};
 
-use super::super::error::CliError;
 use super::super::handover::beside;
-use super::super::print;
 use super::format::Format;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::print;
 
 /// The program that makes PDF and PNG of SVG.
 const PROGRAM: &str = "sordino-figures";
@@ -105,7 +105,8 @@ pub fn execute(folder: &Path, asked: &Wanted<'_>) -> Result<(), CliError> {
 
 /// The message about a figure that a folder does not have.
 fn missing(folder: &Path, name: &str, names: &[&str]) -> String {
-    let (of, sweep) = (folder.display(), SweepFolder::is_one(folder));
+    let of = folder.display();
+    let sweep = SweepFolder::is_one(folder);
     let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     if sweep && [UTILITY, pictures::REGRET_EPSILON].contains(&name) {
         return format!(

@@ -14,8 +14,9 @@ use sordino_report::sheet::COLUMN;
 use sordino_report::tables::Kind;
 use sordino_report::view::PAGE;
 
-use super::error::CliError;
-use super::{print, unfinished};
+use super::unfinished;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::print;
 
 pub mod figure;
 mod format;
@@ -61,7 +62,8 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         false => Ok(()),
     };
     whole(&arguments.folder)?;
-    let (methods, out) = (&arguments.methods[..], arguments.out.as_deref());
+    let methods = &arguments.methods[..];
+    let out = arguments.out.as_deref();
     match (&arguments.figure, arguments.table) {
         (Some(name), _) => {
             let wanted = figure::Wanted { name, methods, sheet: &arguments.sheet, format: arguments.format, out };

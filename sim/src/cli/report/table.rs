@@ -10,10 +10,11 @@ use sordino_report::grid;
 use sordino_report::results::Results;
 use sordino_report::tables::{Kind, Table, TableError, table};
 
-use super::super::error::CliError;
-use super::super::print::warn;
-use super::super::{print, unfinished};
+use super::super::unfinished;
 use super::format::Format;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::print;
+use sordino_experiment::command_line::print::warn;
 
 /// Prints the table, or writes it to `out`.
 pub fn execute(

@@ -7,10 +7,10 @@ use sordino_core::output::{FailureRule, ScoreScale, WorstCase};
 use sordino_core::privacy::Epsilon;
 use sordino_host::tune::score::{Reading, decimals_needed, records_covered};
 
-use crate::cli::Format;
-use crate::cli::error::CliError;
 use crate::cli::ledger::LedgerArguments;
-use crate::cli::number::{in_range, whole};
+use sordino_experiment::command_line::Format;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::number::{in_range, whole};
 
 /// `sordino tune`.
 ///

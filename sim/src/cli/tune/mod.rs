@@ -26,8 +26,8 @@ use sordino_host::tune::space::{CandidateList, EXAMPLE};
 use sordino_host::tune::stop::Stop;
 use sordino_host::tune::{Outcome, Plan};
 
-use super::error::CliError;
 use super::ledger::refused;
+use sordino_experiment::command_line::error::CliError;
 
 mod arguments;
 mod told;

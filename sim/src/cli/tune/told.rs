@@ -9,8 +9,8 @@ use sordino_host::ledger::{Ledger, loss};
 use sordino_host::tune::score::Reading;
 
 use super::arguments::{Arguments, ScoreForm};
-use crate::cli::error::CliError;
-use crate::cli::{Format, print};
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::{Format, print};
 
 /// What the guarantee rests on, where everybody sees it.
 pub const PRECONDITION: &str = "Training data must be public or disjoint from the scored records: one scored record is \

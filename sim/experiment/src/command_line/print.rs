@@ -2,8 +2,8 @@
 
 use std::io::{ErrorKind, Write};
 
+use crate::progress::log;
 use clap::ValueEnum;
-use sordino_experiment::progress::log;
 
 use super::error::CliError;
 
@@ -40,7 +40,7 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
 }
 
 /// Warns on standard error, unless what is printed says the same.
-pub(super) fn warn(warning: Option<String>, printed: &str) {
+pub fn warn(warning: Option<String>, printed: &str) {
     if let Some(warning) = warning.filter(|warning| !printed.contains(warning)) {
         log::note(&format!("warning: {warning}"));
     }

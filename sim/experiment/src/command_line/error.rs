@@ -1,18 +1,14 @@
-//! One line for every error with its causes, and its exit code.
+//! One line for every error with its causes, and its exit code. Packages above say for their own errors which it is.
 
 use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
 
-use sordino_engine::ModelError;
-use sordino_experiment::journal::JournalError;
-use sordino_experiment::progress::log::{Line, Log};
-use sordino_experiment::scenario::ScenarioError;
-use sordino_experiment::text::chain;
-use sordino_experiment::world::ObjectiveError;
-use sordino_lab::execute::ExecuteError;
-use sordino_papers::audit::AuditError;
-use sordino_report::folder::FolderError;
+use crate::journal::JournalError;
+use crate::progress::log::{Line, Log};
+use crate::scenario::ScenarioError;
+use crate::text::chain;
+use crate::world::ObjectiveError;
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -65,43 +61,9 @@ impl fmt::Display for CliError {
     }
 }
 
-impl From<AuditError> for CliError {
-    fn from(error: AuditError) -> Self {
-        CliError::failure(error)
-    }
-}
-
 impl From<ScenarioError> for CliError {
     fn from(error: ScenarioError) -> Self {
         CliError::input(error)
-    }
-}
-
-impl From<ModelError> for CliError {
-    fn from(error: ModelError) -> Self {
-        match error {
-            ModelError::Input(why) => CliError::input(why),
-            ModelError::Failure(_) | ModelError::Interrupted | ModelError::PartDone => CliError::failure(error),
-        }
-    }
-}
-
-impl From<ExecuteError> for CliError {
-    fn from(error: ExecuteError) -> Self {
-        match error {
-            ExecuteError::Model(error) => error.into(),
-            ExecuteError::Folder(error) => error.into(),
-            ExecuteError::Journal(error) => error.into(),
-        }
-    }
-}
-
-impl From<FolderError> for CliError {
-    fn from(error: FolderError) -> Self {
-        match error {
-            FolderError::Exists(_) => CliError::input(error),
-            FolderError::Lock(_) | FolderError::Io { .. } => CliError::failure(error),
-        }
     }
 }
 

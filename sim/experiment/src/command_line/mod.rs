@@ -1,0 +1,50 @@
+//! How every program of this family begins, prints and ends.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`error`] | one line for every error, and its exit code |
+//! | [`mod@print`] | results on standard output |
+//! | [`number`] | numbers among the arguments |
+//! | [`chosen`] | the scenario and the method that a command line names |
+//!
+//! Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 2 usage or bad input,
+//! 1 anything else.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+use sordino_host::width;
+
+use crate::progress::log;
+use crate::world::oracle::tell_failures;
+
+pub mod chosen;
+pub mod error;
+pub mod number;
+pub mod print;
+
+use error::CliError;
+pub use print::{Format, print, print_bytes, print_json};
+
+/// Reads a command line, sets the width of vectors from the environment, executes, and reports an error: how every program
+/// of this family begins and ends.
+pub fn begun<A: Parser>(
+    arguments: impl IntoIterator<Item = OsString>,
+    execute: impl FnOnce(A) -> Result<(), CliError>,
+) -> ExitCode {
+    let parsed = match A::try_parse_from(number::joined(arguments)) {
+        Ok(parsed) => parsed,
+        // Help and version arrive as errors that belong on standard output.
+        Err(error) if !error.use_stderr() => {
+            let _ = error.print();
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => return CliError::usage(&error, A::command().get_name()).report(),
+    };
+    tell_failures(log::note);
+    match width::from_environment().map_err(CliError::input).and_then(|_| execute(parsed)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(),
+    }
+}
