@@ -6,6 +6,7 @@
 //! | [`world`] | a function for each agent |
 //! | [`federation`] | one method of one run, some agents at a time |
 //! | [`live`] | paired runs of two methods, and what the private one costs |
+//! | [`opened`] | a prior file that a visitor opened |
 
 use std::cell::RefCell;
 
@@ -13,13 +14,16 @@ use sordino_core::domain::DomainError;
 use sordino_core::features::FeatureError;
 use sordino_core::federated::{AgentError, ConfigError, PublicError, ServerError};
 
+use sha2::{Digest as _, Sha256};
 use sordino_core::privacy::accountant::AccountantError;
 
 use federation::Dials;
 use live::Live;
+use opened::{Opened, Shape};
 
 pub mod federation;
 pub mod live;
+pub mod opened;
 pub mod world;
 
 /// Why there is no number.
@@ -46,6 +50,9 @@ pub enum WebError {
     /// The accountant refused.
     #[error(transparent)]
     Accountant(#[from] AccountantError),
+    /// A prior file is none.
+    #[error("{0}")]
+    File(String),
 }
 
 #[derive(Default)]
@@ -54,7 +61,17 @@ struct Page {
     refusal: String,
 }
 
+/// A prior file: what the page writes, and what was made of it.
+#[derive(Default)]
+struct File {
+    bytes: Vec<u8>,
+    digest: [u8; 32],
+    opened: Option<Opened>,
+    refusal: String,
+}
+
 thread_local! {
+    static FILE: RefCell<File> = RefCell::default();
     static PAGE: RefCell<Page> = RefCell::default();
 }
 
@@ -145,4 +162,85 @@ pub extern "C" fn value(agent: u32, candidate: u32) -> f64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn refusal_byte(index: u32) -> u32 {
     PAGE.with_borrow(|page| page.refusal.as_bytes().get(index as usize).copied().unwrap_or(0).into())
+}
+
+/// Room for this many bytes of a file's label, tensors and numbers; where it begins. What was opened is closed.
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn file_room(bytes: u32) -> *mut u8 {
+    FILE.set(File { bytes: vec![0; bytes as usize], ..File::default() });
+    FILE.with_borrow_mut(|file| file.bytes.as_mut_ptr())
+}
+
+/// Opens what was written into the room, see [`Opened::new`]: 1, or 0 if it is refused ([`file_refusal_byte`]).
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn file_open(label: u32, features: u32, dim: u32, parameters: u32, releases: u32) -> u32 {
+    let [label, features, dim, parameters, releases] =
+        [label, features, dim, parameters, releases].map(|number| number as usize);
+    FILE.with_borrow_mut(|file| {
+        let shape = Shape { label, features, dim, parameters, releases };
+        let whole = file.bytes.len().saturating_sub(shape.told_bytes());
+        file.digest = Sha256::digest(&file.bytes[..whole]).into();
+        match Opened::new(shape, &file.bytes) {
+            Ok(opened) => file.opened = Some(opened),
+            Err(error) => file.refusal = error.to_string(),
+        }
+        u32::from(file.opened.is_some())
+    })
+}
+
+/// What `ask` answers of the file, or `otherwise`.
+fn of_file<R>(otherwise: R, ask: impl FnOnce(&Opened) -> R) -> R {
+    FILE.with_borrow(|file| file.opened.as_ref().map_or(otherwise, ask))
+}
+
+/// One byte of the SHA-256 of label and tensors.
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn file_digest_byte(index: u32) -> u32 {
+    FILE.with_borrow(|file| file.digest.get(index as usize).copied().unwrap_or(0).into())
+}
+
+/// One byte of why a file was refused, in UTF-8; 0 beyond its end.
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn file_refusal_byte(index: u32) -> u32 {
+    FILE.with_borrow(|file| file.refusal.as_bytes().get(index as usize).copied().unwrap_or(0).into())
+}
+
+/// What the file believes at one of [`opened::POINTS`] points of a parameter's axis, in standard deviations of a contributor's
+/// values; NaN where there is none.
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn file_mean(parameter: u32, point: u32) -> f64 {
+    of_file(f64::NAN, |opened| opened.mean(parameter as usize, point as usize))
+}
+
+/// How sure it is there: one standard deviation.
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn file_std(parameter: u32, point: u32) -> f64 {
+    of_file(f64::NAN, |opened| opened.std(parameter as usize, point as usize))
+}
+
+/// A coordinate of the point that the file believes best; NaN beyond the last.
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn file_best(coordinate: u32) -> f64 {
+    of_file(f64::NAN, |opened| opened.best(coordinate as usize))
+}
+
+/// How often a reader who guesses whether one contributor was used is right at most.
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn file_best_guess() -> f64 {
+    of_file(f64::NAN, Opened::best_guess)
+}
+
+/// How a search reads the file: 0 not at all, 1 after questions of its own, 2 from the first question on.
+// SAFETY: no other symbol of this name exists in the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn file_reading() -> u32 {
+    of_file(0, Opened::reading)
 }

@@ -1,4 +1,5 @@
-//! The page `web/`: built into one file, opened in a browser without a screen, compared with the program.
+//! The page `web/`: built into one file, opened in a browser without a screen, compared with the program: a simulation and a
+//! prior file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,15 +28,71 @@ pub fn run(report: &mut Report) {
 fn check(page: &Path) -> Result<String, String> {
     tools::program("chromium", "chromium")?;
     process::run(&mut cargo(&["build", "-q", "-p", "sordino-sim"]))?;
-    let shown = browse(page)?;
     let folder = target_folder().join("web/check");
     let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let (file, label) = published(&folder)?;
+    let shown = browse(page, &file)?;
+    let read = compare_file(&shown, &label)?;
+    check_damaged(page, file)?;
     write(&folder.join("dials.toml"), &element(&shown, "<pre id=\"scenario\">", "</pre>")?)?;
     write(&folder.join("dials.csv"), &element(&shown, "<pre id=\"table\">", "</pre>")?)?;
     let mut sordino = Command::new(target_folder().join("debug/sordino"));
     sordino.args(["run", "dials.toml", "--data", "dials.csv", "--out", "run", "--format", "json"]);
     let said = process::run(sordino.current_dir(&folder))?;
-    compare(&shown, &said)
+    Ok(format!("{}; {read}", compare(&shown, &said)?))
+}
+
+/// A prior file of the example's studies, and what the program says of it.
+fn published(folder: &Path) -> Result<(Vec<u8>, String), String> {
+    let sordino = |words: &[&str]| {
+        let mut command = Command::new(target_folder().join("debug/sordino"));
+        process::run(command.args(words).current_dir(folder).env("XDG_STATE_HOME", folder.join("state")))
+    };
+    let example = root().join("docs/examples/wards");
+    for name in ["studies.csv", "space.toml"] {
+        fs::copy(example.join(name), folder.join(name)).map_err(|error| format!("{name}: {error}"))?;
+    }
+    let words = "prior publish --from studies.csv --space space.toml --epsilon 1 --dataset page --max-epsilon 1 --features 50 \
+                 --out wards.safetensors";
+    sordino(&words.split_whitespace().collect::<Vec<_>>())?;
+    let label = sordino(&["prior", "show", "wards.safetensors", "--format", "json"])?;
+    let file = fs::read(folder.join("wards.safetensors")).map_err(|error| error.to_string())?;
+    Ok((file, label))
+}
+
+/// What the page shows of a file is what the program says.
+fn compare_file(shown: &str, label: &str) -> Result<String, String> {
+    if attribute(shown, "file").as_deref() != Ok("open") {
+        return Err(format!("the page refuses a file: {:?}", element(shown, "<p id=\"file-said\"", "</p>")));
+    }
+    let digest = attribute(shown, "file-digest")?;
+    if !label.contains(&format!("\"digest\": \"{digest}\"")) {
+        return Err(format!("the page has the digest {digest} of a file, the program another"));
+    }
+    for (name, key) in [("file-epsilon", "epsilon"), ("file-guess", "best_guess")] {
+        let page = attribute(shown, name)?.parse::<f64>().map_err(|error| format!("{name}: {error}"))?;
+        let program = after(label, &format!("  \"{key}\": "))?;
+        if page != program {
+            return Err(format!("{key} of a file: {page} in the page, {program} by the program"));
+        }
+    }
+    // Two of its three parameters are numbers.
+    match attribute(shown, "file-charts")?.as_str() {
+        "2" => Ok("a file's digest, ε and best guess equal to the program's".to_owned()),
+        other => Err(format!("{other} pictures of a file with two numbers among its parameters")),
+    }
+}
+
+/// A file of which one bit of a number differs is refused.
+fn check_damaged(page: &Path, mut file: Vec<u8>) -> Result<(), String> {
+    *file.last_mut().ok_or("an empty file")? ^= 1;
+    let shown = browse(page, &file)?;
+    let said = element(&shown, "<p id=\"file-said\"", "</p>")?;
+    match attribute(&shown, "file").as_deref() {
+        Ok("refused") if said.contains("Refused: digest") => Ok(()),
+        state => Err(format!("a file that was changed: {state:?}, {said:?}")),
+    }
 }
 
 /// The page in one file, with the module inlined; gives its path.
@@ -83,10 +140,14 @@ fn without_names(module: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 /// What stands in the page after it computed.
-fn browse(page: &Path) -> Result<String, String> {
+fn browse(page: &Path, file: &[u8]) -> Result<String, String> {
+    // The alphabet for addresses.
+    let prior = base64(file).replace('+', "-").replace('/', "_");
     let mut browser = Command::new("chromium");
     browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--timeout=120000", "--virtual-time-budget=60000"]);
-    let shown = process::run_quietly(browser.arg("--dump-dom").arg(format!("file://{}#{DIALS}", page.display())))?;
+    let shown = process::run_quietly(
+        browser.arg("--dump-dom").arg(format!("file://{}#{DIALS}&prior={prior}", page.display())),
+    )?;
     match attribute(&shown, "state").as_deref() {
         Ok("done") => Ok(shown),
         state => Err(format!("the page did not come to its end: {state:?}")),
