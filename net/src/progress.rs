@@ -119,7 +119,7 @@ pub fn line(status: &Status, agents: u32, rounds: u32, books: &Books, enrolled: 
     let of = books.epsilon_max.map_or(String::new(), |most| format!(" of {most}"));
     if round == rounds {
         return format!(
-            "all {rounds} rounds are over, ε {epsilon}{of}; {answered} of {agents} have the last broadcast"
+            "all {rounds} rounds are over, ε {epsilon}{of}; {answered} of {agents} have fetched the last broadcast so far"
         );
     }
     let joined = if enrolled < agents as usize { format!(" ({enrolled} have joined)") } else { String::new() };
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!((spoken(599_600), spoken(119_400)), ("10 min".into(), "119 s".into()));
         let over = Status { round: 3, answered: 1, closes_in_ms: 5000, ..Status::default() };
         let said = line(&over, 2, 3, &Books { epsilon: 1.0, epsilon_max: Some(4.0), ..Books::default() }, 2);
-        assert_eq!(said, "all 3 rounds are over, ε 1.00 of 4; 1 of 2 have the last broadcast");
+        assert_eq!(said, "all 3 rounds are over, ε 1.00 of 4; 1 of 2 have fetched the last broadcast so far");
     }
 
     /// The ledger said 2.041 and the last line "ε 2.04".

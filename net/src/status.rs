@@ -193,7 +193,7 @@ impl fmt::Display for Standing {
         match () {
             () if self.is_waiting => writeln!(f, "round     none is open: agents are waited for")?,
             () if round == rounds => {
-                writeln!(f, "round     all {rounds} are over; {answered} of {agents} have the last")?
+                writeln!(f, "round     all {rounds} are over; {answered} of {agents} have fetched the last release so far")?
             }
             () => writeln!(f, "round     {round} of {rounds}: {answered} of {agents} have answered, closes in {left}")?,
         }
