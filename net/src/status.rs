@@ -192,9 +192,10 @@ impl fmt::Display for Standing {
         let left = spoken(1000 * self.closes_at.saturating_sub(seconds(SystemTime::now())));
         match () {
             () if self.is_waiting => writeln!(f, "round     none is open: agents are waited for")?,
-            () if round == rounds => {
-                writeln!(f, "round     all {rounds} are over; {answered} of {agents} have fetched the last release so far")?
-            }
+            () if round == rounds => writeln!(
+                f,
+                "round     all {rounds} are over; {answered} of {agents} have fetched the last release so far"
+            )?,
             () => writeln!(f, "round     {round} of {rounds}: {answered} of {agents} have answered, closes in {left}")?,
         }
         writeln!(f, "joined    {} of {agents}: {}", self.joined.len(), shown(self.joined.iter().copied()))?;
