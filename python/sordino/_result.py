@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
 import numpy as np
 
 from . import _native
+from ._prior import Prior
 
 if TYPE_CHECKING:
     import pandas
 
 SUMMARY = "summary.json"
+PRIOR = ".safetensors"
 
 
 class Result:
@@ -28,11 +30,13 @@ class Result:
     summary: `summary.json`: for each method its digest, guarantee, measures with standard errors, losses
     files: texts of the folder by name, among them `report.html`, `regret.svg`, `scenario.toml`, `README.md`, which says
         what every column means
+    priors: bytes of the prior files by method: what the agents of run 0 learned in common. Simulated, so they protect nobody
     """
 
-    def __init__(self, folder: Optional[Path], files: Dict[str, str]) -> None:
+    def __init__(self, folder: Optional[Path], files: Dict[str, str], priors: Dict[str, bytes]) -> None:
         self.folder = folder
         self.files = files
+        self.priors = priors
         self.summary: Dict[str, Any] = json.loads(files[SUMMARY])
 
     def __repr__(self) -> str:
@@ -102,6 +106,15 @@ class Result:
             raise _native.InputError(f'method is "{method}"; admissible: {known}')
         return columns["regret"][of].reshape(runs, -1)
 
+    def prior(self, method: str) -> Prior:
+        """What the agents of run 0 learned in common by this method, as a file: `optimize(..., prior=...)` begins with it. Its
+        noise can be predicted, so it protects nobody."""
+        found = self.priors.get(method)
+        if found is None:
+            known = ", ".join(f'"{other}"' for other in sorted(self.priors)) or "none; its README.md says why"
+            raise _native.InputError(f'method is "{method}"; those that left a prior file: {known}')
+        return Prior._of(_native.Prior.parse(found))
+
     def _table(self, name: str) -> str:
         text = self.files.get(f"{name}.csv")
         if text is None:
@@ -123,11 +136,15 @@ def read(folder: Union[str, "os.PathLike[str]"]) -> Result:
     path = Path(folder)
     if not (path / SUMMARY).is_file():
         raise _native.InputError(f"{path}: no complete run folder: it has no {SUMMARY}")
-    texts = {}
+    texts, priors = {}, {}
     for file in sorted(path.iterdir()):
-        if file.is_file() and not file.name.startswith("."):
+        if not file.is_file() or file.name.startswith("."):
+            continue
+        if file.name.endswith(PRIOR):
+            priors[file.name[: -len(PRIOR)].removeprefix("prior-")] = file.read_bytes()
+        else:
             texts[file.name] = file.read_text(encoding="utf-8")
-    return Result(path, texts)
+    return Result(path, texts, priors)
 
 
 def _column(texts: List[str]) -> "np.ndarray[Any, Any]":

@@ -92,6 +92,19 @@ def test_a_shipped_scenario_has_the_command_lines_digests(sordino_program, tmp_p
     assert all(other.digests[method] != result.digests[method] for method in METHODS)
 
 
+def test_a_federated_prior_leaves_a_file_that_protects_nobody(tmp_path):
+    result = sordino.run("default", methods=["ts", "dp-prior"], runs=2, set=SMALL, out=tmp_path / "run")
+    assert list(result.priors) == ["dp-prior"] and all(".safetensors" not in name for name in result.files)
+    label = result.prior("dp-prior").label
+    assert label["simulated"] and label["contributors"] == result.prior("dp-prior").label["contributors"] > 1
+    with pytest.warns(UserWarning, match="protects nobody"):
+        kept = sordino.Prior.load(tmp_path / "run" / "prior-dp-prior.safetensors")
+    assert kept.label == label
+    assert sordino.read(tmp_path / "run").priors == result.priors
+    with pytest.raises(sordino.InputError, match='method is "ts"; those that left a prior file: "dp-prior"'):
+        result.prior("ts")
+
+
 def test_results_are_arrays_and_frames(tmp_path):
     result = sordino.run("default", methods=["ts", "dp-fts"], runs=2, set=SMALL)
     assert {"rounds", "observations", "agents"} <= set(result.tables)
