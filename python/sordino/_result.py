@@ -107,7 +107,7 @@ class Result:
         return columns["regret"][of].reshape(runs, -1)
 
     def prior(self, method: str) -> Prior:
-        """What the agents of run 0 learned in common by this method, as a file: `optimize(..., prior=...)` begins with it. Its
+        """What the agents of run 0 learned in common by this method, as a file: `Optimizer(space, prior=...)` begins with it. Its
         noise can be predicted, so it protects nobody."""
         found = self.priors.get(method)
         if found is None:

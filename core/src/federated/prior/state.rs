@@ -24,13 +24,13 @@
 //!
 //! **Bounds of h.** Where hardly anybody answers, ḡ stands at its floor .1 and step 5 multiplies h by about 1/ḡ² = 100 at
 //! every release.
-//! * h ≤ N/2⁻²³, in members of every precision. **Theorem.** A release changes no eigenvalue of Σ ⪯ I by more than a fraction N/h. **Proof.** Both
-//!   mean A_vΣA_vᵀ ⪰ ĀΣĀᵀ and mean A_vA_vᵀ ⪰ ĀĀᵀ, since a scatter around a mean is not negative; so
+//! * h ≤ N/2⁻²³, in members of every precision. **Theorem.** A release changes no eigenvalue of Σ ⪯ I by more than a
+//!   fraction N/h. **Proof.** Both mean A_vΣA_vᵀ ⪰ ĀΣĀᵀ and mean A_vA_vᵀ ⪰ ĀĀᵀ, since a scatter around a mean is not negative; so
 //!   R ⪰ ḡ²(S(h) − ĀΣĀᵀ)/N ⪰ (h/N)HHᵀ, HᵀR⁻¹H ⪯ (N/h)I, and Σ'⁻¹ = Σ⁻¹ + HᵀR⁻¹H ⪯ (1 + N/h)Σ⁻¹. ∎ From the bound on
 //!   posterior and prior are one to f32's precision, and a larger h says nothing more.
 //! * κ ≥ nε·tr Ḡ, n the points of a design and ε the member's precision, unless κ is smaller without h. tr Ḡ is the mean of
-//!   K_v's diagonal, and a smaller ridge is lost in the rounding of K_v + κI, which then has no factor. In f64 nothing is
-//!   that small; in f32 it is from h of some thousands on, where functions have hardly anything in common. The theorem above
+//!   K_v's diagonal, and a smaller ridge is lost in the rounding of K_v + κI, which then has no factor. In f64 hardly
+//!   any is that small; in f32 it is from h of some thousands on, where functions have hardly anything in common. The theorem above
 //!   holds for every κ: A_v and S are computed with the member's own.
 
 use serde::{Deserialize, Serialize};
@@ -268,7 +268,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         if clip < T::from_f64(CLIPPED) {
             let radius = terms.clip_radius;
             heterogeneity += radius * radius * (T::ONE / (clip * clip) - T::ONE) / terms.response;
-            heterogeneity = heterogeneity.min(heterogeneity_max(agents)).max(self.heterogeneity);
+            // One that is no number stays none, and is refused below.
+            let most = heterogeneity_max(agents).max(self.heterogeneity);
+            if heterogeneity > most {
+                heterogeneity = most;
+            }
         }
         // What is stored is what a device reads after a reset: nothing that `resume` would refuse.
         judge_posterior(heterogeneity, step.mean, step.covariance)?;

@@ -2,10 +2,10 @@
 
 use std::io::{ErrorKind, Write};
 
-use crate::progress::log;
 use clap::ValueEnum;
 
 use super::error::CliError;
+use crate::progress::log;
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
