@@ -115,12 +115,22 @@ fn built_once() -> Result<String, String> {
         let output = process::run_quietly(&mut cargo(&words))?;
         Ok::<_, String>(output.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect::<BTreeSet<_>>())
     };
-    let (program, network) = (tree("sordino-sim")?, tree("sordino-net")?);
-    let (other, same) = (program.difference(&network), program.intersection(&network).count());
-    match other.map(String::as_str).collect::<Vec<_>>()[..] {
-        [] if same > 0 => Ok(format!("{same} crates are built once")),
+    let program = tree("sordino-sim")?;
+    let network = tree("sordino-net")?;
+    let named: BTreeSet<&str> = network.iter().map(|line| package_of(line)).collect();
+    let shared = program.iter().filter(|line| named.contains(package_of(line)));
+    let (same, other): (Vec<_>, Vec<_>) = shared.partition(|line| network.contains(*line));
+    let ours = same.iter().filter(|line| line.starts_with("sordino-")).count();
+    match other.iter().map(|line| line.as_str()).collect::<Vec<_>>()[..] {
+        [] if ours > 0 => Ok(format!("{} crates are built once, {ours} of them ours", same.len())),
+        [] => Err("the two programs share no package of ours: this check compares nothing".to_owned()),
         ref other => Err(format!("sim/Cargo.toml: not the features that sordino-net has of {}", other.join(", "))),
     }
+}
+
+/// Name and version of a package in a line of `cargo tree` that ends with its features.
+fn package_of(line: &str) -> &str {
+    line.rsplit_once(" [").map_or(line, |(package, _)| package)
 }
 
 /// Documentation of all packages, without warnings.
