@@ -13,10 +13,9 @@
 //! in it and in its search: of N contributors one, clipped. A release that was missed is learned, and a site that has no
 //! release searches alone.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use sordino_core::digest::Digest;
 use sordino_core::domain::{Candidates, DomainError};
@@ -28,11 +27,15 @@ use sordino_core::random::{Party, Purpose, RunSeed};
 
 #[cfg(doc)]
 use crate::prior::context::DESIGN_POINTS;
-use crate::prior::context::{Context, ContextError, Contributor, Learned};
+use crate::prior::context::{Context, ContextError};
 use crate::prior::guide::VALUES_MAX;
-use crate::prior::publish::{POINTS_MIN, Publication, PublishError, check_publication, file, noise_multipliers};
+use crate::prior::publish::{Publication, PublishError, check_publication, noise_multipliers};
 use crate::prior::{PriorFile, PriorFileError, refuse};
-use crate::search::{Head, Search, SearchError, VALUE_MAX};
+use crate::search::{SearchError, VALUE_MAX};
+
+mod releases;
+
+pub use releases::Releases;
 
 /// The most evaluations of a site.
 pub const EVALUATIONS_MAX: u32 = VALUES_MAX as u32;
@@ -103,21 +106,13 @@ impl From<SearchError> for SiteError {
     }
 }
 
-/// What the releases so far say, and the file of them.
-struct Known {
-    released: Vec<f64>,
-    learned: Learned,
-    file: Option<PriorFile>,
-}
-
 /// What is public of a campaign: both sides compute the same from the same text.
 pub struct Campaign {
-    publication: Publication,
+    releases: Releases,
     protocol: CampaignProtocol,
     text: String,
-    context: Arc<Context>,
-    /// What was computed last: agents of one process share it.
-    known: Mutex<Option<Arc<Known>>>,
+    /// What may be asked, in the space's numbers.
+    points: Arc<[Vec<f64>]>,
 }
 
 impl Campaign {
@@ -147,12 +142,14 @@ impl Campaign {
         let protocol = CampaignProtocol {
             config: *context.config(),
             rounds: EVALUATIONS_MAX - design,
-            noise_multipliers: multipliers.into_iter().collect(),
+            noise_multipliers: multipliers.iter().copied().collect(),
             lengthscale: context.lengthscale(),
             landmarks: digest_of(context.landmarks(), dim)?,
             publication: Digest(Sha256::digest(text.as_bytes()).into()),
         };
-        Ok(Campaign { publication, protocol, text, context: Arc::new(context), known: Mutex::new(None) })
+        let points = context.candidates().into();
+        let releases = Releases::new(publication, Arc::new(context), multipliers);
+        Ok(Campaign { releases, protocol, text, points })
     }
 
     /// The campaign that a text of [`Campaign::text`] says, held against numbers that were agreed on.
@@ -181,7 +178,7 @@ impl Campaign {
 
     /// What is searched and published.
     pub fn publication(&self) -> &Publication {
-        &self.publication
+        self.releases.publication()
     }
 
     /// The numbers that are agreed on.
@@ -196,7 +193,7 @@ impl Campaign {
 
     /// Candidates, landmarks, virtual designs.
     pub fn context(&self) -> &Arc<Context> {
-        &self.context
+        self.releases.context()
     }
 
     /// The file of the first releases; nothing before the first.
@@ -205,26 +202,7 @@ impl Campaign {
     ///
     /// **Errors**: [`SiteError::Context`] for numbers that no release can be.
     pub fn file(&self, released: &[f64], simulated: bool) -> Result<Option<PriorFile>, SiteError> {
-        let known = self.known(released)?;
-        let mut file = known.file.clone();
-        file.iter_mut().for_each(|file| file.label.simulated = simulated);
-        Ok(file)
-    }
-
-    fn known(&self, released: &[f64]) -> Result<Arc<Known>, SiteError> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.as_ref().filter(|known| known.released == released) {
-            return Ok(known.clone());
-        }
-        let learned = self.context.replayed(self.protocol.plan(), released)?;
-        let multipliers = &self.protocol.noise_multipliers;
-        let file = match learned.releases {
-            0 => None,
-            _ => Some(file(&self.publication, &self.context, multipliers, &learned, false)?),
-        };
-        let made = Arc::new(Known { released: released.to_vec(), learned, file });
-        *known = Some(made.clone());
-        Ok(made)
+        self.releases.file(released, simulated)
     }
 }
 
@@ -317,14 +295,14 @@ impl<'a> Site<'a> {
             true => Ok(()),
             false => Err(SiteError::Length { what, found, expected }),
         };
-        let (len, releases) = (campaign.context.config().contribution_len(), campaign.protocol.releases());
+        let (len, releases) = (campaign.context().config().contribution_len(), campaign.protocol.releases());
         exactly("log", log.len(), LOG_LEN)?;
         exactly("contribution", upload.len(), len)?;
         let made = (state.released.len() / len).min(state.frames.saturating_sub(1).min(releases) as usize);
         exactly("releases", state.released.len(), made * len)?;
         let most = EVALUATIONS_MAX.min(state.observations);
         exactly("observations", state.observations as usize, most as usize)?;
-        let count = campaign.context.candidates().len() as f64;
+        let count = campaign.points.len() as f64;
         let named = log.chunks_exact(2).take(most as usize).map(|entry| entry[0]);
         let named = named.chain(state.pending.map(f64::from));
         for candidate in named {
@@ -344,14 +322,9 @@ impl<'a> Site<'a> {
     ///
     /// **Errors**: [`SiteError::Context`].
     pub fn encoding(&self) -> Result<Option<JointVectors>, SiteError> {
-        let (context, protocol) = (&self.campaign.context, &self.campaign.protocol);
-        let known = self.campaign.known(&self.state.released)?;
-        let multiplier = protocol.noise_multipliers.get(known.learned.releases as usize);
-        match (known.learned.posterior.terms(), multiplier) {
-            (Some(terms), Some(z)) if (1..=protocol.releases()).contains(&self.state.frames) => {
-                Ok(Some(JointVectors::new(context.config(), &terms, *z).map_err(ContextError::from)?))
-            }
-            _ => Ok(None),
+        match (1..=self.campaign.protocol.releases()).contains(&self.state.frames) {
+            true => self.campaign.releases.encoding(&self.state.released),
+            false => Ok(None),
         }
     }
 
@@ -363,42 +336,21 @@ impl<'a> Site<'a> {
 
     /// What its search asks next: with the file if there is one, else alone, also for its first points.
     fn choose(&self) -> Result<u32, SiteError> {
-        let (context, publication) = (&self.campaign.context, &self.campaign.publication);
-        let named = |numbers: &Vec<f64>| publication.space.point(numbers);
-        let candidates = context.candidates().iter().map(named).collect();
         let seed = self.state.seed.stream(Party::Agent(self.state.agent), Purpose::InitialPoints, 0).word();
-        let head = Head::new(publication.space.clone(), publication.goal, seed).among(Some(candidates));
-        let mut search = match &self.state.released[..] {
-            [] => Search::new(head)?,
-            released => match &self.campaign.known(released)?.file {
-                Some(file) => Search::guided(head, file)?,
-                None => Search::new(head)?,
-            },
-        };
-        let sign = publication.goal.sign();
+        let Campaign { releases, points, .. } = self.campaign;
+        let mut search = releases.search(points.clone(), seed, &self.state.released)?;
         for (candidate, value) in self.values() {
-            search.tell(&Value::Object(named(&context.candidates()[candidate as usize])), sign * value)?;
+            search.observe(candidate as usize, value)?;
         }
-        let asked = publication.space.numbers(&Value::Object(search.ask(&serde_json::json!({}))?));
-        let asked = asked.map_err(SearchError::from)?;
-        let place = context.candidates().iter().position(|numbers| *numbers == asked);
-        place.map(|place| place as u32).ok_or(SiteError::NotAsked)
+        Ok(search.ask()? as u32)
     }
 
     /// What it contributes to the release of its epoch; nothing if it has too few values.
     fn contribution(&mut self) -> Result<bool, SiteError> {
-        if (self.state.observations as usize) < POINTS_MIN {
-            return Ok(false);
-        }
-        let (context, known) = (&self.campaign.context, self.campaign.known(&self.state.released)?);
-        let (mut points, mut values) = (Vec::new(), Vec::new());
-        for (candidate, value) in self.values() {
-            points.extend(context.encoding().coordinates(&context.candidates()[candidate as usize]));
-            values.push(value);
-        }
-        let posterior = &known.learned.posterior;
-        let Some(terms) = posterior.terms() else { return Ok(false) };
-        let vector = Contributor::new(context, &points, &values)?.vector(context, &terms, posterior.weights())?;
+        let Campaign { releases, points, .. } = self.campaign;
+        let named = |(candidate, value): (u32, f64)| points.get(candidate as usize).map(|point| (&point[..], value));
+        let values: Vec<(&[f64], f64)> = self.values().filter_map(named).collect();
+        let vector = releases.contribution(&self.state.released, &values)?;
         if let Some(vector) = &vector {
             self.upload.copy_from_slice(vector);
         }
@@ -415,13 +367,13 @@ impl Member<f64> for Site<'_> {
             return Err(SiteError::Frame { taken, frames });
         }
         if let Some(sums) = frame.numbers() {
-            let expected = self.campaign.context.config().contribution_len();
+            let expected = self.campaign.context().config().contribution_len();
             if sums.len() != expected {
                 return Err(SiteError::Length { what: "release", found: sums.len(), expected });
             }
             let released = [&self.state.released, sums].concat();
             // What cannot be learned is refused here, and nothing of it kept.
-            self.campaign.known(&released)?;
+            self.campaign.releases.check(&released)?;
             self.state.released = released;
         }
         self.state.frames = taken + 1;
@@ -452,7 +404,7 @@ impl Member<f64> for Site<'_> {
             return Err(SiteError::Value { value });
         }
         let at = 2 * self.state.observations as usize;
-        let value = self.campaign.publication.goal.sign() * value;
+        let value = self.campaign.publication().goal.sign() * value;
         if let Some(entry) = self.log.get_mut(at..at + 2) {
             entry.copy_from_slice(&[f64::from(candidate), value]);
         }

@@ -75,30 +75,53 @@ impl<T: Scalar, R> Surface<'_, T, R> {
 /// Rows up to which hosts look at several points together: 16 kB of stack.
 const ROWS: usize = 128;
 
-impl<T: Scalar, R: Rule<T>> Surface<'_, T, R> {
-    /// [`Landscape::value`] of each of at most [`WIDTH`] points of `dim` coordinates, row-major. On hosts they share what is
-    /// loaded of the factor; the bits are those of one at a time.
-    pub(super) fn values(&mut self, points: &[T], dim: usize, out: &mut [T; WIDTH]) {
-        let together = cfg!(feature = "dispatch") && !self.numbers.once && self.column.len() <= ROWS;
-        if together && points.len() == WIDTH * dim {
-            self.values_together(points, dim, out);
+impl<T: Scalar, R> Surface<'_, T, R> {
+    /// Mean and variance at each of at most [`WIDTH`] points of `dim` coordinates, row-major. On hosts they share what is loaded
+    /// of the factor; the bits are those of one at a time.
+    pub(super) fn moments(&mut self, points: &[T], dim: usize, out: &mut [[T; 2]; WIDTH]) {
+        if self.is_whole_block(points, dim) {
+            self.moments_together(points, dim, out);
         } else {
-            for (value, point) in out.iter_mut().zip(slice::rows(points, dim)) {
-                *value = self.value(point);
+            for (moments, point) in out.iter_mut().zip(slice::rows(points, dim)) {
+                self.posterior(point);
+                *moments = [self.mean, self.variance];
             }
         }
     }
 
-    fn values_together(&mut self, points: &[T], dim: usize, out: &mut [T; WIDTH]) {
+    /// Whether these points are looked at together.
+    fn is_whole_block(&self, points: &[T], dim: usize) -> bool {
+        cfg!(feature = "dispatch") && self.column.len() <= ROWS && points.len() == WIDTH * dim
+    }
+
+    fn moments_together(&mut self, points: &[T], dim: usize, out: &mut [[T; 2]; WIDTH]) {
         let mut block = [[T::ZERO; WIDTH]; ROWS];
         let Some(block) = block.get_mut(..self.column.len()) else { return };
         self.kernel.covariance_rows(self.inputs, points, dim, WIDTH, block.as_flattened_mut());
         block::solve(self.factor, block);
         let means = block::dot(self.whitened, block);
         let squares = block::sum_of_squares(block);
-        for ((value, mean), square) in out.iter_mut().zip(means).zip(squares) {
+        for ((moments, mean), square) in out.iter_mut().zip(means).zip(squares) {
             self.conclude(mean, square);
-            *value = self.rule.value(self.mean, self.variance, self.level.value);
+            *moments = [self.mean, self.variance];
+        }
+    }
+}
+
+impl<T: Scalar, R: Rule<T>> Surface<'_, T, R> {
+    /// [`Landscape::value`] of each of at most [`WIDTH`] points of `dim` coordinates, row-major. On hosts they share what is
+    /// loaded of the factor; the bits are those of one at a time.
+    pub(super) fn values(&mut self, points: &[T], dim: usize, out: &mut [T; WIDTH]) {
+        if !self.numbers.once && self.is_whole_block(points, dim) {
+            let mut moments = [[T::ZERO; 2]; WIDTH];
+            self.moments_together(points, dim, &mut moments);
+            for (value, [mean, variance]) in out.iter_mut().zip(moments) {
+                *value = self.rule.value(mean, variance, self.level.value);
+            }
+        } else {
+            for (value, point) in out.iter_mut().zip(slice::rows(points, dim)) {
+                *value = self.value(point);
+            }
         }
     }
 }

@@ -77,36 +77,60 @@ impl Context {
     ///
     /// **Errors, Cost**: as [`Context::new`].
     pub fn trusting(space: &Space, features: u32, contributors: u32, trust: Trust) -> Result<Self, ContextError> {
+        Self::expecting(space, features, contributors, trust, DESIGN_POINTS)
+    }
+
+    /// The same for contributors who are expected to have `points` points, at least one.
+    ///
+    /// **Errors, Cost**: as [`Context::new`].
+    pub fn expecting(
+        space: &Space,
+        features: u32,
+        contributors: u32,
+        trust: Trust,
+        points: u32,
+    ) -> Result<Self, ContextError> {
         let core = space.core().map_err(|error| refuse("space", error, "a space that can be searched"))?;
         let encoding = Encoding::new(&core);
         let candidates = super::points(space, CANDIDATES)?;
         let dim = encoding.dim();
-        let points: Vec<f64> = candidates.iter().flat_map(|numbers| encoding.coordinates(numbers)).map(held).collect();
-        let count = points.len() / dim;
+        let places: Vec<f64> = candidates.iter().flat_map(|numbers| encoding.coordinates(numbers)).map(held).collect();
+        let count = places.len() / dim;
         let most = (features as usize).min(count);
         let (mut pivots, mut rows) = (vec![0; most], vec![0.0; count * most]);
         let chosen =
-            choose_landmarks(&points, dim, &mut pivots, &mut rows, &mut vec![0.0; landmarks_scratch_len(count)])?;
+            choose_landmarks(&places, dim, &mut pivots, &mut rows, &mut vec![0.0; landmarks_scratch_len(count)])?;
         rows.truncate(count * chosen.count);
         let landmarks: Vec<f64> = pivots[..chosen.count]
             .iter()
-            .flat_map(|pivot| &points[*pivot as usize * dim..(*pivot as usize + 1) * dim])
+            .flat_map(|pivot| &places[*pivot as usize * dim..(*pivot as usize + 1) * dim])
             .copied()
             .collect();
-        let design_len = DESIGN_POINTS.min(count as u32);
+        let design_len = points.min(count as u32);
         let own_units = Parameters::own_units(contributors, chosen.count as u32, design_len);
         let config = Config::new(Parameters { trust, ..own_units })
             .map_err(|error| refuse(error.field, "not admissible", error.admissible))?;
         let lengthscale = chosen.lengthscale;
         let (mut square, mut scratch) = (vec![0.0; count * count], vec![0.0; count]);
-        let rank = kernel_rows(lengthscale, &points, dim, &mut square, &mut scratch)?;
+        let rank = kernel_rows(lengthscale, &places, dim, &mut square, &mut scratch)?;
         let prior_rows = square.chunks_exact(count).flat_map(|row| &row[..rank]).copied().collect();
         let mut mean = vec![0.0; chosen.count * chosen.count];
         gram(&config, &rows, &mut mean)?;
         let mut designs = vec![0; (config.parameters().designs * design_len) as usize];
         draw_distinct_designs(&config, RunSeed::new(0, 0), count as u32, &mut designs)?;
         let gram = mean;
-        Ok(Context { config, encoding, lengthscale, candidates, points, landmarks, rows, prior_rows, gram, designs })
+        Ok(Context {
+            config,
+            encoding,
+            lengthscale,
+            candidates,
+            points: places,
+            landmarks,
+            rows,
+            prior_rows,
+            gram,
+            designs,
+        })
     }
 
     /// Contributors, features, virtual designs, clip factor, grid.

@@ -1,5 +1,7 @@
 //! A search that a prior file guides: which of some points is asked next.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use sordino_core::prior::{
     Newcomer, NewcomerError, NewcomerSettings, PriorNumbers, PublicPrior, PublicPriorError, Reading, attach_len,
     storage_len,
@@ -51,6 +53,15 @@ pub struct Guide {
     pub(super) factor: Vec<f64>,
     /// SHA-256 of the file.
     digest: String,
+    /// What it says of the list that was asked about last.
+    memo: Arc<Mutex<Option<Memo>>>,
+}
+
+/// What a file says of a list of points: its mean and its variance at each, pair after pair.
+#[derive(Clone, Debug)]
+struct Memo {
+    points: Arc<[Vec<f64>]>,
+    moments: Arc<[f64]>,
 }
 
 /// What a file says about a point.
@@ -80,6 +91,7 @@ impl Guide {
             self_test: file.label.self_test,
             factor: vec![0.0; attach_len(file.features())],
             digest: file.digest(),
+            memo: Arc::default(),
         };
         // Once for all: what is read later was found to be a posterior.
         let mut factor = std::mem::take(&mut guide.factor);
@@ -124,14 +136,32 @@ impl Guide {
     ///
     /// **Errors**: [`GuideError::Numbers`].
     pub fn believed(&self, points: &[Vec<f64>]) -> Result<Vec<Believed>, GuideError> {
+        let moments = self.moments(points)?;
+        let (pairs, _) = moments.as_chunks::<2>();
+        Ok(pairs.iter().map(|[mean, variance]| Believed { mean: *mean, std: variance.max(0.0).sqrt() }).collect())
+    }
+
+    /// Mean and variance at each point of a list, pair after pair: computed once for all that share file and list.
+    ///
+    /// **Errors**: as [`Guide::believed`].
+    pub fn moments_of(&self, points: &Arc<[Vec<f64>]>) -> Result<Arc<[f64]>, GuideError> {
+        let mut memo = self.memo.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(memo) = memo.as_ref().filter(|memo| Arc::ptr_eq(&memo.points, points)) {
+            return Ok(memo.moments.clone());
+        }
+        let moments: Arc<[f64]> = self.moments(points)?.into();
+        *memo = Some(Memo { points: points.clone(), moments: moments.clone() });
+        Ok(moments)
+    }
+
+    fn moments(&self, points: &[Vec<f64>]) -> Result<Vec<f64>, GuideError> {
         let mut storage = vec![0.0; self.factor.len()];
         let prior = PublicPrior::attach(self.numbers(), &mut storage).map_err(GuideError::Numbers)?;
         let points: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
         let coordinates = self.coordinates(&points);
         let mut moments = vec![0.0; 2 * points.len()];
         prior.moments(&coordinates, &mut moments, &mut vec![0.0; self.weights.len()]).map_err(GuideError::Numbers)?;
-        let (pairs, _) = moments.as_chunks::<2>();
-        Ok(pairs.iter().map(|[mean, variance]| Believed { mean: *mean, std: variance.max(0.0).sqrt() }).collect())
+        Ok(moments)
     }
 
     /// Whether these values of points (larger is better) still speak for the file: the posterior probability that it counts is
@@ -155,10 +185,22 @@ impl Guide {
         Ok(search.trust() >= BORNE_OUT)
     }
 
-    /// Which of `points` is asked next, after these values of points (larger is better), by its place.
+    /// Which of `points` is asked next, after these values of points (larger is better), by its place; with the moments of these
+    /// points where they are known, which changes no bit.
     ///
     /// **Errors**: [`GuideError`].
-    pub fn choose(&self, told: &[(&[f64], f64)], points: &[Vec<f64>], seed: u32) -> Result<usize, GuideError> {
+    pub fn choose(
+        &self,
+        told: &[(&[f64], f64)],
+        points: &[Vec<f64>],
+        moments: Option<&[f64]>,
+        seed: u32,
+    ) -> Result<usize, GuideError> {
+        let seen: Vec<Vec<f64>> = told.iter().map(|(numbers, _)| numbers.to_vec()).collect();
+        let moments = match moments {
+            Some(moments) => Some([moments, &self.moments(&seen)?].concat()),
+            None => None,
+        };
         let mut storage = vec![0.0; self.factor.len()];
         let prior = PublicPrior::attach(self.numbers(), &mut storage).map_err(GuideError::Numbers)?;
         // What was told comes last: of equal candidates the first one is asked.
@@ -170,6 +212,9 @@ impl Guide {
         let storage = vec![0.0; storage_len(self.weights.len(), capacity, WIDTH)];
         let mut search = Newcomer::new(&coordinates, self.encoding.dim(), Some(&prior), settings, capacity, storage)
             .map_err(wrong)?;
+        if let Some(moments) = &moments {
+            search = search.with_moments(moments).map_err(wrong)?;
+        }
         for (place, (_, value)) in told.iter().enumerate() {
             search.observe(points.len() + place, *value).map_err(wrong)?;
         }

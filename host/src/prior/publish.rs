@@ -184,13 +184,19 @@ fn check_study(core: &CoreSpace, study: &Study) -> Result<(), PublishError> {
 ///
 /// **Errors**: [`PublishError::Budget`].
 pub fn noise_multipliers(publication: &Publication) -> Result<Vec<f64>, PublishError> {
-    let mu = total_mu(publication.epsilon, publication.delta)?;
-    let releases = publication.releases as usize;
-    let mut out = vec![0.0; releases];
-    shares(mu, &vec![1.0; releases], &mut out)?;
+    equal_noise_multipliers(publication.epsilon, publication.delta, publication.releases)
+}
+
+/// The same for so many releases that cost ε at δ together.
+///
+/// **Errors**: [`PublishError::Budget`]; [`PublishError::Prior`] for no release.
+pub fn equal_noise_multipliers(epsilon: f64, delta: f64, releases: u32) -> Result<Vec<f64>, PublishError> {
+    let mu = total_mu(epsilon, delta)?;
+    let mut out = vec![0.0; releases as usize];
+    shares(mu, &vec![1.0; releases as usize], &mut out)?;
     // Rounding may lead beyond ε by a few parts in 10¹⁶; a budget of exactly ε would refuse the file for it.
     let mut more = f64::EPSILON;
-    while cost(&out, publication.delta)?.0 > publication.epsilon && more < 1e-6 {
+    while cost(&out, delta)?.0 > epsilon && more < 1e-6 {
         out.iter_mut().for_each(|multiplier| *multiplier *= 1.0 + more);
         more *= 2.0;
     }

@@ -14,7 +14,7 @@ use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 use sordino_core::space::Space;
 
 use super::error::SearchError;
-use super::residual::{Inner, Known, Residual};
+use super::residual::{Among, Inner, Known, Residual};
 use crate::prior::guide::Guide;
 use crate::space::Encoding;
 
@@ -72,7 +72,7 @@ fn roomy(mut room: usize, values: usize) -> usize {
 pub(super) struct Engine {
     space: Space,
     encoding: Encoding,
-    candidates: Option<Vec<Vec<f64>>>,
+    candidates: Option<Arc<[Vec<f64>]>>,
     seed: u64,
     /// Points in the user's numbers, and values of which larger are better.
     told: Vec<(Vec<f64>, f64)>,
@@ -86,7 +86,7 @@ pub(super) struct Engine {
 impl Engine {
     pub(super) fn new(
         space: Space,
-        candidates: Option<Vec<Vec<f64>>>,
+        candidates: Option<Arc<[Vec<f64>]>>,
         seed: u64,
         guide: Option<Arc<Guide>>,
     ) -> Result<Self, OptimizerError> {
@@ -128,9 +128,10 @@ impl Engine {
             return Ok(vec![Estimate { mean: 0.0, std: f64::INFINITY }; points.len()]);
         }
         let mut optimizer = self.optimizer.clone();
-        let estimate =
-            |numbers: &Vec<f64>| optimizer.predict(&self.unit(numbers)).map(|(mean, std)| Estimate { mean, std });
-        points.iter().map(estimate).collect()
+        let units: Vec<f64> = points.iter().flat_map(|numbers| self.unit(numbers)).collect();
+        let mut found = vec![(0.0, 0.0); points.len()];
+        optimizer.predict_all(&units, &mut found)?;
+        Ok(found.into_iter().map(|(mean, std)| Estimate { mean, std }).collect())
     }
 
     /// The next question, with these values of the parameters that are given.
@@ -160,11 +161,12 @@ impl Engine {
             // Values that were told: what is under way says nothing of the file.
             if self.told.len() < OWN_MODEL.max(initial_points(&self.space) as usize) {
                 let seed = scramble(self.seed);
-                return self.best_fresh(&known, given, |points| Ok(guide.choose(&known, points, seed)?));
+                let choose = |among: Among| Ok(guide.choose(&known, among.points, among.moments, seed)?);
+                return self.best_fresh(&known, given, guide, choose);
             }
             let empty = empty(&self.space, self.encoding.dim(), self.seed, roomy(ROOM, known.len()))?;
             let mut residual = Residual::fit(guide, &self.encoding, empty, &known)?;
-            return self.best_fresh(&known, given, |points| residual.choose(points));
+            return self.best_fresh(&known, given, guide, |among| residual.choose(among));
         }
         let number = believer.told();
         if let Some(list) = &self.candidates {
@@ -194,24 +196,29 @@ impl Engine {
         &self,
         known: &[Known],
         given: &[Option<f64>],
-        mut choose: impl FnMut(&[Vec<f64>]) -> Result<usize, SearchError>,
+        guide: &Guide,
+        mut choose: impl FnMut(Among) -> Result<usize, SearchError>,
     ) -> Result<Vec<f64>, SearchError> {
-        let mut choose = |points: &[Vec<f64>]| -> Result<Option<Vec<f64>>, SearchError> {
-            let fresh = |point: &&Vec<f64>| !known.iter().any(|(known, _)| known == point);
-            let mut points: Vec<Vec<f64>> = points.iter().filter(fresh).cloned().collect();
-            if points.is_empty() {
+        let mut choose = |points: &[Vec<f64>], moments: Option<&[f64]>| -> Result<Option<Vec<f64>>, SearchError> {
+            let fresh = |place: &usize| !known.iter().any(|(known, _)| *known == points[*place]);
+            let places: Vec<usize> = (0..points.len()).filter(fresh).collect();
+            if places.is_empty() {
                 return Ok(None);
             }
-            let place = choose(&points)?;
-            Ok(Some(points.swap_remove(place)))
+            let fresh: Vec<Vec<f64>> = places.iter().map(|place| points[*place].clone()).collect();
+            let pairs = |moments: &[f64]| places.iter().flat_map(|p| [moments[2 * p], moments[2 * p + 1]]).collect();
+            let moments: Option<Vec<f64>> = moments.map(pairs);
+            let place = choose(Among { points: &fresh, moments: moments.as_deref() })?;
+            Ok(Some(points[places[place]].clone()))
         };
         if let Some(list) = &self.candidates {
-            return Ok(choose(list)?.unwrap_or_else(|| list[0].clone()));
+            let moments = guide.moments_of(list)?;
+            return Ok(choose(list, Some(&moments))?.unwrap_or_else(|| list[0].clone()));
         }
         let pool: Vec<Vec<f64>> = (0..POOL).map(|index| self.filling(index, given)).collect();
-        let Some(best) = choose(&pool)? else { return Ok(self.filling(0, given)) };
+        let Some(best) = choose(&pool, None)? else { return Ok(self.filling(0, given)) };
         let number = known.len() as u32;
-        self.refined(best, number, |points| Ok(choose(points)?.unwrap_or_else(|| points[0].clone())))
+        self.refined(best, number, |points| Ok(choose(points, None)?.unwrap_or_else(|| points[0].clone())))
     }
 
     /// The best of the points around one, at shorter and shorter distances.

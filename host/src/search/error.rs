@@ -38,6 +38,14 @@ pub enum SearchError {
         /// Number of candidates given.
         count: usize,
     },
+    /// A place of the list at which there is no candidate.
+    #[error("candidate {place} of {count}")]
+    Place {
+        /// The place, from 0.
+        place: usize,
+        /// Number of candidates.
+        count: usize,
+    },
     /// A context was given with a list of candidates, which have a value for every parameter.
     #[error("a space with parameters that are given with each question has no list of candidates")]
     ContextAmongCandidates,

@@ -40,11 +40,13 @@ use crate::space::{Goal, Point, Space};
 
 mod engine;
 mod error;
+mod listed;
 mod residual;
 
 use engine::Engine;
 pub use engine::Estimate;
 pub use error::{CAPACITY_MAX, SearchError, VALUE_MAX};
+pub use listed::Listed;
 
 /// Columns of a history beside its parameters.
 const COLUMNS: [&str; 3] = ["value", "best", "evaluation"];
@@ -160,7 +162,7 @@ impl Search {
                     let point = Value::Object(point.clone());
                     head.space.numbers(&point).map_err(|source| SearchError::Candidate { place, source })
                 };
-                Some(list.iter().enumerate().map(numbers).collect::<Result<Vec<_>, _>>()?)
+                Some(list.iter().enumerate().map(numbers).collect::<Result<Arc<[_]>, _>>()?)
             }
         };
         let engine = Engine::new(core, candidates, head.seed, guide)?;

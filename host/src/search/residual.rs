@@ -15,6 +15,15 @@ pub(super) type Inner = Optimizer<f64, Vec<f64>>;
 /// A point and its value, larger is better.
 pub(super) type Known<'a> = (&'a [f64], f64);
 
+/// Points to choose from, with the file's mean and variance at each, pair after pair, where these are known already.
+#[derive(Clone, Copy)]
+pub(super) struct Among<'a> {
+    /// The points in the space's numbers.
+    pub(super) points: &'a [Vec<f64>],
+    /// Two numbers a point.
+    pub(super) moments: Option<&'a [f64]>,
+}
+
 /// y = β + A·m(x) + g(x): m the mean of the file, A ≥ 0 by least squares, β + g the optimizer's model of y − A·m.
 pub(super) struct Residual<'a> {
     guide: &'a Guide,
@@ -40,24 +49,29 @@ impl<'a> Residual<'a> {
             optimizer.observe(&encoding.coordinates(numbers), value - slope * mean)?;
         }
         let mut model = Residual { guide, encoding, slope, optimizer, incumbent: f64::NEG_INFINITY };
-        for (point, mean) in points.iter().zip(&means) {
-            model.incumbent = model.incumbent.max(model.moments(point, *mean)?.0);
+        for (mean, _) in model.moments(&points, &means)? {
+            model.incumbent = model.incumbent.max(mean);
         }
         Ok(model)
     }
 
-    /// Mean and standard deviation at a point where the file's mean is `mean`.
-    fn moments(&mut self, point: &[f64], mean: f64) -> Result<(f64, f64), SearchError> {
-        let (residual, deviation) = self.optimizer.predict(&self.encoding.coordinates(point))?;
-        Ok((residual + self.slope * mean, deviation))
+    /// Mean and standard deviation at points where the file's means are `means`.
+    fn moments(&mut self, points: &[Vec<f64>], means: &[f64]) -> Result<Vec<(f64, f64)>, SearchError> {
+        let coordinates: Vec<f64> = points.iter().flat_map(|point| self.encoding.coordinates(point)).collect();
+        let mut found = vec![(0.0, 0.0); points.len()];
+        self.optimizer.predict_all(&coordinates, &mut found)?;
+        found.iter_mut().zip(means).for_each(|((residual, _), mean)| *residual += self.slope * mean);
+        Ok(found)
     }
 
     /// The place of the point with the largest expected improvement; 0 of none.
-    pub(super) fn choose(&mut self, points: &[Vec<f64>]) -> Result<usize, SearchError> {
-        let means = means(self.guide, points)?;
+    pub(super) fn choose(&mut self, among: Among) -> Result<usize, SearchError> {
+        let means = match among.moments {
+            Some(moments) => moments.iter().step_by(2).copied().collect(),
+            None => means(self.guide, among.points)?,
+        };
         let mut best = (f64::NEG_INFINITY, 0);
-        for (place, (point, mean)) in points.iter().zip(&means).enumerate() {
-            let (mean, deviation) = self.moments(point, *mean)?;
+        for (place, (mean, deviation)) in self.moments(among.points, &means)?.into_iter().enumerate() {
             let gain = log_expected_improvement::value(mean, deviation * deviation, self.incumbent);
             if gain > best.0 {
                 best = (gain, place);

@@ -25,6 +25,10 @@ pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Optio
         let z = together.map_or(String::new(), |together| shown(&[together.value()]));
         return Some(format!("{count} Gaussian release of multiplier {z}, of one vote of each agent{rest}"));
     }
+    if let Some(prior) = scenario.prior.as_ref().filter(|_| method.is_campaign()) {
+        let made = prior.campaign.get(..releases as usize).unwrap_or(&prior.campaign);
+        return Some(format!("{count} Gaussian releases of multiplier {}, each of all agents{rest}", shown(made)));
+    }
     let Some(prior) = prior else {
         let (q, z) = (scenario.privacy.sampling_probability, scenario.privacy.noise_multiplier);
         let z = shown(&[z.value()]);

@@ -9,7 +9,7 @@ use sordino_experiment::scenario::{Method, method};
 /// A class of curves: name, dashes (none if empty), then (line, text) in light and in dark.
 type Hue = (&'static str, &'static str, [&'static str; 2], [&'static str; 2]);
 
-const HUES: [Hue; 23] = [
+const HUES: [Hue; 24] = [
     ("ink", "", ["#4a4f55", "#4a4f55"], ["#c3c8ce", "#c3c8ce"]),
     ("sky", "7 4", ["#2b93cf", "#1c7db5"], ["#6cc0f0", "#6cc0f0"]),
     ("blue", "", ["#0062a0", "#0062a0"], ["#3f9fe0", "#5db2ee"]),
@@ -20,6 +20,7 @@ const HUES: [Hue; 23] = [
     ("fern", "9 3 2 3", ["#007a59", "#007a59"], ["#2fbf95", "#2fbf95"]),
     ("pink", "4 3", ["#a8417f", "#a8417f"], ["#e07fba", "#e07fba"]),
     ("grape", "", ["#5e2a9a", "#5e2a9a"], ["#a77bff", "#b48dff"]),
+    ("plum", "18 3 3 3", ["#5e2a9a", "#5e2a9a"], ["#a77bff", "#b48dff"]),
     ("violet", "4 3", ["#7a4fb5", "#7a4fb5"], ["#b794f0", "#b794f0"]),
     ("sand", "1 4", ["#9a8350", "#7d6a3f"], ["#c9b58a", "#c9b58a"]),
     ("slate", "1 4", ["#5b636b", "#5b636b"], ["#b3bac1", "#b3bac1"]),
@@ -81,6 +82,7 @@ const METHODS: [(Method, &str); Method::SHIPPED.len()] = [
     (method::ALONE, "olive"),
     (method::VOTE, "copper"),
     (method::POOLED, "green"),
+    (method::CAMPAIGN, "plum"),
 ];
 /// Six hues that can be told apart without red or green, in the order in which a scenario's own methods get them. That of
 /// `dp-prior`, which most pictures are about, is not among them.

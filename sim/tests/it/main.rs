@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod book;
+mod campaign;
 mod cli;
 mod command;
 mod compare;

@@ -166,3 +166,42 @@ fn candidates_of_a_list_are_chosen_in_slices_and_not_repeated() {
     assert!(optimizer.suggest_among(&[0.5, 1.5]).is_err() && optimizer.suggest_among(&[0.5; 20_002]).is_err());
     assert_eq!(optimizer.suggest_among(&[0.5, 0.5]), Ok(0));
 }
+
+/// Many points at once, whole blocks and what is left, have the bits of one at a time.
+#[test]
+fn what_is_predicted_of_many_is_what_is_predicted_of_each() {
+    fn of<T: Scalar>() {
+        let mut optimizer = Optimizer::<T, _>::new(
+            BoxDomain::new(&[(0.0, 4.0), (-1.0, 1.0)].map(|(low, high)| (T::from_f64(low), T::from_f64(high))))
+                .unwrap(),
+            Settings::default(),
+            30,
+            vec![T::ZERO; storage_len(2, 30)],
+        )
+        .unwrap();
+        let mut none = [(T::ZERO, T::ZERO)];
+        let point = [T::ONE, T::ZERO];
+        assert!(optimizer.predict_all(&point, &mut none).is_err());
+        for _ in 0..12 {
+            let x = optimizer.suggest().unwrap();
+            let y = x[0] * x[1] - x[0] * x[0];
+            optimizer.observe(&x, y).unwrap();
+        }
+        let points: Vec<T> = (0..74).map(|n| T::from_f64(if n % 2 == 0 { f64::from(n) / 20.0 } else { 0.3 })).collect();
+        let mut found = vec![(T::ZERO, T::ZERO); 37];
+        optimizer.predict_all(&points, &mut found).unwrap();
+        for (point, (mean, std)) in points.chunks_exact(2).zip(&found) {
+            assert_eq!(bits(&[*mean, *std]), {
+                let (mean, std) = optimizer.predict(point).unwrap();
+                bits(&[mean, std])
+            });
+        }
+        assert!(found.iter().any(|(_, std)| *std > T::ZERO));
+        // Numbers that are no points, points outside, and room for another number of them.
+        assert!(optimizer.predict_all(&points[1..], &mut found).is_err());
+        assert!(optimizer.predict_all(&points, &mut found[1..]).is_err());
+        assert!(optimizer.predict_all(&[T::ONE, T::from_f64(1.5)], &mut none).is_err());
+    }
+    of::<f32>();
+    of::<f64>();
+}

@@ -36,7 +36,7 @@ impl Books {
         MethodRun { prior, ..self.0 }
     }
 
-    /// Adds a release of a federated prior that followed the last round: its partials, and what was released. The
+    /// Adds a release of a federated prior or a campaign that followed the last round: its partials, and what was released. The
     /// round's link of the chain is replaced by one after it.
     ///
     /// **Errors**: as [`Books::end_round`].

@@ -43,7 +43,7 @@ pub struct ScenarioContext<T> {
     /// Largest prior variance that the factor misses at any candidate; 0 without joint draws.
     pub prior_residual: f64,
     /// The tight ε over releases of private methods: of methods that share draws, and of the federated prior.
-    losses: [Losses; 3],
+    losses: [Losses; Method::PURSES],
 }
 
 impl<T: Scalar> ScenarioContext<T> {
@@ -149,8 +149,8 @@ pub fn prior_factor_within(
 type Losses = Vec<(u32, Option<f64>)>;
 
 /// The tight ε over all releases that a run of the scenario's private methods can make, by [`Method::purse`].
-fn private_losses(scenario: &Scenario) -> Result<[Losses; 3], DriverError> {
-    let mut all = [Losses::new(), Losses::new(), Losses::new()];
+fn private_losses(scenario: &Scenario) -> Result<[Losses; Method::PURSES], DriverError> {
+    let mut all = [const { Losses::new() }; Method::PURSES];
     for (purse, found) in all.iter_mut().enumerate() {
         let private = |method: &Method| method.guarantee() == Guarantee::DifferentialPrivacy && method.purse() == purse;
         if let Some(method) = scenario.methods().find(private) {
@@ -342,6 +342,7 @@ pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError
         | Parties::Random
         | Parties::Optimizer
         | Parties::Vote
+        | Parties::Campaign
         | Parties::Pooled
         | Parties::Custom => Aggregation::None,
         Parties::Draws if !parts.private => Aggregation::Mean,

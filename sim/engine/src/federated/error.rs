@@ -17,6 +17,7 @@ use sordino_experiment::pool::PoolError;
 use sordino_experiment::scenario::Method;
 use sordino_experiment::world::ObjectiveError;
 use sordino_experiment::world::fault::TraceError;
+use sordino_host::campaign::SiteError;
 use sordino_host::ledger::LedgerError;
 use sordino_host::server::HostError;
 use sordino_report::read::ReadError;
@@ -57,6 +58,17 @@ pub enum DriverError {
          --set 'federation.methods=[\"{name}\"]'", name = .0.name()
     )]
     NoPlan(Method),
+    /// A campaign of a scenario whose axes make no space with names.
+    #[error("method {}: {why}; admissible: inputs that a space file could have", .method.name())]
+    NoSpace {
+        /// The method.
+        method: Method,
+        /// What is wrong with the axes, in words.
+        why: String,
+    },
+    /// A site of a campaign refused.
+    #[error(transparent)]
+    Site(#[from] SiteError),
     /// The surrogate's kernel is not admissible.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -241,6 +253,7 @@ impl From<DriverError> for ModelError {
             | DriverError::Objective(_)
             | DriverError::Folder(_)
             | DriverError::Remote(RemoteError::Stays { .. })
+            | DriverError::NoSpace { .. }
             | DriverError::EmptyRegion { .. } => ModelError::input(error),
             error => ModelError::failure(error),
         }

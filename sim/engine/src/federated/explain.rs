@@ -117,6 +117,16 @@ fn relation(scenario: &Scenario, private: &str) -> Vec<String> {
             ));
             continue;
         }
+        if let Some(prior) = of.prior.as_ref().filter(|_| group[0].is_campaign()) {
+            said.push(format!(
+                "With {names}: {} releases, before the first question. Every agent enters each of them with what its initial points \
+                 say, standardised by the agent; its joint vector is clipped to a norm that follows from earlier releases alone, and \
+                 the noise is {} times the most it can change the sum.",
+                prior.campaign.len(),
+                shown(&prior.campaign)
+            ));
+            continue;
+        }
         let Some(prior) = of.prior.as_ref().filter(|_| group[0].is_prior()) else {
             let p = &of.privacy;
             said.push(format!(

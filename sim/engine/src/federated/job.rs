@@ -17,6 +17,7 @@ use sordino_report::observations;
 
 use super::super::contract::Options;
 use super::super::hub::{Hub, Task};
+use super::campaign::context::{CampaignContext, CampaignNumbers};
 use super::context::{MethodContext, RunContext, ScenarioContext};
 use super::custom::context::CustomContext;
 use super::custom::{self, Custom, CustomError};
@@ -118,6 +119,8 @@ pub enum Context<T> {
     Prior(Arc<PriorContext<T>>),
     /// Agents that vote once.
     Vote(Arc<VoteContext<T>>),
+    /// Sites of a campaign.
+    Campaign(Arc<CampaignContext<T>>),
     /// Agents that were handed in, or are built in the same form.
     Custom(Arc<CustomContext<T>>),
 }
@@ -135,6 +138,7 @@ struct View<'j, T> {
     scenario: &'j Scenario,
     shared: Arc<ScenarioContext<T>>,
     prior: Option<Arc<PriorNumbers<T>>>,
+    campaign: Option<Arc<CampaignNumbers>>,
 }
 
 /// The index of a method's view.
@@ -182,7 +186,11 @@ impl<'j, T: Scalar> Job<'j, T> {
                 Some(method) => prior_numbers(scenario, *method, candidates, dim)?,
                 None => None,
             };
-            views.push(View { scenario, shared: Arc::new(shared), prior });
+            let campaign = match methods.iter().find(|method| method.is_campaign()) {
+                Some(method) => Some(CampaignNumbers::new(scenario, *method, candidates, dim)?),
+                None => None,
+            };
+            views.push(View { scenario, shared: Arc::new(shared), prior, campaign });
         }
         Ok(Job { workspace_bytes: options.workspace_bytes, customs, views })
     }
@@ -209,7 +217,8 @@ impl<'j, T: Scalar> Job<'j, T> {
     ///
     /// **Errors**: [`DriverError`] for a method that this program does not have, or numbers that do not fit.
     pub fn context(&self, method: Method, runs: &[Arc<RunContext<T>>]) -> Result<Context<T>, DriverError> {
-        let (View { scenario, shared, prior }, run) = (&self.views[view(method)], runs[view(method)].clone());
+        let View { scenario, shared, prior, campaign } = &self.views[view(method)];
+        let run = runs[view(method)].clone();
         if let Some(custom) = handed_in(self.customs, method)? {
             let context = CustomContext::new(scenario, method, run, custom, self.workspace_bytes)?;
             return Ok(Context::Custom(Arc::new(context)));
@@ -218,6 +227,10 @@ impl<'j, T: Scalar> Job<'j, T> {
             let (shared, numbers) = (shared.clone(), numbers.clone());
             let context = PriorContext::new(scenario, method, run, shared, numbers, self.workspace_bytes)?;
             return Ok(Context::Prior(Arc::new(context)));
+        }
+        if let Some(numbers) = campaign.as_ref().filter(|_| method.is_campaign()) {
+            let context = CampaignContext::new(scenario, method, run, numbers.clone(), self.workspace_bytes)?;
+            return Ok(Context::Campaign(Arc::new(context)));
         }
         if method.is_vote() {
             return Ok(Context::Vote(Arc::new(VoteContext::new(scenario, method, run, self.workspace_bytes)?)));
@@ -240,6 +253,7 @@ impl<'j, T: Scalar> Job<'j, T> {
             Context::Draws(context) => place.run(task, context, around).await,
             Context::Prior(context) => place.run(task, context, around).await,
             Context::Vote(context) => place.run(task, context, around).await,
+            Context::Campaign(context) => place.run(task, context, around).await,
             Context::Custom(context) => place.run(task, context, around).await,
         }
     }

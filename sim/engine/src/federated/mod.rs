@@ -11,6 +11,7 @@
 //! | [`prior`] | the parties of the federated prior, over the same fabric |
 //! | [`custom`] | methods whose parties are handed in; random search, pooled data, agents alone |
 //! | [`vote`] | one private vote for the best candidate, then every agent for itself |
+//! | [`campaign`], [`named`] | a campaign of sites, each in units of its own; the axes of a scenario with their names |
 //! | [`agreement`], [`export`] | what both sides of a real federation agree on; what a device that takes part must be compiled with |
 //! | [`context`], [`host`], [`lent`] | what the parties borrow; the server and its ledger; what is stored, and from where |
 //! | [`shard`], [`arena`], [`link`], [`message`] | the agents; where they lie side by side; links, and faults that wrap them |
@@ -43,6 +44,7 @@ pub mod agreement;
 pub mod arena;
 pub mod blocks;
 pub mod books;
+pub mod campaign;
 pub mod context;
 pub mod custom;
 mod draws;
@@ -57,6 +59,7 @@ pub mod lent;
 pub mod link;
 pub mod lockstep;
 pub mod message;
+pub mod named;
 mod own;
 pub mod post;
 pub mod prior;

@@ -113,6 +113,7 @@ impl<T: Scalar> Site for Open<'_, T> {
             Context::Draws(context) => Box::new(Lots::<Shard<_>>::new(context)),
             Context::Prior(context) => Box::new(Lots::<Shard<_>>::new(context)),
             Context::Vote(context) => Box::new(Lots::<Shard<_>>::new(context)),
+            Context::Campaign(context) => Box::new(Lots::<Shard<_>>::new(context)),
             Context::Custom(context) => Box::new(Lots::<Shard<_>>::new(context)),
         })
     }

@@ -20,6 +20,8 @@ use sordino_experiment::world::fault::FaultCounts;
 use super::super::hub::Letter;
 use super::arena::State;
 use super::blocks::Piece;
+use super::campaign::context::CampaignContext;
+use super::campaign::shard::CampaignOrder;
 use super::context::MethodContext;
 use super::custom::context::CustomContext;
 use super::custom::shard::CustomOrder;
@@ -231,6 +233,43 @@ impl<T: Scalar> Travels for Shard<CustomContext<T>> {
 
     fn order(common: &CustomOrder, _part: &[u8]) -> Result<CustomOrder, RemoteError> {
         Ok(common.clone())
+    }
+}
+
+/// [`CampaignOrder`] without its share.
+#[derive(Serialize, Deserialize)]
+struct WiredCampaign {
+    round: u32,
+    released: Vec<u8>,
+    release: Option<u32>,
+}
+
+impl<T: Scalar> Travels for Shard<CampaignContext<T>> {
+    type Common = CampaignOrder;
+
+    fn write(order: &CampaignOrder, ranges: &[Range<u32>]) -> Result<Letter, RemoteError> {
+        let parts = match &order.release {
+            Some((_, share, source)) => shares(share.as_deref(), *source, ranges)?,
+            None => vec![Vec::new(); ranges.len()],
+        };
+        let release = order.release.as_ref().map(|(release, ..)| *release);
+        let common = encode(&WiredCampaign { round: order.round, released: to_bytes(&order.released), release })?;
+        Ok(Letter { common, parts })
+    }
+
+    fn open(common: &[u8]) -> Result<CampaignOrder, RemoteError> {
+        let WiredCampaign { round, released, release } = decode("an order", common)?;
+        let released = from_bytes::<f64, Arc<[f64]>>(&released)?;
+        let release = release.map(|release| (release, None, SourceKind::Simulation));
+        Ok(CampaignOrder { round, released, release })
+    }
+
+    fn order(common: &CampaignOrder, part: &[u8]) -> Result<CampaignOrder, RemoteError> {
+        let mut order = common.clone();
+        if let Some((_, own, _)) = &mut order.release {
+            *own = Some(share(part)?);
+        }
+        Ok(order)
     }
 }
 

@@ -8,14 +8,16 @@ use sordino_core::math::Scalar;
 use sordino_core::privacy::{ClippingNorm, Event, NeighboringRelation, NoiseMultiplier};
 use sordino_core::schedule::Mixing;
 
+use sordino_host::prior::publish::POINTS_MIN;
+
 use super::faults::FaultConfig;
 use super::head::Head;
 use super::kernel::KernelConfig;
 use super::keys::keys;
-use super::method::{ALONE, Guarantee, Kind, Method, MethodName, POOLED, RANDOM, VOTE};
+use super::method::{ALONE, CAMPAIGN, Guarantee, Kind, Method, MethodName, POOLED, RANDOM, VOTE};
 use super::objective::{AGENTS_MAX, ObjectiveConfig};
 use super::own::{OwnKeys, OwnMethod, declared};
-use super::prior::{PriorConfig, PriorPlan};
+use super::prior::{CAMPAIGN_RELEASES, PriorConfig, PriorPlan};
 use super::reader::{Problem, ScenarioError, Section};
 use super::root::with_root;
 use super::rule::{Rule, names, number, whole};
@@ -75,7 +77,7 @@ keys! {
         /// Probability 1−p_t of using the server's vector in query t: 1/√t or 1/t.
         mixing: Mixing [is Mixing::InverseSqrt];
         /// What is compared, in the order of tables.
-        methods: Vec<MethodName> [like "all but `random`, `alone`, `vote` and `pooled`, and every `[[method]]`" usual(own)];
+        methods: Vec<MethodName> [like "all but `random`, `alone`, `vote`, `pooled` and `campaign`, and every `[[method]]`" usual(own)];
         /// Whether the run folder has every observation (`observations.csv`, `agents.csv`).
         observations: bool [like "true up to 100,000 of them"
             observed(runs, methods.len(), agents, rounds + initial_points) <= OBSERVATIONS_MAX];
@@ -87,7 +89,8 @@ keys! {
 
 /// The methods compared unless the scenario says otherwise.
 fn usual(own: &[MethodName]) -> Vec<MethodName> {
-    let shipped = Method::SHIPPED.into_iter().filter(|method| ![RANDOM, ALONE, VOTE, POOLED].contains(method));
+    let shipped =
+        Method::SHIPPED.into_iter().filter(|method| ![RANDOM, ALONE, VOTE, POOLED, CAMPAIGN].contains(method));
     shipped.map(Method::named).chain(own.iter().copied()).collect()
 }
 
@@ -275,6 +278,7 @@ impl Scenario {
             return Err(Problem::no_name("federation.methods", name.name(), &all));
         }
         scenario.protects_somebody()?;
+        scenario.says_enough()?;
         scenario.shares_what_can_be_shared()?;
         Ok(scenario)
     }
@@ -293,6 +297,21 @@ impl Scenario {
                 Err(Problem::value("federation.agents", self.federation.agents, admissible))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Refuses a campaign whose agents have too few first points to be standardised.
+    fn says_enough(&self) -> Result<(), Problem> {
+        let few = |method: &Method| {
+            method.is_campaign() && (self.of(*method).federation.initial_points as usize) < POINTS_MIN
+        };
+        match self.methods().find(few) {
+            Some(method) => {
+                let admissible =
+                    format!("at least {POINTS_MIN} with `{method}`: of two values one says nothing but the unit");
+                Err(Problem::value("federation.initial_points", self.of(method).federation.initial_points, admissible))
+            }
+            None => Ok(()),
         }
     }
 
@@ -339,6 +358,7 @@ impl Scenario {
         let of = self.of(method);
         match method.parts().kind {
             Kind::Vote => 1,
+            Kind::Campaign => CAMPAIGN_RELEASES,
             Kind::Prior => of.prior.as_ref().map_or(0, |prior| prior.plan.releases.len() as u32),
             _ => of.federation.rounds,
         }

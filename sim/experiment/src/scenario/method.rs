@@ -90,6 +90,8 @@ pub enum Kind {
     Optimizer,
     /// Agents that vote once for a candidate, and a server that releases the noised sum of their votes.
     Vote,
+    /// Sites of a campaign, each in units of its own: they make a prior file together and go on with it.
+    Campaign,
     /// A server that has every observation, and agents that draw from its posterior.
     Pooled,
     /// Parties that a program using the library brings.
@@ -154,7 +156,7 @@ impl Method {
     const fn of_kind(name: &'static str, kind: Kind) -> Self {
         let parts = Parts {
             kind,
-            private: matches!(kind, Kind::Prior | Kind::Vote),
+            private: matches!(kind, Kind::Prior | Kind::Vote | Kind::Campaign),
             split: false,
             region_weights: false,
             initial_in_region: true,
@@ -251,6 +253,9 @@ methods! {
     VOTE = "vote" of Vote;
     /// All data in one place, one posterior of everybody's observations: what sharing could bring, and nobody is protected.
     POOLED = "pooled" of Pooled;
+    /// What everybody's first points have in common, released twice as a prior file, with which each goes on. No constant of
+    /// the scenario is used: values are standardised where they are, and the lengthscale follows from the space.
+    CAMPAIGN = "campaign" of Campaign;
 }
 
 impl Method {
@@ -268,6 +273,9 @@ impl Method {
     pub const fn named(self) -> MethodName {
         self.name
     }
+
+    /// Number of values of [`Method::purse`].
+    pub const PURSES: usize = 4;
 
     /// The method that this one changes in one thing, if any.
     pub const fn base(self) -> Option<MethodName> {
@@ -290,8 +298,10 @@ impl Method {
             Kind::Alone | Kind::Random | Kind::Optimizer => Guarantee::NothingReleased,
             Kind::Pooled => Guarantee::None,
             Kind::Custom => Guarantee::Unclaimed,
-            Kind::Draws | Kind::Prior | Kind::Vote if self.parts.private => Guarantee::DifferentialPrivacy,
-            Kind::Draws | Kind::Prior | Kind::Vote => Guarantee::None,
+            Kind::Draws | Kind::Prior | Kind::Vote | Kind::Campaign if self.parts.private => {
+                Guarantee::DifferentialPrivacy
+            }
+            Kind::Draws | Kind::Prior | Kind::Vote | Kind::Campaign => Guarantee::None,
         }
     }
 
@@ -305,16 +315,23 @@ impl Method {
         matches!(self.parts.kind, Kind::Vote)
     }
 
-    /// Whether its releases, if they are private, are of a secret sample of the agents; if not, of all of them.
-    pub const fn samples(self) -> bool {
-        !matches!(self.parts.kind, Kind::Prior | Kind::Vote)
+    /// True for the campaign and methods based on it.
+    pub const fn is_campaign(self) -> bool {
+        matches!(self.parts.kind, Kind::Campaign)
     }
 
-    /// Methods of one purse pay for the same kind of releases: 0 samples, 1 the plan of the prior, 2 one vote.
+    /// Whether its releases, if they are private, are of a secret sample of the agents; if not, of all of them.
+    pub const fn samples(self) -> bool {
+        !matches!(self.parts.kind, Kind::Prior | Kind::Vote | Kind::Campaign)
+    }
+
+    /// Methods of one purse pay for the same kind of releases: 0 samples, 1 the plan of the prior, 2 one vote, 3 the
+    /// releases of a campaign.
     pub const fn purse(self) -> usize {
         match self.parts.kind {
             Kind::Prior => 1,
             Kind::Vote => 2,
+            Kind::Campaign => 3,
             _ => 0,
         }
     }

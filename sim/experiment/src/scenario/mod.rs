@@ -55,7 +55,7 @@ pub use objective::{
     TuningConfig,
 };
 pub use own::{OwnKeys, OwnMethod};
-pub use prior::{PriorConfig, PriorPlan};
+pub use prior::{CAMPAIGN_RELEASES, PriorConfig, PriorPlan};
 pub use reader::{Problem, ScenarioError, Section};
 pub use sections::SectionTables;
 pub use shipped::{SHIPPED, Shipped, conclusion};

@@ -7,6 +7,8 @@ use sordino_core::privacy::accountant::{Accountant, PldAccountant};
 use sordino_core::privacy::calibrate::Target;
 use sordino_core::privacy::{Event, NeighboringRelation, NoiseMultiplier, SamplingProbability};
 
+use sordino_host::prior::publish::equal_noise_multipliers;
+
 use super::keys::keys;
 use super::reader::{Problem, Section};
 use super::rule::{number, whole};
@@ -16,6 +18,8 @@ use crate::benchmark::design::{self, Design};
 const RELEASES: [u32; 6] = [0, 0, 0, 4, 8, 16];
 /// Inducing points in more than two dimensions unless the scenario says otherwise.
 const INDUCING_POINTS: u32 = 128;
+/// Releases of a campaign, both before the first question.
+pub const CAMPAIGN_RELEASES: u32 = 2;
 /// The least ε that a plan may have for all releases together.
 const EPSILON_MIN: f64 = 0.01;
 /// The largest ε that a plan may have.
@@ -64,6 +68,9 @@ pub struct PriorConfig {
     /// z_j of every release, computed from `epsilon` and `shares`.
     #[serde(skip)]
     pub noise_multipliers: Vec<f64>,
+    /// z of each release of a campaign, computed from `epsilon` alone, as that of real sites is.
+    #[serde(skip)]
+    pub campaign: Vec<f64>,
 }
 
 impl PriorPlan {
@@ -93,22 +100,27 @@ impl PriorConfig {
             let admissible = "rounds none of which is before the one it follows";
             return Err(Problem::value("prior.releases", format!("{:?}", plan.releases), admissible));
         }
-        let Some(noise_multipliers) = multipliers(plan.epsilon, delta, &plan.shares) else {
+        let made = |shares: &[f64]| multipliers(plan.epsilon, delta, shares);
+        let campaign = equal_noise_multipliers(plan.epsilon, delta, CAMPAIGN_RELEASES).ok();
+        let Some((noise_multipliers, campaign)) = made(&plan.shares).zip(campaign) else {
             let (low, high) = NoiseMultiplier::RANGE;
             let admissible = format!(
                 "an ε that at δ = {delta:e} and with these shares gives every release a noise multiplier from {low} to {high}"
             );
             return Err(Problem::value("prior.epsilon", plan.epsilon, admissible));
         };
-        Ok(Some(PriorConfig { plan, noise_multipliers }))
+        Ok(Some(PriorConfig { plan, noise_multipliers, campaign }))
     }
 
     /// The cost of the first `releases` releases together: unsampled Gaussians with multipliers z_j equal one Gaussian
     /// with multiplier 1/√Σ1/z_j² (the theorem of `core/src/federated/prior/plan.rs`). `None` before the first.
     pub fn event(&self, releases: u32) -> Option<Event> {
-        let made = self.noise_multipliers.get(..releases as usize).filter(|made| !made.is_empty())?;
-        let relation = NeighboringRelation::ReplaceSpecial;
-        Some(Event::Gaussian { noise_multiplier: 1.0 / mu_spent(made), relation })
+        first(&self.noise_multipliers, releases)
+    }
+
+    /// The same of a campaign.
+    pub fn campaign_event(&self, releases: u32) -> Option<Event> {
+        first(&self.campaign, releases)
     }
 
     /// The noise multiplier of one release that costs as much as all of the plan together: what a vote is made with.
@@ -120,6 +132,13 @@ impl PriorConfig {
     pub fn releases_after(&self, round: u32) -> u32 {
         self.plan.releases.iter().filter(|at| **at <= round).count() as u32
     }
+}
+
+/// The cost of the first releases with these multipliers.
+fn first(noise_multipliers: &[f64], releases: u32) -> Option<Event> {
+    let made = noise_multipliers.get(..releases as usize).filter(|made| !made.is_empty())?;
+    let relation = NeighboringRelation::ReplaceSpecial;
+    Some(Event::Gaussian { noise_multiplier: 1.0 / mu_spent(made), relation })
 }
 
 /// z_j by shares, so that all releases together stay within (ε, δ) by privacy-loss distributions. However large ε is,
@@ -144,7 +163,8 @@ mod tests {
             let noise_multipliers = multipliers(epsilon, delta, &weights).unwrap();
             let releases = vec![0; weights.len()];
             let plan = PriorPlan { releases, shares: weights, points_per_axis: 50, inducing_points: None, epsilon };
-            let config = PriorConfig { plan, noise_multipliers };
+            let campaign = Vec::new();
+            let config = PriorConfig { plan, noise_multipliers, campaign };
             let spent = |releases: u32| {
                 let mut accountant = PldAccountant::new();
                 config.event(releases).iter().for_each(|event| accountant.compose(event, 1).unwrap());

@@ -6,7 +6,7 @@ pub mod pictures;
 use serde::Serialize;
 use sordino_experiment::metrics::{Statistics, loss_after};
 use sordino_experiment::record::{Left, MethodRun, Record, noise, prior_name};
-use sordino_experiment::scenario::Scenario;
+use sordino_experiment::scenario::{CAMPAIGN_RELEASES, Scenario};
 use sordino_experiment::world::fault::FaultCounts;
 
 use super::columns::Columns;
@@ -129,6 +129,7 @@ fn releases_after(scenario: &Scenario, result: &MethodRun, round: u32) -> u32 {
     let planned = match prior {
         Some(prior) => prior.releases_after(round),
         None if method.is_some_and(|method| method.is_vote()) => 1,
+        None if method.is_some_and(|method| method.is_campaign()) => CAMPAIGN_RELEASES,
         None => round + 1,
     };
     result.releases.min(planned)

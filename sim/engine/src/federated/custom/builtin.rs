@@ -39,7 +39,7 @@ pub fn of(method: Method) -> Option<Custom> {
         Kind::Random => Some(Custom::alone("random, version 1", Uniform)),
         Kind::Pooled => Some(Custom::with_server("pooled, version 1", Follower, Pool)),
         Kind::Optimizer => Some(Custom::alone("alone, version 1", Solo::default())),
-        Kind::Alone | Kind::Draws | Kind::Prior | Kind::Vote | Kind::Custom => None,
+        Kind::Alone | Kind::Draws | Kind::Prior | Kind::Vote | Kind::Campaign | Kind::Custom => None,
     }
 }
 

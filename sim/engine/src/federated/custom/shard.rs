@@ -172,8 +172,12 @@ impl<T: Scalar> Agents for CustomContext<T> {
 
 /// The initial points are the same as in every method of the run that has one region.
 pub fn initial(seed: RunSeed, sight: &Sight<'_>) -> u32 {
-    let point = sight.log.len() as u32;
-    seed.stream(Party::Agent(sight.agent), Purpose::InitialPoints, point).below(sight.ground.count())
+    initial_point(seed, sight.agent, sight.log.len() as u32, sight.ground.count())
+}
+
+/// Initial point `point` of an agent among `count` candidates.
+pub fn initial_point(seed: RunSeed, agent: u32, point: u32, count: u32) -> u32 {
+    seed.stream(Party::Agent(agent), Purpose::InitialPoints, point).below(count)
 }
 
 /// An initial point, or what the agent chooses.

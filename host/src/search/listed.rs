@@ -1,0 +1,97 @@
+//! A search over a list of points, by their places in it.
+
+use std::sync::Arc;
+
+use sordino_core::optimizer::CANDIDATES_MAX;
+
+use super::engine::Engine;
+use super::error::{CAPACITY_MAX, SearchError, VALUE_MAX};
+use crate::prior::guide::Guide;
+use crate::space::Space;
+
+/// The same search as [`Search`](super::Search) over candidates, without names and without a list of what happened: what a site
+/// of a campaign asks, and a simulation of many of them. Larger values are better.
+///
+/// ```
+/// use sordino_host::search::Listed;
+/// use sordino_host::space::SpaceFile;
+///
+/// let space = SpaceFile::parse("s", "[parameters.x]\nlow = 0\nhigh = 1")?.space;
+/// let points: Vec<Vec<f64>> = (0..=20).map(|n| vec![f64::from(n) / 20.0]).collect();
+/// let mut search = Listed::new(&space, points.into(), 0, None)?;
+/// for _ in 0..12 {
+///     let place = search.ask()?;
+///     search.observe(place, -(place as f64 - 7.0).powi(2))?;
+/// }
+/// assert_eq!(search.ask()?, 7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Listed {
+    engine: Engine,
+    points: Arc<[Vec<f64>]>,
+    /// No parameter is given with a question.
+    given: Vec<Option<f64>>,
+    told: usize,
+}
+
+impl Listed {
+    /// Before the first value, over these points in the space's numbers; with what others learned, if it begins with that.
+    ///
+    /// **Errors**: [`SearchError`]: a space that core cannot search, one with parameters that are given with each question, no point or
+    /// too many.
+    pub fn new(
+        space: &Space,
+        points: Arc<[Vec<f64>]>,
+        seed: u64,
+        guide: Option<Arc<Guide>>,
+    ) -> Result<Self, SearchError> {
+        let core = space.core()?;
+        if core.axes().iter().any(|axis| axis.context) {
+            return Err(SearchError::ContextAmongCandidates);
+        }
+        if points.is_empty() || points.len() > CANDIDATES_MAX {
+            return Err(SearchError::Candidates { count: points.len() });
+        }
+        let given = vec![None; core.dim()];
+        Ok(Listed { engine: Engine::new(core, Some(points.clone()), seed, guide)?, points, given, told: 0 })
+    }
+
+    /// Number of values told.
+    pub fn len(&self) -> usize {
+        self.told
+    }
+
+    /// Whether no value was told yet.
+    pub fn is_empty(&self) -> bool {
+        self.told == 0
+    }
+
+    /// Tells the value of the point at this place; larger is better.
+    ///
+    /// **Errors**: [`SearchError`] for a place that is none, a value that is no number or too large; nothing was changed then.
+    pub fn observe(&mut self, place: usize, value: f64) -> Result<(), SearchError> {
+        let count = self.points.len();
+        let point = self.points.get(place).ok_or(SearchError::Place { place, count })?;
+        if !(value.abs() <= VALUE_MAX) {
+            return Err(SearchError::Value { value });
+        }
+        if self.told >= CAPACITY_MAX {
+            return Err(SearchError::Full { told: self.told });
+        }
+        self.engine.observe(point, value)?;
+        self.told += 1;
+        Ok(())
+    }
+
+    /// The place of the point to ask next.
+    ///
+    /// **Errors**: [`SearchError`], the surrogate's.
+    ///
+    /// **Cost**: as [`Search::ask`](super::Search::ask).
+    pub fn ask(&self) -> Result<usize, SearchError> {
+        let asked = self.engine.propose(&self.given, &[], &[])?;
+        // A question is one of the points, and a point that occurs twice is its first.
+        Ok(self.points.iter().position(|point| *point == asked).unwrap_or(0))
+    }
+}

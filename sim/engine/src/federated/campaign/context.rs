@@ -1,0 +1,139 @@
+//! What the parties of a campaign borrow.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sordino_core::federated::shares::Trust;
+use sordino_core::math::Scalar;
+use sordino_core::optimizer;
+use sordino_core::random::{Party, Purpose};
+use sordino_core::wire;
+use sordino_experiment::scenario::{CAMPAIGN_RELEASES, Method, Scenario};
+use sordino_host::campaign::{Releases, SiteError};
+use sordino_host::prior::context::Context;
+use sordino_host::prior::publish::Publication;
+use sordino_host::search::Listed;
+
+use super::super::context::{MethodContext, RunContext};
+use super::super::error::DriverError;
+use super::super::named::Named;
+
+/// Features of the file, at most: as many as a file has unless its publisher says otherwise.
+const FEATURES: u32 = 100;
+/// Kept searches have at most this many numbers together; the others are made again from their logs, with the same bits.
+const KEPT_MAX: usize = 1 << 24;
+/// Room of a search at least.
+const ROOM: usize = 64;
+
+/// What is public of a campaign: the same in all runs of a scenario.
+pub struct CampaignNumbers {
+    /// What follows from releases.
+    pub releases: Releases,
+    /// The scenario's candidates in the space's numbers.
+    pub points: Arc<[Vec<f64>]>,
+}
+
+impl CampaignNumbers {
+    /// The public numbers of a scenario's campaign over these candidates.
+    ///
+    /// **Errors**: [`DriverError::NoSpace`], [`DriverError::NoPlan`], [`DriverError::Site`].
+    ///
+    /// **Cost**: a kernel matrix of at most 1,000 points and its factors.
+    pub fn new(scenario: &Scenario, method: Method, candidates: &[f64], dim: usize) -> Result<Arc<Self>, DriverError> {
+        let no_space = |why| DriverError::NoSpace { method, why };
+        let Named { space, goal, .. } = Named::of(&scenario.objective).map_err(no_space)?;
+        let prior = scenario.prior.as_ref().ok_or(DriverError::NoPlan(method))?;
+        let (agents, points) = (scenario.federation.agents, scenario.federation.initial_points);
+        let context = Context::expecting(&space, FEATURES, agents, Trust::OneServer, points);
+        let context = context.map_err(SiteError::from)?;
+        let note = format!("simulated by sordino run, method {method}, noise of seed {}: no privacy", scenario.seed);
+        let publication = Publication {
+            space,
+            goal,
+            value: None,
+            epsilon: prior.plan.epsilon,
+            delta: scenario.privacy.delta,
+            releases: CAMPAIGN_RELEASES,
+            features: FEATURES,
+            dataset: scenario.name.clone(),
+            by: None,
+            note: Some(note),
+            published: None,
+        };
+        let releases = Releases::new(publication, Arc::new(context), prior.campaign.clone());
+        let points: Arc<[_]> = Named::numbers(&scenario.objective, candidates, dim).into();
+        // More candidates than a search takes are refused before anything is asked.
+        let _search = releases.search(points.clone(), 0, &[])?;
+        Ok(Arc::new(CampaignNumbers { releases, points }))
+    }
+}
+
+/// One campaign in one run.
+pub struct CampaignContext<T> {
+    /// What every method has: run, budget, faults, marks of frames. Its configuration is that of agents without a server.
+    pub base: MethodContext<T>,
+    numbers: Arc<CampaignNumbers>,
+    /// Searches of agents, and whether they began with the file.
+    kept: Mutex<BTreeMap<u32, (bool, Listed)>>,
+}
+
+impl<T: Scalar> CampaignContext<T> {
+    /// Configures the campaign of a scenario.
+    ///
+    /// **Errors**: as [`MethodContext::new`].
+    pub fn new(
+        scenario: &Scenario,
+        method: Method,
+        run: Arc<RunContext<T>>,
+        numbers: Arc<CampaignNumbers>,
+        workspace_bytes: Option<usize>,
+    ) -> Result<Self, DriverError> {
+        let mut base = MethodContext::new(scenario, method, run, workspace_bytes)?;
+        let plan = numbers.releases.plan();
+        let config = numbers.releases.context().config();
+        base.config_id = wire::config_id(&(&base.config, config, plan.noise_multipliers));
+        Ok(CampaignContext { base, numbers, kept: Mutex::default() })
+    }
+
+    /// What follows from releases.
+    pub fn releases(&self) -> &Releases {
+        &self.numbers.releases
+    }
+
+    /// Numbers of a contribution.
+    pub fn contribution_len(&self) -> usize {
+        self.releases().context().config().contribution_len()
+    }
+
+    /// A candidate in the space's numbers.
+    pub(super) fn point(&self, candidate: u32) -> &[f64] {
+        self.numbers.points.get(candidate as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// The candidate that an agent asks next, which has this log and heard these sums.
+    ///
+    /// **Errors**: [`DriverError::Site`].
+    pub(super) fn next(&self, agent: u32, log: &[(u32, f64)], released: &[f64]) -> Result<u32, DriverError> {
+        let guided = !released.is_empty();
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).remove(&agent);
+        let mut search = match kept.filter(|(began, search)| *began == guided && search.len() <= log.len()) {
+            Some((_, search)) => search,
+            None => {
+                // Nobody else knows what it draws.
+                let seed = self.base.run.seed.stream(Party::Agent(agent), Purpose::RandomPolicy, 0).word();
+                self.releases().search(self.numbers.points.clone(), seed, released)?
+            }
+        };
+        for (candidate, value) in &log[search.len()..] {
+            search.observe(*candidate as usize, *value).map_err(SiteError::from)?;
+        }
+        let asked = search.ask().map_err(SiteError::from)?;
+        let parameters = self.base.config.parameters();
+        let room = log.len().max(ROOM).next_power_of_two();
+        let dim = self.releases().context().encoding().dim();
+        if optimizer::storage_len(dim, room) * parameters.agents as usize <= KEPT_MAX {
+            self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(agent, (guided, search));
+        }
+        Ok(asked as u32)
+    }
+}
