@@ -52,6 +52,11 @@ fn initial_points(space: &Space) -> u32 {
 /// The optimizer before the first value.
 fn empty(space: &Space, dim: usize, seed: u64, room: usize) -> Result<Inner, OptimizerError> {
     let settings = Settings { initial_points: initial_points(space), seed: scramble(seed), ..Settings::default() };
+    optimizer_of(dim, settings, room)
+}
+
+/// One with room for so many values in so many coordinates.
+fn optimizer_of(dim: usize, settings: Settings, room: usize) -> Result<Inner, OptimizerError> {
     Optimizer::new(
         BoxDomain::new(&vec![(0.0, 1.0); dim])?,
         settings,
@@ -164,7 +169,10 @@ impl Engine {
                 let choose = |among: Among| Ok(guide.choose(&known, among.points, among.moments, seed)?);
                 return self.best_fresh(&known, given, guide, choose);
             }
-            let empty = empty(&self.space, self.encoding.dim(), self.seed, roomy(ROOM, known.len()))?;
+            // One fit, of all values.
+            let initial_points = known.len() as u32;
+            let settings = Settings { initial_points, seed: scramble(self.seed), ..Settings::default() };
+            let empty = optimizer_of(self.encoding.dim(), settings, roomy(ROOM, known.len()))?;
             let mut residual = Residual::fit(guide, &self.encoding, empty, &known)?;
             return self.best_fresh(&known, given, guide, |among| residual.choose(among));
         }

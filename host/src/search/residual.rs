@@ -48,6 +48,8 @@ impl<'a> Residual<'a> {
         for ((numbers, value), mean) in known.iter().zip(&means) {
             optimizer.observe(&encoding.coordinates(numbers), value - slope * mean)?;
         }
+        // One that fails leaves the parameters as they were.
+        let _fitted = optimizer.fit();
         let mut model = Residual { guide, encoding, slope, optimizer, incumbent: f64::NEG_INFINITY };
         for (mean, _) in model.moments(&points, &means)? {
             model.incumbent = model.incumbent.max(mean);

@@ -171,14 +171,9 @@ fn candidates_of_a_list_are_chosen_in_slices_and_not_repeated() {
 #[test]
 fn what_is_predicted_of_many_is_what_is_predicted_of_each() {
     fn of<T: Scalar>() {
-        let mut optimizer = Optimizer::<T, _>::new(
-            BoxDomain::new(&[(0.0, 4.0), (-1.0, 1.0)].map(|(low, high)| (T::from_f64(low), T::from_f64(high))))
-                .unwrap(),
-            Settings::default(),
-            30,
-            vec![T::ZERO; storage_len(2, 30)],
-        )
-        .unwrap();
+        let space = Space::new(&[Axis::real(0.0, 4.0), Axis::real(-1.0, 1.0)]).unwrap();
+        let storage = vec![T::ZERO; storage_len(2, 30)];
+        let mut optimizer = Optimizer::new(space, Settings::default(), 30, storage).unwrap();
         let mut none = [(T::ZERO, T::ZERO)];
         let point = [T::ONE, T::ZERO];
         assert!(optimizer.predict_all(&point, &mut none).is_err());
