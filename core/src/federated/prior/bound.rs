@@ -23,9 +23,7 @@
 //! every format, in which no square of an `f32` overflows or vanishes.
 
 use super::config::Config;
-use super::contribution::l2_sensitivity;
 use super::error::PriorError;
-use super::state::Terms;
 use crate::math::Scalar;
 
 /// t: how many standard deviations the norm of the noise may lie above √(M + 1).
@@ -36,10 +34,12 @@ const ROUNDING: f64 = 1.0 + 1.0 / 512.0;
 
 /// Refuses a release that is not finite, or longer than N contributions and their noise can be.
 ///
-/// **Errors**: [`PriorError::Number`], [`PriorError::Norm`].
+/// **Parameters**: `clip_radius` C of its terms; `released` M + 1 numbers; `noise_std` σ of each.
+///
+/// **Errors**: [`PriorError::Number`], [`PriorError::Norm`]. **Cost**: M + 1 multiply-adds and two roots in `f64`.
 pub(super) fn judge_release<T: Scalar>(
     config: &Config,
-    terms: &Terms<T>,
+    clip_radius: T,
     released: &[T],
     noise_std: T,
 ) -> Result<(), PriorError> {
@@ -47,7 +47,7 @@ pub(super) fn judge_release<T: Scalar>(
         return Err(PriorError::Number { what: "release", value: value.to_f64(), admissible: "(-inf, inf)" });
     }
     let value = norm(released);
-    let largest = norm_max(config, terms, noise_std.to_f64());
+    let largest = norm_max(config, clip_radius.to_f64(), noise_std.to_f64());
     // A norm that overflows is none, also where the bound does.
     if !(value <= largest && value.is_finite()) {
         return Err(PriorError::Norm { what: "release", value, largest });
@@ -56,13 +56,13 @@ pub(super) fn judge_release<T: Scalar>(
 }
 
 /// (N·Δ + σ(√(M + 1) + 9))·(1 + 2⁻⁹).
-fn norm_max<T: Scalar>(config: &Config, terms: &Terms<T>, noise_std: f64) -> f64 {
-    let contributions = f64::from(config.parameters().agents) * l2_sensitivity(config, terms);
+fn norm_max(config: &Config, clip_radius: f64, noise_std: f64) -> f64 {
+    let contributions = f64::from(config.parameters().agents) * config.l2_sensitivity(clip_radius);
     let noise = noise_std * (Scalar::sqrt(config.contribution_len() as f64) + DEVIATIONS);
     (contributions + noise) * ROUNDING
 }
 
-/// ‖x‖₂ in `f64`.
+/// The norm ‖x‖₂, in `f64` for every format.
 fn norm<T: Scalar>(x: &[T]) -> f64 {
     let mut squares = 0.0;
     for x in x {

@@ -52,7 +52,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         let (config, m) = (self.config(), self.config().features());
         exactly("release", released.len(), m + 1)?;
         at_least("scratch", scratch.len(), self_test_scratch_len(m, config.design_len()))?;
-        judge_release(config, &terms, released, noise_std)?;
+        judge_release(config, terms.clip_radius, released, noise_std)?;
         unrelated_scatter(config, public, &terms, scratch)?;
         let (unrelated, rest) = slice::split(scratch, m * m);
         let (factor, rest) = slice::split(rest, packed_len(m));

@@ -254,7 +254,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         let m = self.config.features();
         exactly("release", released.len(), m + 1)?;
         at_least("scratch", scratch.len(), scratch_len(m, self.config.design_len()))?;
-        judge_release(&self.config, &terms, released, noise_std)?;
+        judge_release(&self.config, terms.clip_radius, released, noise_std)?;
         let p = *self.config.parameters();
         let agents = T::from_u32(p.agents);
         let std = noise_std / agents;
