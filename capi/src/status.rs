@@ -296,8 +296,13 @@ impl From<PriorError> for Refused {
     fn from(error: PriorError) -> Self {
         match error {
             PriorError::Length { .. } => Status::Length.into(),
-            PriorError::Number { value, .. } if !value.is_finite() => Status::NotFinite.into(),
+            PriorError::Number { value, .. } | PriorError::Norm { value, .. } if !value.is_finite() => {
+                Status::NotFinite.into()
+            }
             PriorError::Number { what, value, admissible } => Refused::range(what, value, admissible),
+            PriorError::Norm { what, value, .. } => {
+                Refused::range(what, value, "a norm that all contributions and their noise can have")
+            }
             PriorError::Candidate { .. } => Status::Index.into(),
             PriorError::Singular(_) => Status::Singular.into(),
             _ => Status::Unexpected.into(),

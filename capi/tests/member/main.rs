@@ -164,6 +164,34 @@ fn frames_come_in_order_and_each_is_learned_once() {
     assert_eq!(nowhere, Status::Null);
 }
 
+/// Finite numbers that no two agents and their noise can add up to: nothing is learned of them, also after a reset, and the
+/// honest numbers of that round still count.
+#[test]
+fn an_absurd_release_is_refused_and_its_round_is_still_open() {
+    let released = [0.3, 0.1, -0.2, 1.8];
+    let ended = |absurd: Option<&[f32; M + 1]>| {
+        let mut device = Device::new(&agreement(Trust::OneServer), false);
+        assert_eq!(device.open(), Status::Ok);
+        let answer = device.frame(0, &[], 0).1;
+        device.evaluate(answer);
+        if let Some(absurd) = absurd {
+            assert_eq!(device.frame(1, absurd, 0).0, Status::Range, "{absurd:?}");
+            assert_eq!(device.described(), [1, 2, 0, 0]);
+            assert_eq!(device.open(), Status::Ok);
+            assert_eq!((device.described(), device.repeat().1.kind), ([1, 2, 0, 0], AnswerKind::Upload));
+        }
+        let answer = device.frame(1, &released, 0).1;
+        let given = device.evaluate(answer);
+        assert_eq!(device.open(), Status::Ok);
+        (device.described(), answer.candidate, given.kind)
+    };
+    let honest = ended(None);
+    assert_eq!((honest.0, honest.2), ([2, 4, 0, 0], AnswerKind::Upload));
+    for absurd in [[1e38; M + 1], [0.3, f32::MIN, -0.2, 1.8], [0.3, 0.1, -0.2, 1e4]] {
+        assert_eq!(ended(Some(&absurd)), honest);
+    }
+}
+
 #[test]
 fn an_epoch_that_is_over_asks_nothing_also_after_a_reset() {
     let mut device = Device::new(&agreement(Trust::OneServer), false);

@@ -224,16 +224,9 @@ fn calibration(world: &World<f64>, counted: u32) -> f64 {
         let mut state = PublicState::new(world.config, vec![0.0; storage_len(M)]).unwrap();
         for round in 0..3 {
             let terms = state.prepare(&world.public(true), &mut scratch).unwrap();
-            // Unclipped, so that the model holds: clipping is an approximation of its own.
-            let wide = Terms { clip_radius: 100.0 * terms.clip_radius, ..terms };
-            let vectors: Vec<Vec<f64>> = logs
-                .iter()
-                .map(|log| {
-                    let mut vector = contribution_of(world, &wide, state.weights(), log).0;
-                    vector[M] = GAMMA * terms.clip_radius;
-                    vector
-                })
-                .collect();
+            // Clipped as agents do it: sums of longer vectors are no release.
+            let vectors: Vec<Vec<f64>> =
+                logs.iter().map(|log| contribution_of(world, &terms, state.weights(), log).0).collect();
             let mut sums = vec![0.0; M + 1];
             vectors.iter().for_each(|v| sums.iter_mut().zip(v).for_each(|(sum, x)| *sum += x));
             let std = 0.02 * l2_sensitivity(&world.config, &terms);

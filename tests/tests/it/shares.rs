@@ -235,6 +235,34 @@ fn encoded(world: &World<f64>) -> (Vec<Vec<i64>>, GridGaussian, f64, f64) {
     (integers.collect(), mechanism, mechanism.decode_unit(encoding.l2_sensitivity()).unwrap(), encoding.noise_std())
 }
 
+/// Nobody but an agent's own device sees its norm. A share in which every number is as large as all agents together could make
+/// one is beyond what they can have sent; it is found before anything is charged, and not when the release is learned.
+#[test]
+fn a_share_that_is_long_in_all_numbers_is_refused_before_the_charge() {
+    let world = shared();
+    let (honest, mechanism, ..) = encoded(&world);
+    let modulus = Modulus::fitting(&mechanism, N);
+    let (most, everybody) = (i64::from(N) * mechanism.radius() as i64, (0..N).collect::<Vec<u32>>());
+    let bytes = answer(mechanism, modulus, &everybody, M + 1, &mut helper_source(4));
+    let led = |integers: [i64; M + 1]| {
+        let (mut words, mut out) = (vec![0; M + 1], vec![0; M + 1]);
+        let mut sum = ShareSum::new(&mut words, modulus);
+        for agent in 0..N {
+            let own = if agent == 0 { &integers[..] } else { &[0; M + 1] };
+            sum.add(&share(agent, 0, modulus, own).0).unwrap();
+        }
+        lead(&world, &[], |leader| leader.take(Opened::new(&sum, &bytes, 0, N, &mut out).unwrap()))
+    };
+    let mut alone = [0; M + 1];
+    alone[0] = most;
+    for integers in [alone, honest[3].clone().try_into().unwrap()] {
+        assert!(led(integers).is_ok(), "what all can have sent together is released, whoever sent it: {integers:?}");
+    }
+    for integers in [[most; M + 1], [-most; M + 1]] {
+        assert_eq!(led(integers), Err(ServerError::Partial(PartialError::Bound)), "{integers:?}");
+    }
+}
+
 #[test]
 fn a_leader_releases_what_one_server_would_and_the_noise_of_its_helper() {
     let world = shared();

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::super::config::{enrolled, grid};
 use super::super::shares::Trust;
 use super::constant::Constant;
+use crate::math::Scalar;
 use crate::parameter::{ConfigError, check, checked, whole};
 
 /// The numbers a federated prior is described by, before they are checked.
@@ -176,6 +177,12 @@ impl Config {
     /// Coordinates of a contribution: M and the clip factor's.
     pub fn contribution_len(&self) -> usize {
         self.features() + 1
+    }
+
+    /// Δ = C√(1 + γ²) of a release with this C.
+    pub(super) fn l2_sensitivity(&self, clip_radius: f64) -> f64 {
+        let gamma = self.0.clip_weight;
+        clip_radius * Scalar::sqrt(1.0 + gamma * gamma)
     }
 }
 

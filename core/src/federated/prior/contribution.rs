@@ -195,8 +195,7 @@ pub(super) fn kernel_row<T: Scalar>(public: &Public<'_, T>, observations: &Obser
 
 /// Δ = C√(1 + γ²): the largest norm of a joint vector, the clip coordinate included.
 pub fn l2_sensitivity<T: Scalar>(config: &Config, terms: &Terms<T>) -> f64 {
-    let gamma = config.parameters().clip_weight;
-    terms.clip_radius.to_f64() * Scalar::sqrt(1.0 + gamma * gamma)
+    config.l2_sensitivity(terms.clip_radius.to_f64())
 }
 
 /// The Gaussian mechanism of one release: everybody, one joint vector each, on the integer grid.

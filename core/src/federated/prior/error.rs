@@ -29,6 +29,15 @@ pub enum PriorError {
         /// The admissible range.
         admissible: &'static str,
     },
+    /// A vector that is longer than what honest parties send, so that nothing is learned from it.
+    Norm {
+        /// Name of the vector.
+        what: &'static str,
+        /// Its L2 norm; infinite if that overflows.
+        value: f64,
+        /// The largest admissible norm.
+        largest: f64,
+    },
     /// A candidate that does not exist.
     Candidate {
         /// Its place in the list it was found in.
@@ -49,6 +58,9 @@ impl fmt::Display for PriorError {
         match self {
             PriorError::Length { what, len, expected } => write!(f, "{what}: {len} entries, {expected} expected"),
             PriorError::Number { what, value, admissible } => write!(f, "{what} = {value} is outside {admissible}"),
+            PriorError::Norm { what, value, largest } => {
+                write!(f, "norm of the {what} = {value} is outside [0, {largest}]")
+            }
             PriorError::Candidate { entry, candidates } => {
                 write!(f, "entry {entry} names no candidate of the {candidates} there are")
             }

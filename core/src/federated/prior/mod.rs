@@ -83,6 +83,7 @@
 //! ```
 
 pub mod agent;
+mod bound;
 mod config;
 mod constant;
 mod context;

@@ -13,6 +13,7 @@
 //! **Privacy**: post-processing of releases and public numbers. Whoever has these computes the same bits
 //! ([`Filter::replay`](super::Filter::replay)), so nobody needs to believe a publisher's B.
 
+use super::bound::judge_release;
 use super::config::Config;
 use super::design::{Design, design_len};
 use super::error::{PriorError, at_least, exactly};
@@ -36,7 +37,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
     /// of [`self_test_scratch_len`].
     ///
     /// **Errors**: [`PriorError::NotPrepared`], [`PriorError::OtherConfig`], [`PriorError::Length`],
-    /// [`PriorError::Number`] for a release that is not finite, [`PriorError::Singular`].
+    /// [`PriorError::Number`] for a release that is not finite, [`PriorError::Norm`] for one that [`PublicState::update`]
+    /// refuses as too long, [`PriorError::Singular`].
     ///
     /// **Cost**: V·n·(2M² + n·M) + 4M³ multiply-adds for designs of n points.
     pub fn self_test(
@@ -50,9 +52,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         let (config, m) = (self.config(), self.config().features());
         exactly("release", released.len(), m + 1)?;
         at_least("scratch", scratch.len(), self_test_scratch_len(m, config.design_len()))?;
-        if let Some(value) = released.iter().chain([&noise_std]).find(|x| !x.is_finite()) {
-            return Err(PriorError::Number { what: "release", value: value.to_f64(), admissible: "(-inf, inf)" });
-        }
+        judge_release(config, terms.clip_radius, released, noise_std)?;
         unrelated_scatter(config, public, &terms, scratch)?;
         let (unrelated, rest) = slice::split(scratch, m * m);
         let (factor, rest) = slice::split(rest, packed_len(m));

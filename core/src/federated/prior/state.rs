@@ -35,6 +35,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bound::judge_release;
 use super::config::Config;
 use super::design::{Design, design_len};
 use super::error::{PriorError, at_least, exactly};
@@ -238,12 +239,14 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
 
     /// Steps 3 to 5: takes a decoded release, (Σ u·d, Σ γCu) with its noise, into w, Σ and h. Spends the terms.
     ///
-    /// **Parameters**: `released` M + 1 numbers; `noise_std` of each, in the same unit; `repeats` c ≥ 1, how many
-    /// releases are made of the same data ([`super::repeats`]); `scratch` of [`scratch_len`].
+    /// **Parameters**: `released` M + 1 numbers; `noise_std` σ of each, that of all servers, in the same unit; `repeats` c ≥ 1,
+    /// how many releases are made of the same data ([`super::repeats`]); `scratch` of [`scratch_len`].
     ///
     /// **Errors**: [`PriorError::NotPrepared`], [`PriorError::Length`], [`PriorError::Number`] for a release that is not
-    /// finite, or after which the posterior would not be (what [`PublicState::resume`] refuses);
-    /// [`PriorError::Singular`]; w, Σ and h are as before then.
+    /// finite, or after which the posterior would not be (what [`PublicState::resume`] refuses); [`PriorError::Norm`] unless
+    /// ‖released‖ ≤ (N·Δ + σ(√(M + 1) + 9))·(1 + 2⁻⁹), Δ = C√(1 + γ²), which is longer than N contributions and their noise
+    /// can be: a release of honest servers is refused with probability at most 2.6e-18; [`PriorError::Singular`]. w, Σ, h
+    /// and the terms are as before then.
     ///
     /// **Cost**: about 6.5M³ multiply-adds.
     pub fn update(&mut self, released: &[T], noise_std: T, repeats: u32, scratch: &mut [T]) -> Result<(), PriorError> {
@@ -251,9 +254,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         let m = self.config.features();
         exactly("release", released.len(), m + 1)?;
         at_least("scratch", scratch.len(), scratch_len(m, self.config.design_len()))?;
-        if let Some(value) = released.iter().chain([&noise_std]).find(|x| !x.is_finite()) {
-            return Err(PriorError::Number { what: "release", value: value.to_f64(), admissible: "(-inf, inf)" });
-        }
+        judge_release(&self.config, terms.clip_radius, released, noise_std)?;
         let p = *self.config.parameters();
         let agents = T::from_u32(p.agents);
         let std = noise_std / agents;

@@ -16,6 +16,17 @@ const fn room(mechanism: &GridGaussian, contributors: u32) -> u128 {
     contributors as u128 * mechanism.radius() as u128 + (NOISE_ROOM << mechanism.grid_exponent())
 }
 
+/// How many standard deviations the norm of the helper's noise in k numbers may lie above √k. It is longer with probability at
+/// most e^(−81/2) < 2.6e-18.
+const NORM_ROOM: u128 = 9;
+
+/// The largest norm of the sum of so many contributions and the helper's noise, n·K + 2ᵐ(√k + 9) of k numbers. The noise is
+/// rounded down by less than one unit a number; √k is rounded up.
+const fn norm_room(mechanism: &GridGaussian, contributors: u32, numbers: usize) -> u128 {
+    let root = numbers.isqrt() as u128 + 1;
+    contributors as u128 * mechanism.radius() as u128 + ((root + NORM_ROOM) << mechanism.grid_exponent()) + root
+}
+
 /// What integers are summed modulo: 2³² where the sums of a release fit, else 2⁶⁴.
 ///
 /// **Example**: that of [the module](super).
@@ -211,9 +222,21 @@ impl<'a> Opened<'a> {
         if self.agents > left {
             return Err(PartialError::Agents { end: self.agents as usize, agents: left as usize });
         }
-        let limit = encoding.mechanism().map_or(0, |mechanism| room(mechanism, self.agents));
-        let fits = self.sums.iter().all(|sum| u128::from(sum.unsigned_abs()) <= limit);
-        if fits { Ok(()) } else { Err(PartialError::Bound) }
+        let Some(mechanism) = encoding.mechanism() else {
+            return if self.sums.iter().all(|sum| *sum == 0) { Ok(()) } else { Err(PartialError::Bound) };
+        };
+        let largest = room(mechanism, self.agents);
+        let norm = norm_room(mechanism, self.agents, len);
+        // A number is at most 2⁶³ and the norm is below it: the squares of both fit together.
+        let mut squares = 0u128;
+        for sum in self.sums.iter() {
+            let size = u128::from(sum.unsigned_abs());
+            squares += size * size;
+            if size > largest || squares > norm * norm {
+                return Err(PartialError::Bound);
+            }
+        }
+        Ok(())
     }
 
     /// The broadcast that it was opened for.
