@@ -15,7 +15,7 @@ const KINDS: &[&str] = &[
     "--runs",
     "2",
     "--set",
-    "federation.methods=[\"fts-de\", \"dp-prior\", \"random\", \"pooled\"]",
+    "federation.methods=[\"fts-de\", \"dp-prior\", \"random\", \"pooled\", \"campaign\"]",
     "--set",
     "federation.agents=30",
     "--set",

@@ -192,7 +192,7 @@ fn what_no_campaign_can_be_is_refused_by_name() {
 /// Agents with nearly one function, whose values have a scale and an offset that nobody told the method.
 #[test]
 fn a_campaign_shares_what_is_common() {
-    let settings = ["federation.agents=60", "federation.rounds=5", "runs=4"];
+    let settings = ["federation.agents=60", "federation.rounds=4", "runs=2"];
     let summed = |epsilon: &str| {
         let runs = execute(&small("", &[&SET[..], &settings, &[epsilon]].concat()), &Options::default());
         let of = |name: &str| {

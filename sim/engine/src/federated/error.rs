@@ -49,7 +49,8 @@ pub enum DriverError {
     /// A method that cannot leave the process it runs in.
     #[error(
         "method {}: runs in one process only; admissible over a network: ts, methods that share draws (fts, dp-fts and their \
-         variants), the federated prior (prior, dp-prior and its variants), and vote", .0.name()
+         variants), the federated prior (prior, dp-prior and its variants), and vote; a campaign is served from a space file \
+         (`sordino serve SPACE.toml`)", .0.name()
     )]
     NotCarried(Method),
     /// A method whose releases follow a plan, in a scenario that has none.
