@@ -8,7 +8,7 @@ use sordino_core::privacy::accountant::{Accountant, AccountantError, MomentsAcco
 use sordino_core::privacy::{Event, NeighboringRelation};
 
 use crate::record::{Measure, MethodRun};
-use crate::scenario::{Guarantee, Method, MethodName, PriorConfig, Scenario};
+use crate::scenario::{CAMPAIGN_RELEASES, Guarantee, Method, MethodName, Scenario};
 
 /// The δ at which losses are shown in addition to the scenario's own.
 pub const SMALL_DELTA: f64 = 1e-5;
@@ -120,7 +120,7 @@ pub fn vote_event(scenario: &Scenario) -> Event {
 /// What the first `releases` releases of a private method spend: an event, and how often it occurs.
 ///
 /// The releases of a federated prior and of a campaign are unsampled Gaussians, each with its own multiplier, together one
-/// Gaussian ([`PriorConfig::event`], [`PriorConfig::campaign_event`]); the releases of any other method are all equal.
+/// Gaussian ([`PriorConfig::spent_by`](crate::scenario::PriorConfig::spent_by)); the releases of any other method are all equal.
 pub fn spending(scenario: &Scenario, method: Method, releases: u32) -> (Event, u32) {
     let scenario = scenario.of(method);
     if method.samples() {
@@ -129,11 +129,7 @@ pub fn spending(scenario: &Scenario, method: Method, releases: u32) -> (Event, u
     if method.is_vote() {
         return (vote_event(scenario), releases);
     }
-    let of_prior = |prior: &PriorConfig| match method.is_campaign() {
-        true => prior.campaign_event(releases),
-        false => prior.event(releases),
-    };
-    match scenario.prior.as_ref().and_then(of_prior) {
+    match scenario.prior.as_ref().and_then(|prior| prior.spent_by(method, releases)) {
         Some(event) => (event, 1),
         None => (release_event(scenario), 0),
     }
@@ -304,12 +300,11 @@ fn pay_alike(scenario: &Scenario, one: Method, other: Method) -> bool {
     let [a, b] = [one, other].map(|method| scenario.of(method));
     let planned =
         |of: &Scenario| of.prior.as_ref().map(|prior| (prior.plan.releases.clone(), prior.noise_multipliers.clone()));
-    let campaign = |of: &Scenario| of.prior.as_ref().map(|prior| prior.campaign.clone());
     match (one.purse(), other.purse()) {
         (0, 0) => release_event(a) == release_event(b),
         (1, 1) => planned(a) == planned(b),
         (2, 2) => vote_event(a) == vote_event(b),
-        (3, 3) => campaign(a) == campaign(b),
+        (3, 3) => spending(a, one, CAMPAIGN_RELEASES) == spending(b, other, CAMPAIGN_RELEASES),
         _ => false,
     }
 }

@@ -62,7 +62,7 @@ pub enum DriverError {
     /// A campaign of a scenario whose axes make no space with names.
     #[error("method {}: {why}; admissible: inputs that a space file could have", .method.name())]
     NoSpace {
-        /// The method.
+        /// The method that has no space.
         method: Method,
         /// What is wrong with the axes, in words.
         why: String,

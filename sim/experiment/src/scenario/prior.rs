@@ -10,6 +10,7 @@ use sordino_core::privacy::{Event, NeighboringRelation, NoiseMultiplier, Samplin
 use sordino_host::prior::publish::equal_noise_multipliers;
 
 use super::keys::keys;
+use super::method::Method;
 use super::reader::{Problem, Section};
 use super::rule::{number, whole};
 use crate::benchmark::design::{self, Design};
@@ -118,9 +119,9 @@ impl PriorConfig {
         first(&self.noise_multipliers, releases)
     }
 
-    /// The same of a campaign.
-    pub fn campaign_event(&self, releases: u32) -> Option<Event> {
-        first(&self.campaign, releases)
+    /// What the first `releases` releases of a method cost together: by the plan, or of a campaign.
+    pub fn spent_by(&self, method: Method, releases: u32) -> Option<Event> {
+        if method.is_campaign() { first(&self.campaign, releases) } else { self.event(releases) }
     }
 
     /// The noise multiplier of one release that costs as much as all of the plan together: what a vote is made with.
