@@ -45,6 +45,12 @@ impl Releases {
         Releases { publication, context, noise_multipliers, rounds, known: Mutex::new(None) }
     }
 
+    /// The same for another campaign with these public numbers: what is computed from its releases is kept for itself.
+    #[must_use]
+    pub fn of_another(&self) -> Self {
+        Self::new(self.publication.clone(), self.context.clone(), self.noise_multipliers.clone())
+    }
+
     /// What is searched and published.
     pub fn publication(&self) -> &Publication {
         &self.publication

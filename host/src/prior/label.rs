@@ -14,8 +14,8 @@ use crate::text::is_unseen;
 pub const RELEASES_MAX: usize = 64;
 /// The most contributors.
 pub const CONTRIBUTORS_MAX: u32 = 1 << 24;
-/// No releases give a self-test beyond this.
-const SELF_TEST_MAX: f64 = 1e6;
+/// A self-test beyond this is written as this: it says no more.
+pub const SELF_TEST_MAX: f64 = 1e6;
 /// The longest of the free texts, in bytes.
 const TEXT_MAX: usize = 1000;
 
@@ -115,7 +115,9 @@ pub fn event(noise_multiplier: f64) -> Event {
 }
 
 /// Refuses a text that no label has.
-pub(super) fn check_text(what: &str, text: Option<&str>) -> Result<(), PriorFileError> {
+///
+/// **Errors**: [`PriorFileError`] for one of more than 1,000 bytes, or with characters that are not seen.
+pub fn check_text(what: &str, text: Option<&str>) -> Result<(), PriorFileError> {
     match text.filter(|text| text.len() > TEXT_MAX || text.chars().any(is_unseen)) {
         Some(text) => {
             Err(refuse(what, format!("{text:.60?}"), "at most 1000 bytes without characters that are not seen"))

@@ -14,7 +14,7 @@ use sordino_core::privacy::{NeighboringRelation, NoiseSource};
 use sordino_core::space::Space as CoreSpace;
 
 use super::context::{Context, ContextError, Contributor, Learned};
-use super::label::{ACCOUNTANT, CONTRIBUTORS_MAX, KERNEL, Label, check_text, cost};
+use super::label::{ACCOUNTANT, CONTRIBUTORS_MAX, KERNEL, Label, SELF_TEST_MAX, check_text, cost};
 use super::{PriorFile, PriorFileError, refuse};
 use crate::ledger::{Budgeted, Ledger, LedgerError};
 use crate::server::{HostError, Population, ServerHost, Sources};
@@ -189,8 +189,11 @@ pub fn noise_multipliers(publication: &Publication) -> Result<Vec<f64>, PublishE
 
 /// The same for so many releases that cost ε at δ together.
 ///
-/// **Errors**: [`PublishError::Budget`]; [`PublishError::Prior`] for no release.
+/// **Errors**: [`PublishError::Budget`]; [`PublishError::Refused`] for no release.
 pub fn equal_noise_multipliers(epsilon: f64, delta: f64, releases: u32) -> Result<Vec<f64>, PublishError> {
+    if releases == 0 {
+        return Err(refuse("releases", releases, "1 to 64; 2 is usual").into());
+    }
     let mu = total_mu(epsilon, delta)?;
     let mut out = vec![0.0; releases as usize];
     shares(mu, &vec![1.0; releases as usize], &mut out)?;
@@ -409,7 +412,7 @@ pub fn file(
         lengthscale: context.lengthscale() as f32,
         noise_fraction: config.parameters().noise_variance,
         heterogeneity: posterior.heterogeneity(),
-        self_test: learned.self_test,
+        self_test: learned.self_test.clamp(-SELF_TEST_MAX, SELF_TEST_MAX),
         contributors: config.parameters().agents,
         releases: made.len() as u32,
         noise_multipliers: made.to_vec(),

@@ -37,9 +37,10 @@ pub struct MethodRun {
     /// Every observation, in the order of rounds, then of agents; empty unless the scenario asks for them. Simulation only:
     /// *not releasable*.
     pub observations: Vec<Observed>,
-    /// Of a federated prior in run 0: the sums of its releases, M + 1 numbers each, in their order. Empty for all others.
+    /// Of a federated prior or a campaign in run 0: the sums of its releases, M + 1 numbers each, in their order, in the format of
+    /// the scenario. Empty for all others.
     pub released: Vec<f64>,
-    /// Of a federated prior in run 0 that is finished: the prior file of these releases, or why there is none, in words.
+    /// Of a federated prior or a campaign in run 0 that is finished: the prior file of these releases, or why there is none, in words.
     pub prior: Option<Result<Left, String>>,
 }
 

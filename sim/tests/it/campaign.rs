@@ -100,7 +100,9 @@ fn nothing_is_chosen() {
         &["federation.constant=-4"],
         &["surrogate.kernel=\"matern-5/2\"", "surrogate.own_draw=\"features\""],
         &["privacy.clipping_norm=1", "privacy.sampling_probability=0.1", "privacy.noise_multiplier=5"],
-        &["prior.releases=[0, 3]", "prior.points_per_axis=5"],
+        &["prior.releases=[0, 3]", "prior.points_per_axis=5", "prior.shares=[3, 1]"],
+        &["surrogate.regularization=0.5", "surrogate.feature_seed=9", "surrogate.normalize_features=false"],
+        &["privacy.grid_exponent=18", "privacy.weight_concentration=2", "federation.splits=[2]"],
     ] {
         let other = only(settings);
         assert_eq!((usual.digest, &usual.regret, &usual.released), (other.digest, &other.regret, &other.released));
@@ -185,6 +187,10 @@ fn what_no_campaign_can_be_is_refused_by_name() {
         few.contains("federation.initial_points = 2` is not admissible; admissible: at least 3 with `campaign`"),
         "{few}"
     );
+    let loud = run(&["prior.epsilon=1e6"]);
+    assert!(loud.contains("each release of `campaign` a noise multiplier from 0.05"), "{loud}");
+    let long = run(&["federation.rounds=9995"]);
+    assert!(long.contains("method campaign: 10005 evaluations of each agent; admissible: at most 10000"), "{long}");
     let two = run(&["privacy.trust=\"two-servers\""]);
     assert!(two.contains("one-server with the private method `campaign`"), "{two}");
 }

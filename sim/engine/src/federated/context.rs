@@ -47,8 +47,18 @@ pub struct ScenarioContext<T> {
 }
 
 impl<T: Scalar> ScenarioContext<T> {
-    /// Builds both from the candidates of an objective.
+    /// Builds both from the candidates of an objective, for the shipped methods of a scenario.
+    ///
+    /// **Errors**: as [`ScenarioContext::of`].
     pub fn new(scenario: &Scenario, candidates: &[f64], dim: usize) -> Result<Self, DriverError> {
+        let shipped: Vec<Method> = scenario.methods().filter(|method| method.place().is_none()).collect();
+        Self::of(scenario, &shipped, candidates, dim)
+    }
+
+    /// The same for these methods, whose keys are those of `scenario`.
+    ///
+    /// **Errors**: a kernel or candidates that are not admissible; the accountant's.
+    pub fn of(scenario: &Scenario, methods: &[Method], candidates: &[f64], dim: usize) -> Result<Self, DriverError> {
         let points: Arc<Vec<T>> = Arc::new(candidates.iter().map(|x| T::from_f64(*x)).collect());
         Candidates::list(&points, dim)?;
         let surrogate = &scenario.surrogate;
@@ -61,15 +71,15 @@ impl<T: Scalar> ScenarioContext<T> {
         let rank = prior_rows.len().checked_div(count).unwrap_or(0);
         let storage = vec![0.0; outline::storage_len(count, rank)];
         let prior_outline = Outline::new(&prior_rows, rank, storage).map(Arc::new);
-        let losses = private_losses(scenario)?;
+        let losses = private_losses(scenario, methods)?;
         Ok(ScenarioContext { points, dim, prior_rows, prior_outline, prior_residual: residual, losses })
     }
 
-    /// The same for another scenario with the same candidates, whose agents hold the same prior beliefs.
+    /// The same for methods of another scenario with the same candidates, whose agents hold the same prior beliefs.
     ///
     /// **Errors**: the accountant's.
-    pub fn beside(&self, scenario: &Scenario) -> Result<Self, DriverError> {
-        let losses = private_losses(scenario)?;
+    pub fn beside(&self, scenario: &Scenario, methods: &[Method]) -> Result<Self, DriverError> {
+        let losses = private_losses(scenario, methods)?;
         let (points, prior_rows, prior_outline) =
             (self.points.clone(), self.prior_rows.clone(), self.prior_outline.clone());
         let (dim, prior_residual) = (self.dim, self.prior_residual);
@@ -148,12 +158,12 @@ pub fn prior_factor_within(
 /// ε after each number of releases.
 type Losses = Vec<(u32, Option<f64>)>;
 
-/// The tight ε over all releases that a run of the scenario's private methods can make, by [`Method::purse`].
-fn private_losses(scenario: &Scenario) -> Result<[Losses; Method::PURSES], DriverError> {
+/// The tight ε over all releases that a run can make, by [`Method::purse`], of private methods with the keys of `scenario`.
+fn private_losses(scenario: &Scenario, methods: &[Method]) -> Result<[Losses; Method::PURSES], DriverError> {
     let mut all = [const { Losses::new() }; Method::PURSES];
     for (purse, found) in all.iter_mut().enumerate() {
         let private = |method: &Method| method.guarantee() == Guarantee::DifferentialPrivacy && method.purse() == purse;
-        if let Some(method) = scenario.methods().find(private) {
+        if let Some(method) = methods.iter().copied().find(private) {
             *found = losses(scenario, method, scenario.planned(method))?;
         }
     }
@@ -377,6 +387,25 @@ mod tests {
     use sordino_experiment::scenario::Shipped;
 
     use super::*;
+
+    /// Progress told the ε of a scenario's own method for the shipped one that it is based on.
+    #[test]
+    fn mended_every_method_is_told_the_loss_of_its_own_keys() {
+        let text = format!(
+            "{}\n[[method]]\nname = \"mine\"\nbase = \"campaign\"\nset = {{ \"prior.epsilon\" = 1.0 }}\n",
+            Shipped::find("default").unwrap().text
+        );
+        let settings = ["federation.methods=[\"mine\", \"campaign\"]", "prior.epsilon=3"].map(str::to_owned);
+        let scenario = Scenario::parse("t", &text, &settings).unwrap();
+        let [mine, shipped] = [0, 1].map(|place| scenario.methods().nth(place).unwrap());
+        let candidates = [0.1, 0.6];
+        let told = |of: &Scenario, method: Method| {
+            let context = ScenarioContext::<f64>::of(of, &[method], &candidates, 1).unwrap();
+            context.epsilon(method, 2).unwrap()
+        };
+        let [own, other] = [told(scenario.of(mine), mine), told(&scenario, shipped)];
+        assert!(own <= 1.001 && own > 0.99 && other <= 3.001 && other > 2.99, "{own} {other}");
+    }
 
     /// A frame once carried the run seed itself: anybody who saw one upload could draw every coin of the run.
     #[test]

@@ -59,12 +59,12 @@ pub enum DriverError {
          --set 'federation.methods=[\"{name}\"]'", name = .0.name()
     )]
     NoPlan(Method),
-    /// A campaign of a scenario whose axes make no space with names.
-    #[error("method {}: {why}; admissible: inputs that a space file could have", .method.name())]
-    NoSpace {
-        /// The method that has no space.
+    /// A scenario of which no campaign can be made.
+    #[error("method {}: {why}", .method.name())]
+    NoCampaign {
+        /// Name and parts of the method.
         method: Method,
-        /// What is wrong with the axes, in words.
+        /// What is wrong with the scenario, and what is admissible, in words.
         why: String,
     },
     /// A site of a campaign refused.
@@ -254,7 +254,7 @@ impl From<DriverError> for ModelError {
             | DriverError::Objective(_)
             | DriverError::Folder(_)
             | DriverError::Remote(RemoteError::Stays { .. })
-            | DriverError::NoSpace { .. }
+            | DriverError::NoCampaign { .. }
             | DriverError::EmptyRegion { .. } => ModelError::input(error),
             error => ModelError::failure(error),
         }

@@ -179,8 +179,8 @@ impl<'j, T: Scalar> Job<'j, T> {
             }
             let alike = views.iter().find(|other| other.scenario.surrogate == scenario.surrogate);
             let shared = match alike {
-                Some(other) => other.shared.beside(scenario)?,
-                None => ScenarioContext::new(scenario, candidates, dim)?,
+                Some(other) => other.shared.beside(scenario, &methods)?,
+                None => ScenarioContext::of(scenario, &methods, candidates, dim)?,
             };
             let prior = match methods.iter().find(|method| method.is_prior()) {
                 Some(method) => prior_numbers(scenario, *method, candidates, dim)?,

@@ -26,6 +26,7 @@ impl Named {
             None => (boxed(objective), Goal::Maximize),
         };
         let space = Space::new(axes).map_err(|error| format!("its axes make no space: {error}"))?;
+        space.core().map_err(|error| format!("its axes make no space that can be searched: {error}"))?;
         let elsewhere = spaced(objective).and_then(|(space, _)| space.all().into_iter().find_map(other_coordinates));
         Ok(Named { space, goal, elsewhere })
     }

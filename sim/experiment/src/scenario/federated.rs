@@ -300,7 +300,7 @@ impl Scenario {
         }
     }
 
-    /// Refuses a campaign whose agents have too few first points to be standardised.
+    /// Refuses a campaign whose agents have too few first points to be standardised, or whose ε has no noise.
     fn says_enough(&self) -> Result<(), Problem> {
         let few = |method: &Method| {
             method.is_campaign() && (self.of(*method).federation.initial_points as usize) < POINTS_MIN
@@ -311,8 +311,21 @@ impl Scenario {
                     format!("at least {POINTS_MIN} with `{method}`: of two values one says nothing but the unit");
                 Err(Problem::value("federation.initial_points", self.of(method).federation.initial_points, admissible))
             }
-            None => Ok(()),
+            None => self.has_noise(),
         }
+    }
+
+    fn has_noise(&self) -> Result<(), Problem> {
+        let (low, high) = NoiseMultiplier::RANGE;
+        for method in self.methods().filter(|method| method.is_campaign()) {
+            let Some(prior) = &self.of(method).prior else { continue };
+            if prior.campaign.iter().any(|z| NoiseMultiplier::new(*z).is_err()) {
+                let admissible =
+                    format!("an ε that gives each release of `{method}` a noise multiplier from {low} to {high}");
+                return Err(Problem::value("prior.epsilon", prior.plan.epsilon, admissible));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses two servers for a private method whose server draws a secret sample, and where no method would use them.

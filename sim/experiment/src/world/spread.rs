@@ -111,7 +111,7 @@ pub fn is_known(objective: &ObjectiveConfig) -> bool {
 /// What a person is told where the values contradict the constants: a sentence for each set of constants that a method
 /// has, with the constants that these values suggest.
 pub fn doubts(scenario: &Scenario, found: &Spread) -> Vec<String> {
-    let said = scenario.methods().filter(|method| ![RANDOM, ALONE].contains(method));
+    let said = scenario.methods().filter(|method| ![RANDOM, ALONE].contains(method) && !method.is_campaign());
     let mut doubts: Vec<String> = Vec::new();
     for doubt in said.filter_map(|method| doubt(scenario.of(method), found)) {
         if !doubts.contains(&doubt) {

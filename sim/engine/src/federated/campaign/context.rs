@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sordino_core::federated::shares::Trust;
 use sordino_core::math::Scalar;
-use sordino_core::optimizer;
+use sordino_core::optimizer::{self, CANDIDATES_MAX};
 use sordino_core::random::{Party, Purpose};
 use sordino_core::wire;
 use sordino_experiment::scenario::{CAMPAIGN_RELEASES, Method, Scenario};
 use sordino_host::campaign::{Releases, SiteError};
 use sordino_host::prior::context::Context;
+use sordino_host::prior::label::check_text;
 use sordino_host::prior::publish::Publication;
-use sordino_host::search::Listed;
+use sordino_host::search::{CAPACITY_MAX, Listed};
 
 use super::super::context::{MethodContext, RunContext};
 use super::super::error::DriverError;
@@ -36,12 +37,22 @@ pub struct CampaignNumbers {
 impl CampaignNumbers {
     /// The public numbers of a scenario's campaign over these candidates.
     ///
-    /// **Errors**: [`DriverError::NoSpace`], [`DriverError::NoPlan`], [`DriverError::Site`].
+    /// **Errors**: [`DriverError::NoCampaign`], [`DriverError::NoPlan`], [`DriverError::Site`].
     ///
     /// **Cost**: a kernel matrix of at most 1,000 points and its factors.
     pub fn new(scenario: &Scenario, method: Method, candidates: &[f64], dim: usize) -> Result<Arc<Self>, DriverError> {
-        let no_space = |why| DriverError::NoSpace { method, why };
-        let Named { space, goal, .. } = Named::of(&scenario.objective).map_err(no_space)?;
+        let none = |why| DriverError::NoCampaign { method, why };
+        let Named { space, goal, .. } = Named::of(&scenario.objective).map_err(none)?;
+        let (count, each) =
+            (candidates.len() / dim.max(1), scenario.federation.initial_points + scenario.federation.rounds);
+        if count > CANDIDATES_MAX {
+            return Err(none(format!("{count} candidates; admissible: at most {CANDIDATES_MAX}")));
+        }
+        if each as usize > CAPACITY_MAX {
+            return Err(none(format!("{each} evaluations of each agent; admissible: at most {CAPACITY_MAX}")));
+        }
+        // A name that no file has is not worth a run.
+        let name = check_text("dataset", Some(&scenario.name)).map_or("a scenario", |()| &scenario.name);
         let prior = scenario.prior.as_ref().ok_or(DriverError::NoPlan(method))?;
         let (agents, points) = (scenario.federation.agents, scenario.federation.initial_points);
         let context = Context::expecting(&space, FEATURES, agents, Trust::OneServer, points);
@@ -55,15 +66,13 @@ impl CampaignNumbers {
             delta: scenario.privacy.delta,
             releases: CAMPAIGN_RELEASES,
             features: FEATURES,
-            dataset: scenario.name.clone(),
+            dataset: name.to_owned(),
             by: None,
             note: Some(note),
             published: None,
         };
         let releases = Releases::new(publication, Arc::new(context), prior.campaign.clone());
-        let points: Arc<[_]> = Named::numbers(&scenario.objective, candidates, dim).into();
-        // More candidates than a search takes are refused before anything is asked.
-        let _search = releases.search(points.clone(), 0, &[])?;
+        let points = Named::numbers(&scenario.objective, candidates, dim).into();
         Ok(Arc::new(CampaignNumbers { releases, points }))
     }
 }
@@ -72,7 +81,9 @@ impl CampaignNumbers {
 pub struct CampaignContext<T> {
     /// What every method has: run, budget, faults, marks of frames. Its configuration is that of agents without a server.
     pub base: MethodContext<T>,
-    numbers: Arc<CampaignNumbers>,
+    /// With what its own releases say.
+    releases: Releases,
+    points: Arc<[Vec<f64>]>,
     /// Searches of agents, and whether they began with the file.
     kept: Mutex<BTreeMap<u32, (bool, Listed)>>,
 }
@@ -92,12 +103,13 @@ impl<T: Scalar> CampaignContext<T> {
         let plan = numbers.releases.plan();
         let config = numbers.releases.context().config();
         base.config_id = wire::config_id(&(&base.config, config, plan.noise_multipliers));
-        Ok(CampaignContext { base, numbers, kept: Mutex::default() })
+        let releases = numbers.releases.of_another();
+        Ok(CampaignContext { base, releases, points: numbers.points.clone(), kept: Mutex::default() })
     }
 
     /// What follows from releases.
     pub fn releases(&self) -> &Releases {
-        &self.numbers.releases
+        &self.releases
     }
 
     /// Numbers of a contribution.
@@ -107,7 +119,7 @@ impl<T: Scalar> CampaignContext<T> {
 
     /// A candidate in the space's numbers.
     pub(super) fn point(&self, candidate: u32) -> &[f64] {
-        self.numbers.points.get(candidate as usize).map_or(&[], Vec::as_slice)
+        self.points.get(candidate as usize).map_or(&[], Vec::as_slice)
     }
 
     /// The candidate that an agent asks next, which has this log and heard these sums.
@@ -121,7 +133,7 @@ impl<T: Scalar> CampaignContext<T> {
             None => {
                 // Nobody else knows what it draws.
                 let seed = self.base.run.seed.stream(Party::Agent(agent), Purpose::RandomPolicy, 0).word();
-                self.releases().search(self.numbers.points.clone(), seed, released)?
+                self.releases.search(self.points.clone(), seed, released)?
             }
         };
         for (candidate, value) in &log[search.len()..] {

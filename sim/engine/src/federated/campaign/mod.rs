@@ -7,12 +7,14 @@
 //! | [`server`] | one method from beginning to end |
 //!
 //! The computing is that of sites: [`Releases`](sordino_host::campaign::Releases) says what is contributed, learned and asked.
-//! Nothing of `[surrogate]` and no `federation.constant` is used: every agent standardises its own first values, the lengthscale
-//! follows from the space, and the search fits what is left.
+//! Of `[surrogate]` only `scalar` is used, and no `federation.constant`: every agent standardises its own first values, the
+//! lengthscale follows from the space, and the search fits what is left. Of `[privacy]` only `delta` and `max_epsilon` are used.
 //!
-//! Two things are the scenario's, so that methods of a run can be compared: the first points are those of every method (a site
-//! of a network begins with points that fill the space), `federation.initial_points` of them (a site: ten), and what may be
-//! asked are the scenario's candidates. Public points, landmarks and virtual designs are those of a real campaign over the space.
+//! Three things are the scenario's, so that methods of a run can be compared: the first points, which are those of every method
+//! that does not split the domain (a site of a network begins with points that fill the space); their number,
+//! `federation.initial_points`, which is that of points in a virtual design as well (a site: ten); and what may be asked, the
+//! scenario's candidates. Public points and landmarks are those of a real campaign over the space. In single precision uploads
+//! and the record of what was released are rounded; agents and the file have the sums themselves.
 //!
 //! **Privacy**: both releases are unsampled Gaussians of everybody's clipped vectors, charged before the noise is drawn; together
 //! they cost `prior.epsilon` at `privacy.delta`. A file is left of them ([`run`](mod@super::run)), and says that its noise is

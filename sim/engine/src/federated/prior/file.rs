@@ -25,7 +25,7 @@ use sordino_core::math::Scalar;
 use sordino_core::privacy::NeighboringRelation;
 use sordino_experiment::record::Left;
 use sordino_host::prior::PriorFile;
-use sordino_host::prior::label::{ACCOUNTANT, KERNEL, Label, cost};
+use sordino_host::prior::label::{ACCOUNTANT, KERNEL, Label, SELF_TEST_MAX, cost};
 
 use super::super::error::DriverError;
 use super::context::PriorContext;
@@ -123,7 +123,7 @@ impl<T: Scalar> PriorContext<T> {
             lengthscale: self.protocol.lengthscale as f32,
             noise_fraction: parameters.noise_variance / signal_variance,
             heterogeneity,
-            self_test,
+            self_test: self_test.clamp(-SELF_TEST_MAX, SELF_TEST_MAX),
             contributors: parameters.agents,
             releases: made.len() as u32,
             noise_multipliers: made,
