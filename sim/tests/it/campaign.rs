@@ -1,11 +1,13 @@
 //! The simulated campaign: it releases what real sites would, uses no constant of the scenario, and its file is left.
 
+use std::fmt::Write as _;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 
 use sordino_core::random::RunSeed;
 use sordino_host::ledger::{Accounting, Ledger, Terms};
 use sordino_host::prior::PriorFile;
+use sordino_host::prior::guide::Guide;
 use sordino_host::prior::publish::{Prepared, Publication, Study};
 use sordino_host::server::SimulatedSources;
 use sordino_host::space::Goal;
@@ -176,6 +178,46 @@ fn a_campaign_is_charged_twice_and_told_as_what_it_is() {
     assert!(none.contains("campaign: no release: the first would exceed"), "{none}");
     let readme = std::fs::read_to_string(folder.join("none/README.md")).unwrap();
     assert!(readme.contains("No `prior-campaign.safetensors`: no release took place"), "{readme}");
+}
+
+/// Losses with names, a logarithm, a category, whole numbers, and a unit for each agent.
+#[test]
+fn losses_of_a_table_are_minimised() {
+    let folder = scratch("campaign-table");
+    let mut table = "agent,rate,kind,depth,value\n".to_owned();
+    for agent in 0..30 {
+        for place in 0..36 {
+            let (exponent, kind, depth) = (place % 6, ["a", "b"][place / 6 % 2], 1 + place / 12);
+            let away =
+                (exponent as f64 - 2.0).powi(2) + if kind == "a" { 0.0 } else { 2.0 } + (depth as f64 - 2.0).powi(2);
+            let value = f64::from(10 * agent) + (1.0 + f64::from(agent % 7)) * away;
+            writeln!(table, "{agent},1e-{exponent},{kind},{depth},{value}").unwrap();
+        }
+    }
+    std::fs::write(folder.join("t.csv"), table).unwrap();
+    let text = "name = \"t\"\ndescription = \"t\"\nruns = 2\n[objective]\nkind = \"table\"\n\
+                inputs = [\"rate\", \"kind\", \"depth\"]\n\
+                categorical_inputs = [\"kind\"]\ncategories = [[\"a\", \"b\"]]\ninput_ranges = [[1e-5, 1], [1, 3]]\n\
+                log_inputs = [\"rate\"]\ninteger_inputs = [\"depth\"]\ngoal = \"minimize\"\n[federation]\nrounds = 3\n\
+                initial_points = 6\nmethods = [\"alone\", \"campaign\"]\n[surrogate]\nlengthscale = 0.5\nnoise_variance = 0.01\n\
+                features = 20\n[privacy]\nsampling_probability = 0.5\nnoise_multiplier = 1\n[prior]\nepsilon = 10\n";
+    std::fs::write(folder.join("t.toml"), text).unwrap();
+    let summary = json(&done(&folder, &["run", "t.toml", "--data", "t.csv", "--out", "f", "--format", "json"]));
+    let after = |name: &str| {
+        let methods = summary["methods"].as_array().unwrap();
+        let found = methods.iter().find(|method| method["name"] == name).unwrap();
+        found["regret_at"]["2"].as_f64().unwrap()
+    };
+    // The place of the best setting is common, and the unit of a loss is not.
+    assert!(after("campaign") < 0.5 * after("alone"), "{summary}");
+    let file = PriorFile::load(&folder.join("f/prior-campaign.safetensors")).unwrap();
+    assert_eq!((file.label.goal, file.label.space.parameters().len()), (Goal::Minimize, 3));
+    let guide = Guide::new(&file, &file.label.space, Goal::Minimize).unwrap();
+    // Larger is better inside a file: the least losses are where exponent, kind and depth are 2, a and 2.
+    let believed = guide.believed(&[vec![1e-2, 0.0, 2.0], vec![1e-2, 1.0, 2.0], vec![1e-5, 0.0, 2.0]]).unwrap();
+    assert!(believed[0].mean > believed[1].mean && believed[1].mean > believed[2].mean, "{believed:?}");
+    // Neither method asks its users for constants, so nothing is doubted.
+    assert!(!std::fs::read_to_string(folder.join("f/README.md")).unwrap().contains("misled"));
 }
 
 #[test]
