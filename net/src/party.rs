@@ -129,6 +129,11 @@ pub trait Party<T: Number>: Send + Sync + Sized + 'static {
         logged.to_f64() + self.agreement().protocol.offset()
     }
 
+    /// What an agent is told of a value that a simulation measured, where larger is better.
+    fn in_units(&self, simulated: f64) -> f64 {
+        simulated
+    }
+
     /// Sets how many evaluations an agent makes in all; false where the terms say how many.
     fn evaluate(_state: &mut Self::State, _evaluations: u32) -> bool {
         false
@@ -196,23 +201,8 @@ pub trait Served<T: Number>: Party<T> {
 pub type OwnParty<T> = Chosen<T, Custom>;
 
 /// Calls a function for the method and the number format of an agreement: `dispatch!(terms.agreement, f<X>(arguments))` is
-/// `f::<T, P, X>(arguments)`. With `scenario` in front, for the methods that a scenario may have. Others are `TermsError::Method`, and
-/// always those that nobody serves.
+/// `f::<T, P, X>(arguments)`. Methods that nobody serves are `TermsError::Method`.
 macro_rules! dispatch {
-    (scenario $agreement:expr, $function:ident($($argument:expr),* $(,)?).$wait:tt) => {{
-        use sordino_core::federated::exchange::Protocol;
-        use sordino_core::wire::ScalarTag;
-        use $crate::party::{Draws, Prior, Voting};
-        match (&$agreement.protocol, $agreement.scalar) {
-            (Protocol::Draws(_), ScalarTag::F32) => $function::<f32, Draws<f32>>($($argument),*).$wait,
-            (Protocol::Draws(_), _) => $function::<f64, Draws<f64>>($($argument),*).$wait,
-            (Protocol::Prior(_), ScalarTag::F32) => $function::<f32, Prior<f32>>($($argument),*).$wait,
-            (Protocol::Prior(_), _) => $function::<f64, Prior<f64>>($($argument),*).$wait,
-            (Protocol::Vote(_), ScalarTag::F32) => $function::<f32, Voting<f32>>($($argument),*).$wait,
-            (Protocol::Vote(_), _) => $function::<f64, Voting<f64>>($($argument),*).$wait,
-            (Protocol::Campaign(_) | Protocol::Own(_), _) => Err($crate::terms::TermsError::Method.into()),
-        }
-    }};
     ($agreement:expr, $function:ident$(<$more:ty>)?($($argument:expr),* $(,)?)$(.$wait:tt)?) => {{
         use sordino_core::federated::exchange::Protocol;
         use sordino_core::wire::ScalarTag;

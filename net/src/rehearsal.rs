@@ -22,6 +22,7 @@ use sordino_core::federated::exchange::{Announced, Pace, Protocol};
 use sordino_core::federated::transcript::steps_max;
 use sordino_core::random::RunSeed;
 use sordino_engine::Options as Executing;
+use sordino_engine::federated::campaign::context::campaign_of;
 use sordino_engine::federated::context::{RunContext, ScenarioContext};
 use sordino_engine::federated::custom::Custom;
 use sordino_engine::federated::custom::context::CustomContext;
@@ -41,7 +42,7 @@ use self::simulated::{Rehearsed, Simulated};
 use crate::agent::SLOT_BYTES;
 use crate::party::{Number, OwnParty, Party, dispatch};
 use crate::rounds::{QUEUE, Rounds};
-use crate::terms::Terms;
+use crate::terms::{Terms, TermsError};
 
 /// How long a device may ask again after its last answer.
 const LAST_WORDS: Duration = Duration::from_secs(3);
@@ -86,11 +87,9 @@ pub async fn rehearse(scenario: &Scenario, method: Method, options: Options) -> 
     let mut outcomes = Vec::new();
     for (run, options, family) in runs {
         let functions: Arc<dyn Objective> = family.realize(RunSeed::new(scenario.seed, run)).into();
-        let (candidates, dim) = (functions.candidates(), functions.dim());
-        let announced = announced(scenario, &options);
-        let terms = Terms::of_run(scenario, method, run, candidates, dim, deployment()?, announced)?;
         let world = World { scenario, method, run, functions };
-        outcomes.push(dispatch!(scenario terms.agreement, rehearse_run(&world, &terms, options).await)?);
+        let terms = world.terms(announced(scenario, &options))?;
+        outcomes.push(dispatch!(terms.agreement, rehearse_run(&world, &terms, options).await)?);
     }
     Ok(together(outcomes))
 }
@@ -160,6 +159,24 @@ struct World<'s> {
 type Borrowed<T> = (Arc<RunContext<T>>, Arc<ScenarioContext<T>>);
 
 impl World<'_> {
+    /// What its agents agree to. That of a campaign is none that a real site takes part in.
+    fn terms(&self, announced: Announced) -> Result<Terms, RehearsalError> {
+        let World { scenario, method, run, functions } = self;
+        let (candidates, dim, deployment) = (functions.candidates(), functions.dim(), deployment()?);
+        if !method.is_campaign() {
+            return Ok(Terms::of_run(scenario, *method, *run, candidates, dim, deployment, announced)?);
+        }
+        if scenario.surrogate.scalar != ScalarKind::F64 {
+            return Err(TermsError::Scalar.into());
+        }
+        let campaign = campaign_of(scenario, *method, candidates, dim)?;
+        let (designed, asked) = (campaign.protocol().config.design_len(), scenario.federation.initial_points);
+        if designed != asked as usize {
+            return Err(RehearsalError::Design { designed, asked });
+        }
+        Ok(Terms::of_campaign(&campaign, deployment, announced)?)
+    }
+
     fn borrowed<T: Number>(&self) -> Result<Borrowed<T>, DriverError> {
         let World { scenario, run, functions, .. } = self;
         let shared = Arc::new(ScenarioContext::<T>::new(scenario, functions.candidates(), functions.dim())?);
@@ -176,7 +193,7 @@ async fn rehearse_run<T: Number, P: Simulated<T>>(
 ) -> Result<Outcome, RehearsalError> {
     let (run, shared) = world.borrowed::<T>()?;
     let simulated = P::simulated(world.scenario, world.method, run, shared)?;
-    federation(terms, P::new(terms)?, simulated, options).await
+    federation(terms, P::party(terms)?, simulated, options).await
 }
 
 /// A run of a method that was handed in.
@@ -204,7 +221,9 @@ async fn federation<T: Number, P: Party<T>, M: Rehearsed<T>>(
     if !base.faults.is_none() {
         return Err(RehearsalError::Faults);
     }
-    if options.device.is_some() && matches!(terms.agreement.protocol, Protocol::Vote(_) | Protocol::Own(_)) {
+    if options.device.is_some()
+        && matches!(terms.agreement.protocol, Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_))
+    {
         return Err(RehearsalError::DeviceMethod(base.method));
     }
     let (deadline_ms, slots) = (options.deadline.as_millis() as u64, steps_max(&terms.agreement.protocol));

@@ -10,7 +10,7 @@ use sordino_core::digest::Digest;
 use sordino_core::domain::{Candidates, DomainError};
 use sordino_core::features::FeatureError;
 use sordino_core::federated::exchange::{Agreement, Announced, Protocol, candidates_digest};
-use sordino_core::federated::prior::PriorError;
+use sordino_core::federated::prior::{CampaignProtocol, PriorError};
 use sordino_core::federated::shares::Trust;
 use sordino_core::federated::{ConfigError, OwnDraw, PublicError};
 use sordino_core::kernel::{KernelError, Stationary, StationaryKernel};
@@ -216,7 +216,7 @@ impl Terms {
     /// **Errors**: [`TermsError::Domain`].
     pub fn of_campaign(campaign: &Campaign, deployment: u64, announced: Announced) -> Result<Self, TermsError> {
         let context = campaign.context();
-        let (dim, candidates) = (context.encoding().dim(), context.coordinates().to_vec());
+        let (dim, candidates) = (context.encoding().dim(), campaign.coordinates().to_vec());
         let agreement = Agreement {
             protocol: Protocol::Campaign(campaign.protocol().clone()),
             candidates: digest_of(&candidates, dim)?,
@@ -243,15 +243,28 @@ impl Terms {
     ///
     /// **Errors**: [`TermsError::Method`], [`TermsError::Campaign`], [`TermsError::Candidates`].
     pub fn campaign(&self) -> Result<Campaign, TermsError> {
+        self.campaign_by(Campaign::parse)
+    }
+
+    /// The same of a campaign that is rehearsed, which is none for real sites.
+    ///
+    /// **Errors**: as [`Terms::campaign`].
+    pub fn rehearsed(&self) -> Result<Campaign, TermsError> {
+        self.campaign_by(Campaign::parse_rehearsed)
+    }
+
+    fn campaign_by(
+        &self,
+        parse: impl FnOnce(&str, &CampaignProtocol) -> Result<Campaign, SiteError>,
+    ) -> Result<Campaign, TermsError> {
         let Protocol::Campaign(agreed) = &self.agreement.protocol else { return Err(TermsError::Method) };
         if self.agreement.scalar != ScalarTag::F64 {
             return Err(TermsError::Scalar);
         }
-        let campaign = Campaign::parse(&self.publication, agreed)?;
-        let context = campaign.context();
-        let dim = context.encoding().dim();
-        let same =
-            (self.agreement.dim as usize, self.agreement.candidates) == (dim, digest_of(context.coordinates(), dim)?);
+        let campaign = parse(&self.publication, agreed)?;
+        let dim = campaign.context().encoding().dim();
+        let candidates = digest_of(campaign.coordinates(), dim)?;
+        let same = (self.agreement.dim as usize, self.agreement.candidates) == (dim, candidates);
         if same { Ok(campaign) } else { Err(TermsError::Candidates) }
     }
 

@@ -120,13 +120,20 @@ impl From<ContextError> for PublishError {
 ///
 /// **Errors**: [`PriorFileError`] naming the first number or text that is not admissible.
 pub fn check_publication(publication: &Publication, contributors: usize) -> Result<(), PriorFileError> {
-    if contributors < 2 || contributors > CONTRIBUTORS_MAX as usize {
-        return Err(refuse("number of studies", contributors, "2 to 16777216: of one alone a file is its data"));
-    }
     let (delta, most) = (publication.delta, DELTA_SHARE / contributors as f64);
-    if !(delta > 0.0 && delta <= most) {
+    if contributors >= 2 && !(delta > 0.0 && delta <= most) {
         let admissible = format!("above 0 and at most {most}, a tenth of 1 by the number of studies");
         return Err(refuse("delta", delta, &admissible));
+    }
+    check_simulated(publication, contributors)
+}
+
+/// The same where nobody's data are published, at any δ.
+///
+/// **Errors**: as [`check_publication`].
+pub(crate) fn check_simulated(publication: &Publication, contributors: usize) -> Result<(), PriorFileError> {
+    if contributors < 2 || contributors > CONTRIBUTORS_MAX as usize {
+        return Err(refuse("number of studies", contributors, "2 to 16777216: of one alone a file is its data"));
     }
     if !(publication.epsilon > 0.0 && publication.epsilon.is_finite()) {
         return Err(refuse("epsilon", publication.epsilon, "a positive number"));

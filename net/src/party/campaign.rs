@@ -7,7 +7,7 @@ use sordino_core::federated::ServerError;
 use sordino_core::federated::exchange::Agreement;
 use sordino_core::federated::prior::JointVectors;
 use sordino_core::random::RunSeed;
-use sordino_host::campaign::{Campaign, LOG_LEN, Site, SiteError, SiteState};
+use sordino_host::campaign::{Campaign, Site, SiteError, SiteState};
 use sordino_host::prior::PriorFile;
 use sordino_host::prior::context::Context;
 use sordino_host::server::{HostError, Population};
@@ -37,6 +37,21 @@ impl PartialEq for KeptSite {
     }
 }
 
+impl CampaignParty {
+    /// The same of a campaign that is rehearsed.
+    ///
+    /// **Errors**: as [`Served::new`]; terms of a campaign of real sites.
+    pub(crate) fn rehearsed(terms: &Terms) -> Result<Arc<Self>, TermsError> {
+        terms.bounded()?;
+        Ok(Self::of(terms, terms.rehearsed()?))
+    }
+
+    fn of(terms: &Terms, campaign: Campaign) -> Arc<Self> {
+        let (agreement, points) = (terms.agreement.clone(), terms.candidates.clone());
+        Arc::new(CampaignParty { agreement, campaign, points })
+    }
+}
+
 impl Party<f64> for CampaignParty {
     type State = KeptSite;
     type Refusal = SiteError;
@@ -51,11 +66,11 @@ impl Party<f64> for CampaignParty {
     }
 
     fn point(&self, candidate: u32) -> Vec<f64> {
-        self.campaign.context().candidates().get(candidate as usize).cloned().unwrap_or_default()
+        self.campaign.points().get(candidate as usize).cloned().unwrap_or_default()
     }
 
     fn named(&self, candidate: u32) -> Option<Point> {
-        let numbers = self.campaign.context().candidates().get(candidate as usize)?;
+        let numbers = self.campaign.points().get(candidate as usize)?;
         Some(self.campaign.publication().space.point(numbers))
     }
 
@@ -68,7 +83,7 @@ impl Party<f64> for CampaignParty {
     }
 
     fn lengths(&self) -> Result<[usize; 2], TermsError> {
-        Ok([LOG_LEN, self.campaign.context().config().contribution_len()])
+        Ok([self.campaign.log_len(), self.campaign.context().config().contribution_len()])
     }
 
     fn with<R>(
@@ -90,6 +105,10 @@ impl Party<f64> for CampaignParty {
         self.campaign.publication().goal.sign() * logged
     }
 
+    fn in_units(&self, simulated: f64) -> f64 {
+        self.campaign.publication().goal.sign() * simulated
+    }
+
     fn evaluate(state: &mut KeptSite, evaluations: u32) -> bool {
         state.site.set_evaluations(evaluations);
         true
@@ -109,8 +128,7 @@ impl Served<f64> for CampaignParty {
 
     fn new(terms: &Terms) -> Result<Arc<Self>, TermsError> {
         terms.bounded()?;
-        let (agreement, points) = (terms.agreement.clone(), terms.candidates.clone());
-        Ok(Arc::new(CampaignParty { agreement, campaign: terms.campaign()?, points }))
+        Ok(Self::of(terms, terms.campaign()?))
     }
 
     fn hosted(self: &Arc<Self>) -> Result<Self::Hosted, HostError> {

@@ -116,7 +116,8 @@ impl<T: Number, P: Party<T>> Seat<T, P> {
         party.watch(move |candidate, number| {
             [world.objective.observe(agent, candidate, number), world.objective.value(agent, candidate)]
         });
-        let observe = |query: Query| std::future::ready(Ok(objective.observe(agent, query.candidate, query.number)));
+        let measured = |query: Query| objective.observe(agent, query.candidate, query.number);
+        let observe = |query: Query| std::future::ready(Ok(self.shared.in_units(measured(query))));
         party.run(&mut line, observe).await.map_err(failed)
     }
 }

@@ -30,6 +30,16 @@ pub enum RehearsalError {
     /// A method whose agents are hosts.
     #[error("--device: no machine of a device runs the method {}; admissible: methods that share draws, and the federated prior", .0.name())]
     DeviceMethod(Method),
+    /// The space has fewer points than agents have first points, so a virtual design has fewer too.
+    #[error(
+        "federation.initial_points = {asked}: a virtual design of this space has {designed} points, and a campaign over a network begins with as many"
+    )]
+    Design {
+        /// Points of a virtual design.
+        designed: usize,
+        /// First points of a simulated agent.
+        asked: u32,
+    },
     /// A method that was not handed in.
     #[error("the method {} was not handed in: it is rehearsed as one of the scenario's", .0.name())]
     NotOwn(Method),

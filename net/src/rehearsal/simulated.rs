@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use sordino_engine::federated::DriverError;
+use sordino_engine::federated::campaign::context::{CampaignContext, campaign_of};
+use sordino_engine::federated::campaign::shard::CampaignOrder;
 use sordino_engine::federated::context::{MethodContext, RunContext, ScenarioContext};
 use sordino_engine::federated::custom::context::CustomContext;
 use sordino_engine::federated::custom::shard::CustomOrder;
@@ -13,12 +15,20 @@ use sordino_engine::federated::run::Federated;
 use sordino_engine::federated::vote::context::VoteContext;
 use sordino_experiment::scenario::{Method, Scenario};
 
-use crate::party::{Draws, Number, Prior, Served, Voting};
+use crate::party::{CampaignParty, Draws, Number, Prior, Served, Voting};
+use crate::terms::{Terms, TermsError};
 
 /// A method that the simulator runs and real federations have.
 pub(super) trait Simulated<T: Number>: Served<T> {
     /// Its half in the simulator.
     type Context: Rehearsed<T>;
+
+    /// What its agents compute with.
+    ///
+    /// **Errors**: as [`Served::new`].
+    fn party(terms: &Terms) -> Result<Arc<Self>, TermsError> {
+        Self::new(terms)
+    }
 
     /// That half, for one run.
     ///
@@ -135,6 +145,44 @@ impl<T: Number> Rehearsed<T> for VoteContext<T> {
 
     fn takes(&self, order: &Order<T>) -> Option<u32> {
         order.share.as_ref().map(|_| order.round)
+    }
+}
+
+impl Simulated<f64> for CampaignParty {
+    type Context = CampaignContext<f64>;
+
+    fn party(terms: &Terms) -> Result<Arc<Self>, TermsError> {
+        CampaignParty::rehearsed(terms)
+    }
+
+    fn simulated(
+        scenario: &Scenario,
+        method: Method,
+        run: Arc<RunContext<f64>>,
+        shared: Arc<ScenarioContext<f64>>,
+    ) -> Result<Arc<CampaignContext<f64>>, DriverError> {
+        let campaign = campaign_of(scenario, method, run.objective.candidates(), shared.dim())?;
+        CampaignContext::new(scenario, method, run, &campaign, None).map(Arc::new)
+    }
+}
+
+/// The first points and every release have an epoch each, all other queries the last one.
+impl Rehearsed<f64> for CampaignContext<f64> {
+    fn epoch(&self, order: &CampaignOrder) -> u32 {
+        match (&order.release, order.round) {
+            (Some((release, ..)), _) => *release,
+            (None, 0) => 0,
+            (None, _) => self.releases().plan().noise_multipliers.len() as u32,
+        }
+    }
+
+    fn frame(&self, order: &CampaignOrder, epoch: u32) -> Option<Arc<[f64]>> {
+        let mut made = order.released.chunks_exact(self.contribution_len());
+        made.nth(epoch.checked_sub(1)? as usize).map(Arc::from)
+    }
+
+    fn takes(&self, order: &CampaignOrder) -> Option<u32> {
+        order.release.as_ref().map(|(release, ..)| *release)
     }
 }
 

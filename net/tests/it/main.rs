@@ -25,6 +25,7 @@ mod priors;
 mod promises;
 mod proxies;
 mod rehearsals;
+mod rehearsed_campaigns;
 mod rotations;
 mod share_kills;
 mod shares;

@@ -11,7 +11,7 @@ use sordino_core::federated::exchange::Announced;
 use sordino_core::federated::shares::{Contributor, SecretKey, Trust};
 use sordino_core::federated::{Encoding, Frame, Member, Next};
 use sordino_experiment::scenario::{Scenario, method};
-use sordino_host::campaign::{Campaign, LOG_LEN, Site, SiteState};
+use sordino_host::campaign::{Campaign, Site, SiteState};
 use sordino_host::prior::publish::Publication;
 use sordino_host::shares::Question;
 use sordino_host::space::SpaceFile;
@@ -330,7 +330,7 @@ fn contributed(terms: &Terms, folder: &Path) -> (Vec<f64>, Vec<i64>) {
     let (campaign, steps) = (terms.campaign().unwrap(), steps(folder));
     let Some(Step::Begin { agent, seed, .. }) = steps.first().cloned() else { panic!("no beginning") };
     let mut state = SiteState::new(agent, seed);
-    let mut log = vec![0.0; LOG_LEN];
+    let mut log = vec![0.0; campaign.log_len()];
     let mut upload = vec![0.0; terms.agreement.protocol.upload_len()];
     let mut site = Site::attach(&campaign, &mut state, &mut log, &mut upload).unwrap();
     site.enter(Frame::Start).unwrap();

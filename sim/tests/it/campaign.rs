@@ -232,7 +232,7 @@ fn what_no_campaign_can_be_is_refused_by_name() {
     let loud = run(&["prior.epsilon=1e6"]);
     assert!(loud.contains("each release of `campaign` a noise multiplier from 0.05"), "{loud}");
     let long = run(&["federation.rounds=9995"]);
-    assert!(long.contains("method campaign: 10005 evaluations of each agent; admissible: at most 10000"), "{long}");
+    assert!(long.contains("method campaign: evaluations of each agent is 10005; admissible: at most 10000"), "{long}");
     let two = run(&["privacy.trust=\"two-servers\""]);
     assert!(two.contains("one-server with the private method `campaign`"), "{two}");
 }

@@ -13,11 +13,12 @@ use sordino_experiment::scenario::method::Kind;
 use sordino_experiment::scenario::{Method, Scenario};
 use sordino_experiment::world::spread::{self, Spread};
 use sordino_experiment::world::{Family, Objective};
+use sordino_host::campaign::Campaign;
 use sordino_report::observations;
 
 use super::super::contract::Options;
 use super::super::hub::{Hub, Task};
-use super::campaign::context::{CampaignContext, CampaignNumbers};
+use super::campaign::context::{CampaignContext, campaign_of};
 use super::context::{MethodContext, RunContext, ScenarioContext};
 use super::custom::context::CustomContext;
 use super::custom::{self, Custom, CustomError};
@@ -138,7 +139,7 @@ struct View<'j, T> {
     scenario: &'j Scenario,
     shared: Arc<ScenarioContext<T>>,
     prior: Option<Arc<PriorNumbers<T>>>,
-    campaign: Option<Arc<CampaignNumbers>>,
+    campaign: Option<Arc<Campaign>>,
 }
 
 /// The index of a method's view.
@@ -187,7 +188,7 @@ impl<'j, T: Scalar> Job<'j, T> {
                 None => None,
             };
             let campaign = match methods.iter().find(|method| method.is_campaign()) {
-                Some(method) => Some(CampaignNumbers::new(scenario, *method, candidates, dim)?),
+                Some(method) => Some(campaign_of(scenario, *method, candidates, dim)?),
                 None => None,
             };
             views.push(View { scenario, shared: Arc::new(shared), prior, campaign });
@@ -228,8 +229,8 @@ impl<'j, T: Scalar> Job<'j, T> {
             let context = PriorContext::new(scenario, method, run, shared, numbers, self.workspace_bytes)?;
             return Ok(Context::Prior(Arc::new(context)));
         }
-        if let Some(numbers) = campaign.as_ref().filter(|_| method.is_campaign()) {
-            let context = CampaignContext::new(scenario, method, run, numbers.clone(), self.workspace_bytes)?;
+        if let Some(campaign) = campaign.as_ref().filter(|_| method.is_campaign()) {
+            let context = CampaignContext::new(scenario, method, run, campaign, self.workspace_bytes)?;
             return Ok(Context::Campaign(Arc::new(context)));
         }
         if method.is_vote() {

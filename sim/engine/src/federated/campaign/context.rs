@@ -3,17 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sordino_core::federated::shares::Trust;
 use sordino_core::math::Scalar;
-use sordino_core::optimizer::{self, CANDIDATES_MAX};
-use sordino_core::random::{Party, Purpose};
+use sordino_core::optimizer;
 use sordino_core::wire;
 use sordino_experiment::scenario::{CAMPAIGN_RELEASES, Method, Scenario};
-use sordino_host::campaign::{Releases, SiteError};
-use sordino_host::prior::context::Context;
+use sordino_host::campaign::{Campaign, Rehearsal, Releases, SiteError, search_seed};
 use sordino_host::prior::label::check_text;
 use sordino_host::prior::publish::Publication;
-use sordino_host::search::{CAPACITY_MAX, Listed};
+use sordino_host::search::Listed;
 
 use super::super::context::{MethodContext, RunContext};
 use super::super::error::DriverError;
@@ -26,54 +23,46 @@ const KEPT_MAX: usize = 1 << 24;
 /// Room of a search at least.
 const ROOM: usize = 64;
 
-/// What is public of a campaign: the same in all runs of a scenario.
-pub struct CampaignNumbers {
-    /// What follows from releases.
-    pub releases: Releases,
-    /// The scenario's candidates in the space's numbers.
-    pub points: Arc<[Vec<f64>]>,
-}
-
-impl CampaignNumbers {
-    /// The public numbers of a scenario's campaign over these candidates.
-    ///
-    /// **Errors**: [`DriverError::NoCampaign`], [`DriverError::NoPlan`], [`DriverError::Site`].
-    ///
-    /// **Cost**: a kernel matrix of at most 1,000 points and its factors.
-    pub fn new(scenario: &Scenario, method: Method, candidates: &[f64], dim: usize) -> Result<Arc<Self>, DriverError> {
-        let none = |why| DriverError::NoCampaign { method, why };
-        let Named { space, goal, .. } = Named::of(&scenario.objective).map_err(none)?;
-        let (count, each) =
-            (candidates.len() / dim.max(1), scenario.federation.initial_points + scenario.federation.rounds);
-        if count > CANDIDATES_MAX {
-            return Err(none(format!("{count} candidates; admissible: at most {CANDIDATES_MAX}")));
-        }
-        if each as usize > CAPACITY_MAX {
-            return Err(none(format!("{each} evaluations of each agent; admissible: at most {CAPACITY_MAX}")));
-        }
-        // A name that no file has is not worth a run.
-        let name = check_text("dataset", Some(&scenario.name)).map_or("a scenario", |()| &scenario.name);
-        let prior = scenario.prior.as_ref().ok_or(DriverError::NoPlan(method))?;
-        let (agents, points) = (scenario.federation.agents, scenario.federation.initial_points);
-        let context = Context::expecting(&space, FEATURES, agents, Trust::OneServer, points);
-        let context = context.map_err(SiteError::from)?;
-        let note = format!("simulated by sordino run, method {method}, noise of seed {}: no privacy", scenario.seed);
-        let publication = Publication {
-            space,
-            goal,
-            value: None,
-            epsilon: prior.plan.epsilon,
-            delta: scenario.privacy.delta,
-            releases: CAMPAIGN_RELEASES,
-            features: FEATURES,
-            dataset: name.to_owned(),
-            by: None,
-            note: Some(note),
-            published: None,
-        };
-        let releases = Releases::new(publication, Arc::new(context), prior.campaign.clone());
-        let points = Named::numbers(&scenario.objective, candidates, dim).into();
-        Ok(Arc::new(CampaignNumbers { releases, points }))
+/// What is public of a scenario's campaign over these candidates: the same in all its runs, and for those who rehearse it.
+///
+/// **Errors**: [`DriverError::NoCampaign`], [`DriverError::NoPlan`], [`DriverError::Site`].
+///
+/// **Cost**: a kernel matrix of at most 1,000 points and its factors.
+pub fn campaign_of(
+    scenario: &Scenario,
+    method: Method,
+    candidates: &[f64],
+    dim: usize,
+) -> Result<Arc<Campaign>, DriverError> {
+    let none = |why| DriverError::NoCampaign { method, why };
+    let Named { space, goal, .. } = Named::of(&scenario.objective).map_err(none)?;
+    // A name that no file has is not worth a run.
+    let name = check_text("dataset", Some(&scenario.name)).map_or("a scenario", |()| &scenario.name);
+    let prior = scenario.prior.as_ref().ok_or(DriverError::NoPlan(method))?;
+    let note = format!("simulated by sordino run, method {method}, noise of seed {}: no privacy", scenario.seed);
+    let publication = Publication {
+        space,
+        goal,
+        value: None,
+        epsilon: prior.plan.epsilon,
+        delta: scenario.privacy.delta,
+        releases: CAMPAIGN_RELEASES,
+        features: FEATURES,
+        dataset: name.to_owned(),
+        by: None,
+        note: Some(note),
+        published: None,
+    };
+    let federation = &scenario.federation;
+    let rehearsal = Rehearsal {
+        points: Named::numbers(&scenario.objective, candidates, dim),
+        first_points: federation.initial_points,
+        rounds: federation.rounds,
+    };
+    match Campaign::rehearsed(publication, rehearsal, federation.agents) {
+        Ok(campaign) => Ok(Arc::new(campaign)),
+        Err(SiteError::Refused(refused)) => Err(none(refused.to_string())),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -96,15 +85,14 @@ impl<T: Scalar> CampaignContext<T> {
         scenario: &Scenario,
         method: Method,
         run: Arc<RunContext<T>>,
-        numbers: Arc<CampaignNumbers>,
+        campaign: &Campaign,
         workspace_bytes: Option<usize>,
     ) -> Result<Self, DriverError> {
         let mut base = MethodContext::new(scenario, method, run, workspace_bytes)?;
-        let plan = numbers.releases.plan();
-        let config = numbers.releases.context().config();
+        let releases = campaign.releases().of_another();
+        let (config, plan) = (releases.context().config(), releases.plan());
         base.config_id = wire::config_id(&(&base.config, config, plan.noise_multipliers));
-        let releases = numbers.releases.of_another();
-        Ok(CampaignContext { base, releases, points: numbers.points.clone(), kept: Mutex::default() })
+        Ok(CampaignContext { base, releases, points: campaign.points().clone(), kept: Mutex::default() })
     }
 
     /// What follows from releases.
@@ -131,8 +119,7 @@ impl<T: Scalar> CampaignContext<T> {
         let mut search = match kept.filter(|(began, search)| *began == guided && search.len() <= log.len()) {
             Some((_, search)) => search,
             None => {
-                // Nobody else knows what it draws.
-                let seed = self.base.run.seed.stream(Party::Agent(agent), Purpose::RandomPolicy, 0).word();
+                let seed = search_seed(self.base.run.seed, agent);
                 self.releases.search(self.points.clone(), seed, released)?
             }
         };

@@ -9,10 +9,11 @@ use sordino_core::federated::{Collector, Share, Wiped};
 use sordino_core::math::Scalar;
 use sordino_core::privacy::SourceKind;
 use sordino_experiment::record::Source;
+use sordino_host::campaign::initial_point;
 
 use super::super::arena::{Seat, State};
 use super::super::context::MethodContext;
-use super::super::custom::shard::{AgentState, initial_point};
+use super::super::custom::shard::AgentState;
 use super::super::error::DriverError;
 use super::super::link::Reach;
 use super::super::shard::{self, Agents, Call, Collected, Numbers, Turn};

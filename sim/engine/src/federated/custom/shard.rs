@@ -9,6 +9,7 @@ use sordino_core::federated::ServerError;
 use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 use sordino_experiment::record::Source;
+use sordino_host::campaign::initial_point;
 
 use super::super::arena::{Seat, State};
 use super::super::context::MethodContext;
@@ -173,11 +174,6 @@ impl<T: Scalar> Agents for CustomContext<T> {
 /// The initial points are the same as in every method of the run that has one region.
 pub fn initial(seed: RunSeed, sight: &Sight<'_>) -> u32 {
     initial_point(seed, sight.agent, sight.log.len() as u32, sight.ground.count())
-}
-
-/// Initial point `point` of an agent among `count` candidates.
-pub fn initial_point(seed: RunSeed, agent: u32, point: u32, count: u32) -> u32 {
-    seed.stream(Party::Agent(agent), Purpose::InitialPoints, point).below(count)
 }
 
 /// An initial point, or what the agent chooses.

@@ -1,11 +1,12 @@
 //! Sites make the file that one party with all their values would publish, and go on with it.
 
 use sordino_core::federated::ServerError;
-use sordino_core::federated::prior::Plan;
+use sordino_core::federated::prior::{CampaignProtocol, Plan};
 
+use super::super::EVALUATIONS_MAX;
 use super::*;
 use crate::ledger::{Accounting, Ledger, Terms};
-use crate::prior::publish::{Study, publish};
+use crate::prior::publish::{Publication, Study, publish};
 use crate::server::{Population, ServerHost, SimulatedSources};
 use crate::space::{Goal, SpaceFile};
 
@@ -73,7 +74,10 @@ fn works(campaign: &Campaign, kept: &mut Kept) -> Vec<f64> {
 }
 
 fn sites() -> Vec<Kept> {
-    let fresh = |agent| Kept { state: SiteState::new(agent, RunSeed::new(77, agent)), log: vec![0.0; LOG_LEN] };
+    let fresh = |agent| Kept {
+        state: SiteState::new(agent, RunSeed::new(77, agent)),
+        log: vec![0.0; 2 * EVALUATIONS_MAX as usize],
+    };
     (0..AGENTS).map(fresh).collect()
 }
 

@@ -1,0 +1,120 @@
+//! Rehearsals of a campaign: sites over HTTPS are the simulator's, and no real site takes part in one.
+
+use std::time::Duration;
+
+use sordino_core::federated::exchange::Announced;
+use sordino_engine::federated::campaign::context::campaign_of;
+use sordino_experiment::scenario::{Scenario, method};
+use sordino_experiment::world;
+use sordino_host::campaign::{Campaign, SiteError};
+use sordino_net::party::{CampaignParty, Served};
+use sordino_net::rehearsal::{Options, rehearse};
+use sordino_net::terms::{Terms, TermsError};
+
+use super::rehearsals::{rehearsed, scenario, simulated};
+use super::util::{Place, bounded, runtime};
+
+const SET: [&str; 6] = [
+    "federation.methods=[\"campaign\"]",
+    "federation.agents=12",
+    "federation.rounds=8",
+    "federation.initial_points=6",
+    "objective.points_per_axis=80",
+    "prior.epsilon=4",
+];
+
+#[test]
+fn a_campaign_over_https_is_the_simulator_s_on_a_bad_network_and_with_deaths() {
+    bounded(|| {
+        let scenario = scenario("default", &SET);
+        let outcome = rehearsed(&scenario, method::CAMPAIGN, true);
+        let expected = simulated(&scenario, method::CAMPAIGN);
+        assert_eq!(outcome.digest, expected);
+        // The first points, the second release, and the frame with the sums of both.
+        assert_eq!((outcome.agents, outcome.rounds), (12, 3));
+        assert!(outcome.cuts > 0);
+        let place = Place::new("deaths-campaign");
+        let options =
+            Options { deadline: Duration::from_secs(120), deaths: Some(place.0.clone()), ..Options::default() };
+        let outcome = runtime().block_on(rehearse(&scenario, method::CAMPAIGN, options)).unwrap();
+        assert_eq!(outcome.digest, expected);
+        assert!(outcome.deaths >= 10, "only {} deaths", outcome.deaths);
+        // Negative control.
+        let other = Scenario { seed: scenario.seed + 1, ..scenario.clone() };
+        assert_ne!(rehearsed(&other, method::CAMPAIGN, false).digest, expected);
+    });
+}
+
+/// With room for one release, and for none.
+#[test]
+fn a_campaign_that_the_budget_cuts_short_is_the_simulator_s() {
+    bounded(|| {
+        let whole = scenario("default", &SET);
+        let mut digests = vec![simulated(&whole, method::CAMPAIGN)];
+        for epsilon_max in [3.0, 1.0] {
+            let mut short = whole.clone();
+            short.privacy.max_epsilon = Some(epsilon_max);
+            let digest = rehearsed(&short, method::CAMPAIGN, false).digest;
+            assert_eq!(digest, simulated(&short, method::CAMPAIGN), "{epsilon_max}");
+            digests.push(digest);
+        }
+        assert!(digests[0] != digests[1] && digests[1] != digests[2] && digests[0] != digests[2]);
+    });
+}
+
+/// Losses with a logarithm, a category and a whole number: sites are told them in these units, the simulator larger is better.
+#[test]
+fn losses_of_a_program_are_the_simulator_s() {
+    bounded(|| {
+        let place = Place::new("rehearsed-losses");
+        std::fs::create_dir_all(&place.0).unwrap();
+        let program = "import json, math, sys\nfor line in sys.stdin:\n    q = json.loads(line)\n    x = q['x']\n    \
+                       off = (math.log10(x['rate']) + 2 - 0.1 * q['agent']) ** 2\n    \
+                       print(3 * q['agent'] + off + (x['kind'] == 'b') + (x['depth'] - 2) ** 2, flush=True)\n";
+        let path = place.0.join("loss.py");
+        std::fs::write(&path, program).unwrap();
+        let text = format!(
+            "name = \"t\"\ndescription = \"t\"\n[objective]\nkind = \"command\"\ncommand = \"python3 {}\"\ngoal = \"minimize\"\n\
+             inputs = [\"rate\", \"kind\", \"depth\"]\ncategorical_inputs = [\"kind\"]\ncategories = [[\"a\", \"b\"]]\n\
+             input_ranges = [[1e-5, 1], [1, 3]]\nlog_inputs = [\"rate\"]\ninteger_inputs = [\"depth\"]\ncandidates = 30\n\
+             [federation]\nagents = 8\nrounds = 5\ninitial_points = 5\nmethods = [\"campaign\"]\n[surrogate]\nlengthscale = 0.5\n\
+             noise_variance = 0.01\nfeatures = 20\n[privacy]\nsampling_probability = 0.5\nnoise_multiplier = 1\n\
+             [prior]\nepsilon = 10\n",
+            path.display()
+        );
+        let scenario = Scenario::parse("t", &text, &[]).unwrap();
+        assert_eq!(rehearsed(&scenario, method::CAMPAIGN, false).digest, simulated(&scenario, method::CAMPAIGN));
+    });
+}
+
+/// A rehearsal may have a δ that no real campaign has, and seeds that everybody knows.
+#[test]
+fn no_real_site_takes_part_in_a_rehearsal() {
+    let scenario = scenario("default", &SET);
+    let functions = world::load(&scenario, None).unwrap().realize(sordino_core::random::RunSeed::new(0, 0));
+    let campaign = campaign_of(&scenario, method::CAMPAIGN, functions.candidates(), functions.dim()).unwrap();
+    let announced = Announced { epsilon_max: None, delta: 1e-5, deadline_ms: 1, may_close_early: true };
+    let terms = Terms::of_campaign(&campaign, 1, announced).unwrap();
+    let refused = CampaignParty::new(&terms).err().unwrap();
+    assert!(matches!(&refused, TermsError::Campaign(why) if matches!(**why, SiteError::Text(_))), "{refused}");
+    assert!(terms.publication().is_err());
+    // Nor is a real one rehearsed.
+    let publication = campaign.publication().clone();
+    let real = Campaign::new(sordino_host::prior::publish::Publication { delta: 1e-3, ..publication }, 12).unwrap();
+    assert!(Campaign::parse_rehearsed(real.text(), real.protocol()).is_err());
+    assert!(Campaign::parse(campaign.text(), campaign.protocol()).is_err());
+}
+
+#[test]
+fn what_cannot_be_rehearsed_is_refused_by_name() {
+    bounded(|| {
+        let refused = |settings: &[&str], options: Options| {
+            let scenario = scenario("default", &[&SET[..], settings].concat());
+            runtime().block_on(rehearse(&scenario, method::CAMPAIGN, options)).unwrap_err().to_string()
+        };
+        let single = refused(&["surrogate.scalar=\"f32\""], Options::default());
+        assert!(single.contains("a campaign in 32-bit numbers"), "{single}");
+        let device = refused(&[], Options { device: Some("device.bin".into()), ..Options::default() });
+        assert!(device.starts_with("--device: no machine of a device runs the method campaign"), "{device}");
+    });
+}
