@@ -42,6 +42,26 @@ pub fn value<T: Scalar>(mean: T, variance: T, incumbent: T) -> T {
     std.ln() + if T::BYTES == 4 { ln_h_single(u) } else { T::from_f64(ln_h(u.to_f64())) }
 }
 
+/// A number that [`value`] is not above, without an exponential or a logarithm: from h(u) ≤ φ(u) for u ≤ 0 and ln x ≤ x − 1,
+/// −u²/2 − ½ ln 2π + std − 1, and 10⁻⁵·(1 + u²) for what both round. +∞ for u > 0, and without a variance.
+///
+/// ```
+/// use sordino_core::acquisition::log_expected_improvement::{bound, value};
+/// let (low, high) = (value(-3.0, 0.25, 0.0), bound(-3.0, 0.25, 0.0));
+/// assert!(low <= high && high < -18.0);
+/// assert_eq!(bound(1.0, 0.25, 0.0), f64::INFINITY);
+/// ```
+pub fn bound<T: Scalar>(mean: T, variance: T, incumbent: T) -> T {
+    let number = T::from_f64;
+    let std = variance.max(T::ZERO).sqrt();
+    let u = (mean - incumbent) / std;
+    if !(u <= T::ZERO && std > T::ZERO) {
+        return T::INFINITY;
+    }
+    let square = u * u;
+    (std - T::ONE - number(HALF_LN_TWO_PI)) - number(0.5) * square + number(1e-5) * (T::ONE + square)
+}
+
 /// (2 + t)²·R(t) as a polynomial in s = (t − 3.5)/(t + 3.5), lowest power first: interpolation of R, computed in `f64`, at
 /// the twelve Chebyshev nodes of s; relative error 2.3e-8 for all t ≥ 0 before rounding.
 const SINGLE: [f64; 12] = [
@@ -125,6 +145,29 @@ mod tests {
             assert!(
                 (value(u * 0.5 + 2.0, 0.25, 2.0) - (expected + Scalar::ln(0.5))).abs() < 1e-9 * (1.0 + expected.abs())
             );
+        }
+    }
+
+    #[test]
+    fn the_bound_is_never_below() {
+        let mut tight = 0;
+        for exponent in -12..=12 {
+            let std = libm::pow(10.0, f64::from(exponent) / 2.0);
+            for step in -4000..=400 {
+                let u = f64::from(step) / 100.0;
+                for (mean, variance, incumbent) in [(u * std, std * std, 0.0), (3.0 + u * std, std * std, 3.0)] {
+                    let (low, high) = (value(mean, variance, incumbent), bound(mean, variance, incumbent));
+                    assert!(low <= high, "{u} {std}: {low} {high}");
+                    tight += usize::from(exponent == 0 && (-10.0..-3.0).contains(&u) && high - low < 6.0);
+                    let (mean, variance, incumbent) = (mean as f32, variance as f32, incumbent as f32);
+                    let (low, high) = (value(mean, variance, incumbent), bound(mean, variance, incumbent));
+                    assert!(low <= high, "{u} {std}: {low} {high}");
+                }
+            }
+        }
+        assert_eq!(tight, 1400, "one that passes nothing over would hold too");
+        for (mean, variance) in [(f64::NAN, 1.0), (0.0, f64::NAN), (-1.0, 0.0), (-1.0, -1.0), (-f64::INFINITY, 1.0)] {
+            assert!(!(value(mean, variance, 0.0) > bound(mean, variance, 0.0)), "{mean} {variance}");
         }
     }
 

@@ -26,6 +26,12 @@ pub trait Rule<T: Scalar> {
     /// posterior mean at an observed point. −∞ or NaN: not to be asked. It should be smooth in mean and variance: a local
     /// search follows its slopes.
     fn value(&self, mean: T, variance: T, best: T) -> T;
+
+    /// A number that the value is not above, and that costs less; +∞ where there is none. Where points of a list are compared on a
+    /// host, one whose bound is below the best value so far is passed over.
+    fn bound(&self, _mean: T, _variance: T, _best: T) -> T {
+        T::INFINITY
+    }
 }
 
 impl<T: Scalar, F: Fn(T, T, T) -> T> Rule<T> for F {
@@ -80,6 +86,14 @@ impl<T: Scalar> Rule<T> for Acquisition {
             Acquisition::UpperConfidenceBound { width } => {
                 upper_confidence_bound::bound(mean, variance, T::from_f64(*width))
             }
+        }
+    }
+
+    #[inline]
+    fn bound(&self, mean: T, variance: T, best: T) -> T {
+        match self {
+            Acquisition::ExpectedImprovement => log_expected_improvement::bound(mean, variance, best),
+            Acquisition::UpperConfidenceBound { .. } => T::INFINITY,
         }
     }
 }

@@ -138,7 +138,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
                 *unit = space.to_unit(number % dim.max(1), *x).unwrap_or(T::INFINITY);
             }
             let units = slice::head(&units, points.len());
-            surface.values(units, dim, &mut values);
+            surface.values(units, dim, choosing.value, &mut values);
             for (unit, value) in slice::rows(units, dim).zip(values) {
                 let may = repeats || !slice::rows(inputs, dim).any(|row| row == unit);
                 if may && (choosing.chosen.is_none() || value > choosing.value) {

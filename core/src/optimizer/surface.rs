@@ -95,6 +95,15 @@ impl<T: Scalar, R> Surface<'_, T, R> {
     }
 
     fn moments_together(&mut self, points: &[T], dim: usize, out: &mut [[T; 2]; WIDTH]) {
+        // What is not needed is not cleared either.
+        match self.column.len() {
+            ..=32 => self.moments_within::<32>(points, dim, out),
+            33..=64 => self.moments_within::<64>(points, dim, out),
+            _ => self.moments_within::<ROWS>(points, dim, out),
+        }
+    }
+
+    fn moments_within<const ROWS: usize>(&mut self, points: &[T], dim: usize, out: &mut [[T; 2]; WIDTH]) {
         let mut block = [[T::ZERO; WIDTH]; ROWS];
         let Some(block) = block.get_mut(..self.column.len()) else { return };
         self.kernel.covariance_rows(self.inputs, points, dim, WIDTH, block.as_flattened_mut());
@@ -109,14 +118,15 @@ impl<T: Scalar, R> Surface<'_, T, R> {
 }
 
 impl<T: Scalar, R: Rule<T>> Surface<'_, T, R> {
-    /// [`Landscape::value`] of each of at most [`WIDTH`] points of `dim` coordinates, row-major. On hosts they share what is
-    /// loaded of the factor; the bits are those of one at a time.
-    pub(super) fn values(&mut self, points: &[T], dim: usize, out: &mut [T; WIDTH]) {
+    /// [`Landscape::value`] of each of at most [`WIDTH`] points of `dim` coordinates, row-major; −∞ instead of one that is
+    /// below `best` as its bound shows. On hosts they share what is loaded of the factor; the bits are those of one at a time.
+    pub(super) fn values(&mut self, points: &[T], dim: usize, best: T, out: &mut [T; WIDTH]) {
         if !self.numbers.once && self.is_whole_block(points, dim) {
             let mut moments = [[T::ZERO; 2]; WIDTH];
             self.moments_together(points, dim, &mut moments);
             for (value, [mean, variance]) in out.iter_mut().zip(moments) {
-                *value = self.rule.value(mean, variance, self.level.value);
+                let passed_over = self.rule.bound(mean, variance, self.level.value) < best;
+                *value = if passed_over { -T::INFINITY } else { self.rule.value(mean, variance, self.level.value) };
             }
         } else {
             for (value, point) in out.iter_mut().zip(slice::rows(points, dim)) {

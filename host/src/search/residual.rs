@@ -74,7 +74,11 @@ impl<'a> Residual<'a> {
         };
         let mut best = (f64::NEG_INFINITY, 0);
         for (place, (mean, deviation)) in self.moments(among.points, &means)?.into_iter().enumerate() {
-            let gain = log_expected_improvement::value(mean, deviation * deviation, self.incumbent);
+            let variance = deviation * deviation;
+            if log_expected_improvement::bound(mean, variance, self.incumbent) < best.0 {
+                continue;
+            }
+            let gain = log_expected_improvement::value(mean, variance, self.incumbent);
             if gain > best.0 {
                 best = (gain, place);
             }

@@ -121,8 +121,13 @@ impl Sealing<'_> {
 impl ser_flavors::Flavor for &mut Sealing<'_> {
     type Output = ();
 
+    /// Logs are long lists of bytes, which come one by one.
     #[inline]
     fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        if self.buffer.len() < BUFFER {
+            self.buffer.push(byte);
+            return Ok(());
+        }
         self.try_extend(&[byte])
     }
 
