@@ -18,11 +18,16 @@ use crate::identity::Certified;
 use crate::progress::note;
 pub use sordino_experiment::command_line::number::duration;
 
-/// A federated scenario by its name or file, reduced to the one method that is asked for, and that method.
+/// A federated scenario by its name or file, reduced to the one method that is asked for, and that method. Settings that this
+/// method does not use are told.
 pub fn scenario(name: &str, settings: &[String], method: Option<&str>) -> Result<(Scenario, Method), CliError> {
     let (source, text) = scenario_text(name)?;
     let scenario = Scenario::parse(&source, &text, settings)?;
-    one_method(&scenario, method)
+    let (reduced, method) = one_method(&scenario, method)?;
+    let mut only = scenario;
+    only.federation.methods = vec![method.named()];
+    only.unused(settings).iter().for_each(|unused| note(&format!("{unused}.")));
+    Ok((reduced, method))
 }
 
 /// Seconds since 1970 from which on a number is taken for a moment: September 2001.

@@ -155,6 +155,11 @@ pub trait Model: std::fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// Which of these `key=value` settings nothing of it uses, each as a sentence.
+    fn unused(&self, _settings: &[String]) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What an execution of all runs is counted in, and how many of them there are.
     fn jobs(&self) -> Jobs {
         Jobs { count: u64::from(self.head().runs) * self.work().len() as u64, unit: "jobs" }

@@ -86,6 +86,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         let scenarios = cells.collect::<Result<Vec<_>, _>>().map_err(CliError::input)?;
         check_data(scenarios.iter().map(|scenario| &**scenario), arguments.data.as_deref())?;
     }
+    used(&plan)?;
     let options = Options {
         threads: arguments.threads,
         data: arguments.data.clone(),
@@ -123,6 +124,21 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         result => result?,
     };
     show(&folder, &index, arguments.format)
+}
+
+/// Tells which settings nothing uses, at any point of the grid.
+fn used(plan: &Plan) -> Result<(), CliError> {
+    let mut everywhere: Option<Vec<String>> = None;
+    for point in plan.points().iter().step_by(plan.seeds.len()) {
+        let set = plan.axes.iter().zip(&point.values).map(|(axis, value)| format!("{}={value}", axis.key));
+        let unused = plan.load(point).map_err(CliError::input)?.unused(&set.collect::<Vec<_>>());
+        everywhere = Some(match everywhere {
+            None => unused,
+            Some(before) => before.into_iter().filter(|told| unused.contains(told)).collect(),
+        });
+    }
+    everywhere.unwrap_or_default().iter().for_each(|told| log::note(&warning(told)));
+    Ok(())
 }
 
 /// Prints what a sweep amounts to.

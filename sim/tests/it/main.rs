@@ -36,6 +36,7 @@ mod toy;
 mod tree;
 mod tune;
 mod tuning;
+mod unused;
 mod util;
 mod vote;
 mod whole;

@@ -96,6 +96,10 @@ impl Model for Scenario {
         self.objective.reads()
     }
 
+    fn unused(&self, settings: &[String]) -> Vec<String> {
+        Scenario::unused(self, settings)
+    }
+
     fn work(&self) -> Vec<String> {
         self.federation.methods.iter().map(|method| method.name().to_owned()).collect()
     }

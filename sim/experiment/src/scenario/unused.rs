@@ -1,0 +1,100 @@
+//! Settings that are read, and that no method of the scenario uses: whoever set one believes that it does something.
+
+use sordino_core::federated::OwnDraw;
+
+use super::federated::Scenario;
+use super::method::{Kind, Method, Parts};
+
+/// Whether a method with these parts uses a key, where the scenario says this beside it.
+type Uses = fn(Parts, Beside) -> bool;
+
+/// Of the rest of a scenario what decides whether keys are used.
+#[derive(Clone, Copy)]
+struct Beside {
+    /// Own draws are weights of the public features.
+    draws_features: bool,
+    /// Inducing points are given along each axis.
+    has_axes: bool,
+}
+
+/// Keys that not every method uses. A test changes each for each shipped method, and holds the digests against this table.
+const KEYS: [(&str, Uses); 25] = [
+    // The usual clipping norm follows from the number of parts.
+    ("federation.splits", |parts, _| parts.split || clips(parts)),
+    ("federation.mixing", |parts, _| parts.kind == Kind::Draws),
+    ("federation.constant", believes),
+    ("surrogate.kernel", believes),
+    ("surrogate.lengthscale", believes),
+    ("surrogate.signal_variance", believes),
+    ("surrogate.noise_variance", believes),
+    ("surrogate.features", features),
+    ("surrogate.feature_seed", |parts, beside| parts.kind == Kind::Prior || features(parts, beside)),
+    ("surrogate.regularization", |parts, beside| match parts.kind {
+        Kind::Alone => beside.draws_features,
+        kind => kind == Kind::Draws,
+    }),
+    ("surrogate.normalize_features", features),
+    ("surrogate.own_draw", believes),
+    ("surrogate.prior_tolerance", |parts, beside| !beside.draws_features && believes(parts, beside)),
+    ("privacy.sampling_probability", spends),
+    ("privacy.noise_multiplier", spends),
+    ("privacy.clipping_norm", |parts, _| clips(parts)),
+    ("privacy.grid_exponent", |parts, _| match parts.kind {
+        Kind::Draws => clips(parts),
+        kind => matches!(kind, Kind::Prior | Kind::Vote),
+    }),
+    ("privacy.weight_concentration", |parts, _| parts.region_weights),
+    ("privacy.delta", spends),
+    ("privacy.max_epsilon", spends),
+    ("prior.releases", |parts, _| parts.kind == Kind::Prior),
+    ("prior.shares", |parts, _| parts.kind == Kind::Prior && parts.private),
+    ("prior.points_per_axis", |parts, beside| parts.kind == Kind::Prior && beside.has_axes),
+    ("prior.inducing_points", |parts, beside| parts.kind == Kind::Prior && !beside.has_axes),
+    ("prior.epsilon", |parts, _| parts.private && parts.kind != Kind::Draws),
+];
+
+/// Who believes what the scenario says of its functions.
+fn believes(parts: Parts, _: Beside) -> bool {
+    !matches!(parts.kind, Kind::Random | Kind::Optimizer | Kind::Campaign)
+}
+
+/// Who computes with the public features.
+fn features(parts: Parts, beside: Beside) -> bool {
+    let own = beside.draws_features && parts.kind != Kind::Prior;
+    parts.kind == Kind::Draws || (own && believes(parts, beside))
+}
+
+/// Who clips vectors and draws a sample.
+fn clips(parts: Parts) -> bool {
+    parts.kind == Kind::Draws && parts.private
+}
+
+/// Whose releases cost what the key says. `prior.epsilon` follows from it, too, unless it is set.
+fn spends(parts: Parts, _: Beside) -> bool {
+    parts.private
+}
+
+impl Scenario {
+    /// Which of these `key=value` settings no method of the scenario uses, each as a sentence that names who would.
+    pub fn unused(&self, settings: &[String]) -> Vec<String> {
+        settings.iter().filter_map(|setting| self.does_nothing(setting)).collect()
+    }
+
+    fn does_nothing(&self, setting: &str) -> Option<String> {
+        let key = setting.split_once('=').map_or(setting, |(key, _)| key).trim();
+        let (_, uses) = KEYS.iter().find(|(known, _)| *known == key)?;
+        let beside = Beside {
+            draws_features: self.surrogate.own_draw == OwnDraw::Features,
+            has_axes: self.objective.dim() <= 2,
+        };
+        // What a method of another program uses nobody here knows.
+        let mut parts = self.methods().map(Method::parts);
+        if parts.any(|parts| parts.kind == Kind::Custom || uses(parts, beside)) {
+            return None;
+        }
+        let would = Method::SHIPPED.iter().filter(|method| uses(method.parts(), beside));
+        let would: Vec<&str> = would.map(|method| method.name()).collect();
+        let would = if would.is_empty() { "none".to_owned() } else { would.join(", ") };
+        Some(format!("`{key}` is set and does nothing: no method of this scenario uses it. Who would: {would}"))
+    }
+}
