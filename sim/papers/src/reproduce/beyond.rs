@@ -6,7 +6,7 @@
 //! an independent program; they bound ratios that are stable over functions.
 
 use sordino_core::random::RunSeed;
-use sordino_experiment::scenario::method::{DP_FTS_DE, DP_PRIOR, FTS, PRIOR_MEAN, PRIOR_NOISE, TS};
+use sordino_experiment::scenario::method::{ALONE, CAMPAIGN, DP_FTS_DE, DP_PRIOR, FTS, PRIOR_MEAN, PRIOR_NOISE, TS};
 use sordino_experiment::scenario::{Method, Shipped};
 
 use super::variants::{Comparison, Variant, below, variant};
@@ -20,6 +20,13 @@ pub const EXPERIMENTS: &[Experiment] = &[
         runs: 30,
         reads_data: false,
         measure: prior,
+    },
+    Experiment {
+        name: "beyond/campaign",
+        description: "a campaign with nothing chosen, beside agents alone and the federated prior (10 runs, ten minutes)",
+        runs: 10,
+        reads_data: false,
+        measure: campaign,
     },
     Experiment {
         name: "beyond/prior-winequality",
@@ -88,6 +95,46 @@ fn prior(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     );
     let (chart, ruler) = all.against_epsilon(BOTH);
     Ok(all.outcome_over("The federated prior at equal ε", bands, remarks, vec![chart], Some(&ruler)))
+}
+
+const UNKNOWING: &[Method] = &[ALONE, DP_PRIOR, CAMPAIGN];
+
+/// Federations in which agents share much, something, and nothing.
+const SHARED: [Variant; 6] = [
+    variant("", &[], UNKNOWING),
+    variant("z = 4", &["privacy.noise_multiplier=4"], UNKNOWING),
+    variant("N = 50, z = 4", &["federation.agents=50", "privacy.noise_multiplier=4"], UNKNOWING),
+    variant("smooth differences", &["objective.own_variance=1"], UNKNOWING),
+    variant("unrelated", &["objective.unrelated=1"], UNKNOWING),
+    variant("two equal camps", &["objective.flipped=0.5"], UNKNOWING),
+];
+
+fn campaign(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
+    let all = Comparison::execute("default", &SHARED, options, runs)?;
+    let to = |variant, method| all.ratio((variant, CAMPAIGN), (variant, method));
+    let nothing = |variant| {
+        let (name, ratio) = to(variant, ALONE);
+        Band::within(name, ratio, 0.98, 1.05)
+    };
+    let bands = vec![
+        below(to("", ALONE), 0.35),
+        below(to("z = 4", ALONE), 0.35),
+        below(to("N = 50, z = 4", ALONE), 0.4),
+        below(to("smooth differences", ALONE), 0.5),
+        nothing("unrelated"),
+        nothing("two equal camps"),
+        below(to("", DP_PRIOR), 2.0),
+        below(to("N = 50, z = 4", DP_PRIOR), 1.0),
+        below(to("smooth differences", DP_PRIOR), 1.0),
+    ];
+    let against = |variant| [ALONE, DP_PRIOR].map(|method| all.difference((variant, CAMPAIGN), (variant, method)));
+    let mut remarks: Vec<String> = SHARED.iter().flat_map(|variant| against(variant.name)).collect();
+    remarks.push(
+        "`dp-prior` is told kernel, noise and constant of these functions, `campaign` and `alone` are told nothing. Where the          self-test of a campaign's file finds nothing in common its agents ask what `alone` asks."
+            .to_owned(),
+    );
+    let chart = all.curves("A campaign, with nothing chosen", false);
+    Ok(all.outcome("A campaign, with nothing chosen", bands, remarks, vec![chart]))
 }
 
 /// Mean over the buyers of 1 − AUC at the best of all candidates: no search can be below it.
