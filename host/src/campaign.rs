@@ -1,7 +1,7 @@
 //! A campaign: sites that search the same space, each in a unit of its own, make a prior file together and go on with it.
 //!
 //! A [`Campaign`] is what is public: what is searched, N, ε, and everything that follows from it. A [`Site`] is an agent of
-//! it as a link sees it ([`Member`]).
+//! it as a link sees it ([`Member`](sordino_core::federated::Member)).
 //!
 //! | frame | then |
 //! |---|---|
