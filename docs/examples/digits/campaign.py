@@ -34,8 +34,13 @@ def told(folder, site, arm):
     return f"{sys.executable} {HERE / 'train.py'} | tee -a {log}", log
 
 
+def state():
+    """What server and sites count by the names of data sets stays in the folder: each experiment is of new data."""
+    return dict(os.environ, XDG_STATE_HOME=os.environ["SORDINO_STATE"])
+
+
 def environment(site):
-    return dict(os.environ, SITE=str(site), OMP_NUM_THREADS="1", XDG_STATE_HOME=os.environ["SORDINO_STATE"])
+    return dict(state(), SITE=str(site), OMP_NUM_THREADS="1")
 
 
 def campaign(folder, arguments):
@@ -46,12 +51,13 @@ def campaign(folder, arguments):
     server = subprocess.Popen(
         ["sordino", "serve", HERE / "space.toml", "--agents", str(arguments.sites), "--epsilon", str(arguments.epsilon), "--delta", "0.001",
          "--folder", home / "hall", "--listen", f"127.0.0.1:{port}", "--deadline", "30m", "--close-early", "--ask-again", "1s"],
-        stdout=open(home / "server.out", "w"), stderr=subprocess.STDOUT,
+        env=state(), stdout=open(home / "server.out", "w"), stderr=subprocess.STDOUT,
     )
     for _ in range(600):
-        if (home / "hall" / "round.bin").is_file():
+        if (home / "hall" / "round.bin").is_file() or server.poll() is not None:
             break
         time.sleep(0.1)
+    assert server.poll() is None, f"the server ended: {(home / 'server.out').read_text()}"
     subprocess.run(["sordino", "invite", home / "hall", "--agents", f"0..{arguments.sites}", "--out", home / "invitations"], check=True)
     processes = []
     for site in sites:

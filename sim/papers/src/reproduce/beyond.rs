@@ -130,7 +130,8 @@ fn campaign(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let against = |variant| [ALONE, DP_PRIOR].map(|method| all.difference((variant, CAMPAIGN), (variant, method)));
     let mut remarks: Vec<String> = SHARED.iter().flat_map(|variant| against(variant.name)).collect();
     remarks.push(
-        "`dp-prior` is told kernel, noise and constant of these functions, `campaign` and `alone` are told nothing. Where the          self-test of a campaign's file finds nothing in common its agents ask what `alone` asks."
+        "`dp-prior` is told kernel, noise and constant of these functions, `campaign` and `alone` are told nothing. Where the \
+         self-test of a campaign's file finds nothing in common its agents ask what `alone` asks."
             .to_owned(),
     );
     let chart = all.curves("A campaign, with nothing chosen", false);
