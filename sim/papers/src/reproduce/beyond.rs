@@ -134,8 +134,14 @@ fn campaign(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
          self-test of a campaign's file finds nothing in common its agents ask what `alone` asks."
             .to_owned(),
     );
-    let chart = all.curves("A campaign, with nothing chosen", false);
-    Ok(all.outcome("A campaign, with nothing chosen", bands, remarks, vec![chart]))
+    let charts = [
+        ("200 agents, one function in common", ""),
+        ("50 agents, four times the noise", "N = 50, z = 4"),
+        ("A smooth function of each agent's own", "smooth differences"),
+        ("Unrelated functions", "unrelated"),
+    ];
+    let charts = charts.map(|(title, variant)| all.curves_of(title, variant)).to_vec();
+    Ok(all.outcome("A campaign, with nothing chosen", bands, remarks, charts))
 }
 
 /// Mean over the buyers of 1 − AUC at the best of all candidates: no search can be below it.

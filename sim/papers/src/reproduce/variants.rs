@@ -180,6 +180,15 @@ impl Comparison {
         chart
     }
 
+    /// Regret curves of one variant's methods, with what they spend by the tight accountant.
+    pub fn curves_of(&self, title: &str, variant: &str) -> Chart {
+        let of = self.measured.iter().filter(|measured| measured.variant.name == variant);
+        let curves = of.flat_map(|measured| &measured.summary.methods).map(figure::curve).collect();
+        let mut chart = scaled(title, "round", &format!("{}, mean over agents", self.regret_name), curves);
+        chart.y_label.push_str("; lower is better");
+        chart
+    }
+
     /// Summed regret of a method, a point for each of these variants, from left to right.
     fn utility_curve<'m>(
         measured: impl Iterator<Item = &'m Measured>,
