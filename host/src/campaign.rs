@@ -176,7 +176,7 @@ impl Campaign {
     ///
     /// **Errors**: [`SiteError::Other`] naming the first numbers that do not follow from the text.
     pub fn parse(text: &str, agreed: &CampaignProtocol) -> Result<Self, SiteError> {
-        let publication: Publication = decoded(text)?;
+        let publication: Publication = decoded(text, TEXT_BYTES_MAX)?;
         let agreed_on = agreed.config.parameters();
         Campaign::trusting(publication, agreed_on.agents, agreed_on.trust)?.agreed(text, agreed)
     }
@@ -248,14 +248,15 @@ impl Campaign {
     ///
     /// **Errors**: [`SiteError::Context`] for numbers that no release can be.
     pub fn file(&self, released: &[f64], simulated: bool) -> Result<Option<PriorFile>, SiteError> {
-        self.releases.file(released, simulated)
+        self.releases.file(released, simulated || self.rehearses)
     }
 }
 
-/// What a text says.
-fn decoded<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, SiteError> {
-    if text.len() > TEXT_BYTES_MAX {
-        return Err(refuse("what is published", format!("{} bytes", text.len()), "at most 1 MiB").into());
+/// What a text of at most so many bytes says.
+fn decoded<T: serde::de::DeserializeOwned>(text: &str, bytes_max: usize) -> Result<T, SiteError> {
+    if text.len() > bytes_max {
+        let admissible = format!("at most {bytes_max} bytes");
+        return Err(refuse("what is published", format!("{} bytes", text.len()), &admissible).into());
     }
     serde_json::from_str(text).map_err(SiteError::Text)
 }

@@ -249,7 +249,7 @@ impl Terms {
     /// The same of a campaign that is rehearsed, which is none for real sites.
     ///
     /// **Errors**: as [`Terms::campaign`].
-    pub fn rehearsed(&self) -> Result<Campaign, TermsError> {
+    pub(crate) fn rehearsed(&self) -> Result<Campaign, TermsError> {
         self.campaign_by(Campaign::parse_rehearsed)
     }
 

@@ -59,7 +59,8 @@ pub fn bound<T: Scalar>(mean: T, variance: T, incumbent: T) -> T {
         return T::INFINITY;
     }
     let square = u * u;
-    (std - T::ONE - number(HALF_LN_TWO_PI)) - number(0.5) * square + number(1e-5) * (T::ONE + square)
+    // −½ and the 10⁻⁵ together, so that a square that overflows is −∞.
+    (std - number(1.0 - 1e-5 + HALF_LN_TWO_PI)) - number(0.5 - 1e-5) * square
 }
 
 /// (2 + t)²·R(t) as a polynomial in s = (t − 3.5)/(t + 3.5), lowest power first: interpolation of R, computed in `f64`, at

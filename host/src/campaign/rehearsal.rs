@@ -11,6 +11,9 @@ use crate::prior::publish::{POINTS_MIN, Publication, check_simulated};
 use crate::prior::refuse;
 use crate::search::CAPACITY_MAX;
 
+/// The longest text of a rehearsal, which holds all that may be asked, in bytes.
+const BYTES_MAX: usize = 1 << 24;
+
 /// What the sites of a rehearsal do, where real ones choose: what may be asked, first points that are drawn, and how many there are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,7 +58,7 @@ impl Campaign {
     ///
     /// **Errors**: as [`Campaign::parse`].
     pub fn parse_rehearsed(text: &str, agreed: &CampaignProtocol) -> Result<Self, SiteError> {
-        let Text { publication, rehearsal } = decoded(text)?;
+        let Text { publication, rehearsal } = decoded(text, BYTES_MAX)?;
         Campaign::rehearsed(publication, rehearsal, agreed.config.parameters().agents)?.agreed(text, agreed)
     }
 }
@@ -117,6 +120,9 @@ mod tests {
         assert_eq!((campaign.coordinates()[1], campaign.log_len()), (0.125, 2 * 304));
         assert!(matches!(Campaign::parse(text, protocol), Err(SiteError::Text(_))));
         assert!(Campaign::new(publication(), 12).is_err());
+        // Whatever a caller says, such a file says that it is simulated.
+        let released = vec![0.0; campaign.context().config().contribution_len()];
+        assert!(campaign.file(&released, false).unwrap().unwrap().label.simulated);
         let fewer = CampaignProtocol { rounds: 299, ..protocol.clone() };
         assert!(matches!(Campaign::parse_rehearsed(text, &fewer), Err(SiteError::Other { what: "evaluations" })));
     }

@@ -11,7 +11,7 @@ use super::{Campaign, SiteError, VALUE_MAX};
 /// Evaluations of a site, unless it says another number.
 pub const EVALUATIONS: u32 = 30;
 
-/// The seed of a site's search, which its own seed decides.
+/// The seed of a simulated site's search, which the seed of its run decides.
 pub fn search_seed(seed: RunSeed, agent: u32) -> u64 {
     seed.stream(Party::Agent(agent), Purpose::RandomPolicy, 0).word()
 }
@@ -147,7 +147,11 @@ impl<'a> Site<'a> {
         if *rehearses && observations < protocol.config.parameters().initial_points {
             return Ok(initial_point(seed, agent, observations, points.len() as u32));
         }
-        let mut search = releases.search(points.clone(), search_seed(seed, agent), &self.state.released)?;
+        let of_search = match *rehearses {
+            true => search_seed(seed, agent),
+            false => seed.stream(Party::Agent(agent), Purpose::InitialPoints, 0).word(),
+        };
+        let mut search = releases.search(points.clone(), of_search, &self.state.released)?;
         for (candidate, value) in self.values() {
             search.observe(candidate as usize, value)?;
         }

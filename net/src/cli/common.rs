@@ -18,16 +18,20 @@ use crate::identity::Certified;
 use crate::progress::note;
 pub use sordino_experiment::command_line::number::duration;
 
-/// A federated scenario by its name or file, reduced to the one method that is asked for, and that method. Settings that this
-/// method does not use are told.
+/// A federated scenario by its name or file, reduced to the one method that is asked for, and that method.
 pub fn scenario(name: &str, settings: &[String], method: Option<&str>) -> Result<(Scenario, Method), CliError> {
     let (source, text) = scenario_text(name)?;
     let scenario = Scenario::parse(&source, &text, settings)?;
-    let (reduced, method) = one_method(&scenario, method)?;
-    let mut only = scenario;
-    only.federation.methods = vec![method.named()];
-    only.unused(settings).iter().for_each(|unused| note(&format!("{unused}.")));
-    Ok((reduced, method))
+    one_method(&scenario, method)
+}
+
+/// Tells which of these settings the one method does not use.
+pub fn tell_unused(scenario: &Scenario, method: Method, settings: &[String]) {
+    let mut only = scenario.clone();
+    // The keys of a method of the scenario's own are those of the scenario by now.
+    let base = method.base().filter(|_| method.place().is_some());
+    only.federation.methods = vec![base.unwrap_or(method.named())];
+    only.unused(settings).iter().for_each(|unused| note(&format!("warning: {unused}.")));
 }
 
 /// Seconds since 1970 from which on a number is taken for a moment: September 2001.

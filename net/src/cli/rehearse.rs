@@ -51,6 +51,7 @@ pub fn execute(arguments: &Rehearse) -> Result<(), CliError> {
     let mut settings = arguments.settings.clone();
     settings.extend(arguments.trust.map(|trust| format!("privacy.trust=\"{trust}\"")));
     let (scenario, method) = common::scenario(&arguments.scenario, &settings, arguments.method.as_deref())?;
+    common::tell_unused(&scenario, method, &arguments.settings);
     if let Some(folder) = &arguments.deaths {
         std::fs::create_dir_all(folder).map_err(CliError::failure)?;
         if std::fs::read_dir(folder).map_err(CliError::failure)?.next().is_some() {

@@ -255,6 +255,7 @@ fn of_scenario(arguments: &Serve, run: u64) -> Result<(Terms, Vec<String>), CliE
     let mut settings = arguments.settings.clone();
     settings.extend(arguments.helper.iter().map(|_| "privacy.trust=\"two-servers\"".to_owned()));
     let (mut scenario, mut method) = read(&settings)?;
+    common::tell_unused(&scenario, method, &arguments.settings);
     let delta = announced_delta(&scenario);
     if delta != scenario.privacy.delta {
         // The plan of a federated prior is solved at the δ that is served.

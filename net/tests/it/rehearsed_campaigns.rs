@@ -17,7 +17,7 @@ use super::util::{Place, bounded, runtime};
 const SET: [&str; 6] = [
     "federation.methods=[\"campaign\"]",
     "federation.agents=12",
-    "federation.rounds=8",
+    "federation.rounds=12",
     "federation.initial_points=6",
     "objective.points_per_axis=80",
     "prior.epsilon=4",

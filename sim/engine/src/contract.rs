@@ -14,6 +14,7 @@ use sordino_experiment::pool::PoolError;
 use sordino_experiment::progress::Progress;
 use sordino_experiment::record::{Explanation, Record};
 use sordino_experiment::scenario::Head;
+use sordino_experiment::scenario::unused::Unused;
 use sordino_report::chart::Picture;
 use sordino_report::folder::{SCENARIO, scenario_file};
 use sordino_report::read::RunFiles;
@@ -155,8 +156,8 @@ pub trait Model: std::fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Which of these `key=value` settings nothing of it uses, each as a sentence.
-    fn unused(&self, _settings: &[String]) -> Vec<String> {
+    /// Which of these `key=value` settings nothing of it uses.
+    fn unused(&self, _settings: &[String]) -> Vec<Unused> {
         Vec::new()
     }
 

@@ -126,7 +126,7 @@ pub fn execute_on(
     settings.extend_from_slice(&taken.settings);
     let model = model::parse(&source, &text, &settings).map_err(|error| taken.refused(error))?;
     check_data([&*model], arguments.data.as_deref())?;
-    model.unused(&arguments.settings).iter().for_each(|unused| log::note(&warning(unused)));
+    model.unused(&arguments.settings).iter().for_each(|unused| log::note(&warning(&unused.to_string())));
     let head = model.head();
     let data = arguments.data.as_deref();
     check_chain(arguments.chain, &head)?;

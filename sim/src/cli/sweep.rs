@@ -8,6 +8,7 @@ use clap::Args;
 use sordino_engine::Part;
 use sordino_experiment::progress::log::{self, Log};
 use sordino_experiment::progress::teller::Teller;
+use sordino_experiment::scenario::unused::Unused;
 use sordino_lab::parts::mark::whole;
 use sordino_lab::sweep::grid::GridError;
 use sordino_lab::sweep::run::{Options, named, run};
@@ -128,16 +129,19 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 
 /// Tells which settings nothing uses, at any point of the grid.
 fn used(plan: &Plan) -> Result<(), CliError> {
-    let mut everywhere: Option<Vec<String>> = None;
+    let mut everywhere: Option<Vec<Unused>> = None;
     for point in plan.points().iter().step_by(plan.seeds.len()) {
         let set = plan.axes.iter().zip(&point.values).map(|(axis, value)| format!("{}={value}", axis.key));
-        let unused = plan.load(point).map_err(CliError::input)?.unused(&set.collect::<Vec<_>>());
-        everywhere = Some(match everywhere {
-            None => unused,
-            Some(before) => before.into_iter().filter(|told| unused.contains(told)).collect(),
-        });
+        let mut unused = plan.load(point).map_err(CliError::input)?.unused(&set.collect::<Vec<_>>());
+        if let Some(before) = everywhere {
+            unused.retain(|told| before.iter().any(|other| other.key == told.key));
+        }
+        if unused.is_empty() {
+            return Ok(());
+        }
+        everywhere = Some(unused);
     }
-    everywhere.unwrap_or_default().iter().for_each(|told| log::note(&warning(told)));
+    everywhere.unwrap_or_default().iter().for_each(|told| log::note(&warning(&told.to_string())));
     Ok(())
 }
 

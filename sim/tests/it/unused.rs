@@ -104,6 +104,17 @@ fn a_setting_is_told_of_exactly_where_it_changes_no_digest() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// A method of the scenario's own with other keys uses what the scenario's do not.
+#[test]
+fn a_method_with_keys_of_its_own_is_judged_by_them() {
+    let own = ["method.m.base=ts", "method.m.set.surrogate.own_draw=\"features\"", "federation.methods=[\"m\"]"];
+    let features = settings(&["surrogate.features=13"]);
+    let scenario = |set: &[&str]| Scenario::parse("d", Shipped::find("default").unwrap().text, &settings(set)).unwrap();
+    assert!(scenario(&own).unused(&features).is_empty());
+    let told = scenario(&["federation.methods=[\"ts\"]"]).unused(&features);
+    assert_eq!(told.iter().map(|told| told.key.as_str()).collect::<Vec<_>>(), ["surrogate.features"]);
+}
+
 #[test]
 fn what_does_nothing_is_told_before_a_run_and_a_sweep() {
     let folder = scratch("unused");

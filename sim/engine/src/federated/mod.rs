@@ -28,6 +28,7 @@ use sordino_experiment::journal::Journal;
 use sordino_experiment::metrics::summarize;
 use sordino_experiment::progress::Progress;
 use sordino_experiment::record::{Explanation, MethodRun, Record, stored_name};
+use sordino_experiment::scenario::unused::Unused;
 use sordino_experiment::scenario::{Head, Method, MethodName, ObjectiveConfig, OwnMethod, ScalarKind, Scenario};
 use sordino_experiment::world::spread::{self, Spread};
 use sordino_experiment::world::{self, Family, command};
@@ -96,7 +97,7 @@ impl Model for Scenario {
         self.objective.reads()
     }
 
-    fn unused(&self, settings: &[String]) -> Vec<String> {
+    fn unused(&self, settings: &[String]) -> Vec<Unused> {
         Scenario::unused(self, settings)
     }
 

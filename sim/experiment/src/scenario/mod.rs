@@ -42,7 +42,7 @@ pub mod space;
 mod starter;
 mod tell;
 pub mod trust;
-mod unused;
+pub mod unused;
 
 pub use design::DesignConfig;
 pub use faults::FaultConfig;

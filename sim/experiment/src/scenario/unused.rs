@@ -1,5 +1,7 @@
 //! Settings that are read, and that no method of the scenario uses: whoever set one believes that it does something.
 
+use std::fmt::{self, Display, Formatter};
+
 use sordino_core::federated::OwnDraw;
 
 use super::federated::Scenario;
@@ -74,27 +76,43 @@ fn spends(parts: Parts, _: Beside) -> bool {
     parts.private
 }
 
+/// A setting that does nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unused {
+    /// The dotted key.
+    pub key: String,
+    /// The methods that would use it.
+    would: Vec<&'static str>,
+}
+
+impl Display for Unused {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let would = if self.would.is_empty() { "none".to_owned() } else { self.would.join(", ") };
+        write!(f, "`{}` is set and does nothing: no method of this scenario uses it. Who would: {would}", self.key)
+    }
+}
+
 impl Scenario {
-    /// Which of these `key=value` settings no method of the scenario uses, each as a sentence that names who would.
-    pub fn unused(&self, settings: &[String]) -> Vec<String> {
+    /// Which of these `key=value` settings no method of the scenario uses.
+    pub fn unused(&self, settings: &[String]) -> Vec<Unused> {
         settings.iter().filter_map(|setting| self.does_nothing(setting)).collect()
     }
 
-    fn does_nothing(&self, setting: &str) -> Option<String> {
+    fn does_nothing(&self, setting: &str) -> Option<Unused> {
         let key = setting.split_once('=').map_or(setting, |(key, _)| key).trim();
         let (_, uses) = KEYS.iter().find(|(known, _)| *known == key)?;
-        let beside = Beside {
-            draws_features: self.surrogate.own_draw == OwnDraw::Features,
-            has_axes: self.objective.dim() <= 2,
-        };
-        // What a method of another program uses nobody here knows.
-        let mut parts = self.methods().map(Method::parts);
-        if parts.any(|parts| parts.kind == Kind::Custom || uses(parts, beside)) {
+        // What a method of another program uses nobody here knows. A method with keys of its own may draw in another way.
+        let used =
+            |method: Method| method.parts().kind == Kind::Custom || uses(method.parts(), self.of(method).beside());
+        if self.methods().any(used) {
             return None;
         }
-        let would = Method::SHIPPED.iter().filter(|method| uses(method.parts(), beside));
-        let would: Vec<&str> = would.map(|method| method.name()).collect();
-        let would = if would.is_empty() { "none".to_owned() } else { would.join(", ") };
-        Some(format!("`{key}` is set and does nothing: no method of this scenario uses it. Who would: {would}"))
+        let would = Method::SHIPPED.iter().filter(|method| uses(method.parts(), self.beside()));
+        Some(Unused { key: key.to_owned(), would: would.map(|method| method.name()).collect() })
+    }
+
+    fn beside(&self) -> Beside {
+        let draws_features = self.surrogate.own_draw == OwnDraw::Features;
+        Beside { draws_features, has_axes: self.objective.dim() <= 2 }
     }
 }
