@@ -104,6 +104,19 @@ fn a_setting_is_told_of_exactly_where_it_changes_no_digest() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// The ε of a plan follows from what samples cost, unless it is set.
+#[test]
+fn the_noise_of_samples_does_nothing_to_a_plan_whose_loss_is_set() {
+    let both = settings(&["prior.epsilon=0.7", "privacy.noise_multiplier=2.5"]);
+    let (before, after) = (Base::Line.scenario(&both[..1]), Base::Line.scenario(&both));
+    for ((method, before), (_, after)) in digests(&before).iter().zip(digests(&after)) {
+        let mut alone = Base::Line.scenario(&[]);
+        alone.federation.methods = vec![*method];
+        let told = alone.unused(&both).iter().any(|told| told.key == "privacy.noise_multiplier");
+        assert_eq!(told, *before == after, "{method}");
+    }
+}
+
 /// A method of the scenario's own with other keys uses what the scenario's do not.
 #[test]
 fn a_method_with_keys_of_its_own_is_judged_by_them() {

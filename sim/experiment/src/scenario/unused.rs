@@ -17,6 +17,8 @@ struct Beside {
     draws_features: bool,
     /// Inducing points are given along each axis.
     has_axes: bool,
+    /// `prior.epsilon` is set, too: otherwise it follows from what samples cost.
+    sets_epsilon: bool,
 }
 
 /// Keys that not every method uses. A test changes each for each shipped method, and holds the digests against this table.
@@ -38,8 +40,8 @@ const KEYS: [(&str, Uses); 25] = [
     ("surrogate.normalize_features", features),
     ("surrogate.own_draw", believes),
     ("surrogate.prior_tolerance", |parts, beside| !beside.draws_features && believes(parts, beside)),
-    ("privacy.sampling_probability", spends),
-    ("privacy.noise_multiplier", spends),
+    ("privacy.sampling_probability", samples),
+    ("privacy.noise_multiplier", samples),
     ("privacy.clipping_norm", |parts, _| clips(parts)),
     ("privacy.grid_exponent", |parts, _| match parts.kind {
         Kind::Draws => clips(parts),
@@ -71,7 +73,12 @@ fn clips(parts: Parts) -> bool {
     parts.kind == Kind::Draws && parts.private
 }
 
-/// Whose releases cost what the key says. `prior.epsilon` follows from it, too, unless it is set.
+/// Whose noise follows from these keys, directly or by the ε of samples.
+fn samples(parts: Parts, beside: Beside) -> bool {
+    clips(parts) || (parts.private && !beside.sets_epsilon)
+}
+
+/// Whose releases cost what the key says.
 fn spends(parts: Parts, _: Beside) -> bool {
     parts.private
 }
@@ -95,24 +102,26 @@ impl Display for Unused {
 impl Scenario {
     /// Which of these `key=value` settings no method of the scenario uses.
     pub fn unused(&self, settings: &[String]) -> Vec<Unused> {
-        settings.iter().filter_map(|setting| self.does_nothing(setting)).collect()
+        let keys: Vec<&str> =
+            settings.iter().map(|setting| setting.split_once('=').map_or(&**setting, |(key, _)| key).trim()).collect();
+        keys.iter().filter_map(|key| self.does_nothing(key, keys.contains(&"prior.epsilon"))).collect()
     }
 
-    fn does_nothing(&self, setting: &str) -> Option<Unused> {
-        let key = setting.split_once('=').map_or(setting, |(key, _)| key).trim();
+    fn does_nothing(&self, key: &str, sets_epsilon: bool) -> Option<Unused> {
         let (_, uses) = KEYS.iter().find(|(known, _)| *known == key)?;
         // What a method of another program uses nobody here knows. A method with keys of its own may draw in another way.
-        let used =
-            |method: Method| method.parts().kind == Kind::Custom || uses(method.parts(), self.of(method).beside());
+        let used = |method: Method| {
+            method.parts().kind == Kind::Custom || uses(method.parts(), self.of(method).beside(sets_epsilon))
+        };
         if self.methods().any(used) {
             return None;
         }
-        let would = Method::SHIPPED.iter().filter(|method| uses(method.parts(), self.beside()));
+        let would = Method::SHIPPED.iter().filter(|method| uses(method.parts(), self.beside(sets_epsilon)));
         Some(Unused { key: key.to_owned(), would: would.map(|method| method.name()).collect() })
     }
 
-    fn beside(&self) -> Beside {
+    fn beside(&self, sets_epsilon: bool) -> Beside {
         let draws_features = self.surrogate.own_draw == OwnDraw::Features;
-        Beside { draws_features, has_axes: self.objective.dim() <= 2 }
+        Beside { draws_features, has_axes: self.objective.dim() <= 2, sets_epsilon }
     }
 }
