@@ -12,7 +12,7 @@ use sordino_net::rehearsal::{Options, rehearse};
 use sordino_net::terms::{Terms, TermsError};
 
 use super::rehearsals::{rehearsed, scenario, simulated};
-use super::util::{Place, bounded, runtime};
+use super::util::{Place, bounded, runtime, said};
 
 const SET: [&str; 6] = [
     "federation.methods=[\"campaign\"]",
@@ -117,4 +117,26 @@ fn what_cannot_be_rehearsed_is_refused_by_name() {
         let device = refused(&[], Options { device: Some("device.bin".into()), ..Options::default() });
         assert!(device.starts_with("--device: no machine of a device runs the method campaign"), "{device}");
     });
+}
+
+/// On standard error, once, whatever else is said; and what is used is not told of.
+#[test]
+fn a_setting_that_does_nothing_is_told_where_a_method_is_rehearsed_or_served() {
+    let place = Place::new("does-nothing");
+    let folder = place.0.join("server").display().to_string();
+    let told = |arguments: &[&str], code| {
+        let output = said(arguments);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{error}");
+        (error.matches("is set and does nothing").count(), error, output.stdout)
+    };
+    let rehearse = ["rehearse", "firmware", "--set", "runs=1", "--format", "json", "--set"];
+    let (count, error, answer) = told(&[&rehearse[..], &["prior.epsilon=2"]].concat(), 0);
+    assert!(count == 1 && error.contains("warning: `prior.epsilon` is set and does nothing"), "{error}");
+    assert!(serde_json::from_slice::<serde_json::Value>(&answer).unwrap()["digest"].is_string());
+    assert_eq!(told(&[&rehearse[..], &["privacy.noise_multiplier=2"]].concat(), 0).0, 0);
+    // Served at another δ than the scenario's, which is not the user's doing; refused afterwards, because no budget is said.
+    let serve = ["serve", "default", "--folder", &folder, "--method", "dp-prior", "--set"];
+    assert_eq!(told(&[&serve[..], &["surrogate.features=13"]].concat(), 2).0, 1);
+    assert_eq!(told(&[&serve[..], &["prior.points_per_axis=13"]].concat(), 2).0, 0);
 }
