@@ -57,9 +57,10 @@ use sordino_experiment::command_line::begun;
 /// Without a command: `sordino run default`.
 #[derive(Debug, Parser)]
 #[command(name = "sordino", version, max_term_width = 100, after_help = handover::HELP)]
+#[command(override_usage = "sordino [COMMAND]")]
 struct Arguments {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Command,
 }
 
 #[derive(Debug, Subcommand)]
@@ -109,24 +110,31 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(program) = handover::program_of(&arguments) {
         return handover::hand_over(program, &arguments).report();
     }
-    begun(arguments, |Arguments { command }| match command {
-        None => run::execute(&run::Arguments::default()),
-        Some(Command::Run(arguments)) => run::execute(&arguments),
-        Some(Command::Sweep(arguments)) => sweep::execute(&arguments),
-        Some(Command::Merge(arguments)) => merge::execute(&arguments),
-        Some(Command::List) => list::execute(),
-        Some(Command::Scenario(arguments)) => scenario::execute(&arguments),
-        Some(Command::Init(arguments)) => scenario::init(&arguments),
-        Some(Command::Export(arguments)) => export::execute(&arguments),
-        Some(Command::Report(arguments)) => report::execute(&arguments),
-        Some(Command::Compare(arguments)) => compare::execute(&arguments),
-        Some(Command::Prior(arguments)) => prior::execute(&arguments),
-        Some(Command::Privacy(arguments)) => privacy::execute(&arguments),
-        Some(Command::Audit(arguments)) => audit::execute(&arguments),
-        Some(Command::Reproduce(arguments)) => reproduce::execute(&arguments),
-        Some(Command::Optimize(arguments)) => optimize::execute(&arguments),
-        Some(Command::Tune(arguments)) => tune::execute(&arguments),
+    begun(with_command(arguments), |Arguments { command }| match command {
+        Command::Run(arguments) => run::execute(&arguments),
+        Command::Sweep(arguments) => sweep::execute(&arguments),
+        Command::Merge(arguments) => merge::execute(&arguments),
+        Command::List => list::execute(),
+        Command::Scenario(arguments) => scenario::execute(&arguments),
+        Command::Init(arguments) => scenario::init(&arguments),
+        Command::Export(arguments) => export::execute(&arguments),
+        Command::Report(arguments) => report::execute(&arguments),
+        Command::Compare(arguments) => compare::execute(&arguments),
+        Command::Prior(arguments) => prior::execute(&arguments),
+        Command::Privacy(arguments) => privacy::execute(&arguments),
+        Command::Audit(arguments) => audit::execute(&arguments),
+        Command::Reproduce(arguments) => reproduce::execute(&arguments),
+        Command::Optimize(arguments) => optimize::execute(&arguments),
+        Command::Tune(arguments) => tune::execute(&arguments),
     })
+}
+
+/// `sordino` alone is `sordino run`, and what that takes for options that are not given.
+fn with_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.len() == 1 {
+        arguments.push("run".into());
+    }
+    arguments
 }
 
 #[cfg(test)]
@@ -165,6 +173,18 @@ mod tests {
             found.push(words);
         }
         found
+    }
+
+    #[test]
+    fn the_program_alone_runs_with_the_defaults_of_its_command_line() {
+        let parsed = |words: &[&str]| {
+            let words = with_command(words.iter().map(OsString::from).collect());
+            format!("{:?}", Arguments::try_parse_from(words).unwrap().command)
+        };
+        // Once it wrote a checkpoint after every round: zero is the default of a number, and not that of the option.
+        assert_eq!(parsed(&["sordino"]), parsed(&["sordino", "run"]));
+        assert!(parsed(&["sordino"]).contains("checkpoint_every: 5.0"), "{}", parsed(&["sordino"]));
+        assert!(Arguments::try_parse_from(["sordino"]).is_err(), "no second place has defaults");
     }
 
     fn parses(words: &[String]) -> Result<(), String> {

@@ -36,7 +36,7 @@ const SUMMARY_BYTES_MAX: u64 = 1 << 26;
 const RUNS: &str = "sordino-runs";
 
 /// Arguments of `sordino run`.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Arguments {
     /// A name from `sordino list`, or a TOML file [default: default]
     #[arg(value_name = "SCENARIO|FILE")]
