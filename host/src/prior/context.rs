@@ -7,9 +7,9 @@
 use sordino_core::federated::Estimator;
 use sordino_core::federated::ServerError;
 use sordino_core::federated::prior::{
-    Config, Filter, Observations, Parameters, Plan, PriorError, Public, PublicState, Tables, Terms, choose_landmarks,
-    contribution, contribution_scratch_len, draw_distinct_designs, gram, kernel_rows, landmark_rows,
-    landmark_rows_scratch_len, landmarks_scratch_len, scratch_len, self_test_scratch_len, standardise, storage_len,
+    Config, Filter, Opening, OwnPoints, Parameters, Plan, PriorError, Public, PublicState, Site, Tables, Terms,
+    choose_landmarks, draw_distinct_designs, gram, kernel_rows, landmarks_scratch_len, own_points_len,
+    own_points_scratch_len, scratch_len, self_test_scratch_len, storage_len,
 };
 use sordino_core::federated::shares::Trust;
 use sordino_core::random::RunSeed;
@@ -190,14 +190,11 @@ pub struct Learned {
     pub releases: u32,
 }
 
-/// A contributor as the method sees it.
+/// A contributor as the method sees it: its points and values, ready for every release.
 pub struct Contributor {
-    /// Features of its points.
-    rows: Vec<f64>,
-    /// A factor of the kernel over its points.
-    prior_rows: Vec<f64>,
-    /// Pairs of the number of a point and its standardised value, larger is better.
-    log: Vec<f64>,
+    observations: usize,
+    /// Numbers of its [`OwnPoints`].
+    storage: Vec<f64>,
 }
 
 impl Contributor {
@@ -205,16 +202,11 @@ impl Contributor {
     ///
     /// **Errors**: [`ContextError::Prior`].
     pub fn new(context: &Context, points: &[f64], values: &[f64]) -> Result<Self, ContextError> {
-        let (n, m, dim) = (values.len(), context.config.features(), context.encoding.dim());
-        let mut rows = vec![0.0; n * m];
-        let mut scratch = vec![0.0; landmark_rows_scratch_len(m)];
-        landmark_rows(context.lengthscale, &context.landmarks, dim, points, &mut rows, &mut scratch)?;
-        let mut prior_rows = vec![0.0; n * n];
-        kernel_rows(context.lengthscale, points, dim, &mut prior_rows, &mut vec![0.0; n])?;
-        let mut standardised = vec![0.0; n];
-        standardise(values, &mut standardised)?;
-        let log = standardised.iter().enumerate().flat_map(|(place, z)| [place as f64, *z]).collect();
-        Ok(Contributor { rows, prior_rows, log })
+        let (n, m) = (values.len(), context.config.features());
+        let mut storage = vec![0.0; own_points_len(n, m)];
+        let site = Site::known(&context.config, context.lengthscale, &context.landmarks, context.encoding.dim())?;
+        OwnPoints::compute(site, points, values, &mut storage, &mut vec![0.0; own_points_scratch_len(n, m)])?;
+        Ok(Contributor { observations: n, storage })
     }
 
     /// Its joint vector for a release with these terms, M + 1 numbers, after a posterior with these weights; nothing where
@@ -227,13 +219,11 @@ impl Contributor {
         terms: &Terms<f64>,
         weights: &[f64],
     ) -> Result<Option<Vec<f64>>, ContextError> {
-        let tables = Tables { prior_rows: &self.prior_rows, ..Tables::NONE };
-        let public = Public::new(&context.config, &self.rows, tables)?;
-        let n = self.log.len() / 2;
-        let observations = Observations::new(&self.log, n)?;
-        let mut scratch = vec![0.0; contribution_scratch_len(n)];
-        let mut out = vec![0.0; context.config.contribution_len()];
-        match contribution(&public, terms, weights, &observations, &mut scratch, &mut out) {
+        let (n, config) = (self.observations, &context.config);
+        let own = OwnPoints::stored(config, n, &self.storage)?;
+        let mut scratch = vec![0.0; own_points_scratch_len(n, config.features())];
+        let mut out = vec![0.0; config.contribution_len()];
+        match own.contribution(&Opening::new(*terms, weights), &mut scratch, &mut out) {
             Ok(_clip) => Ok(Some(out)),
             Err(PriorError::Singular(_)) => Ok(None),
             Err(error) => Err(error.into()),

@@ -21,8 +21,8 @@ use crate::server::{HostError, Population, ServerHost, Sources};
 use crate::space::{Goal, Space};
 
 pub use super::context::CANDIDATES;
-/// The fewest points of a study: of two, one says nothing but the constant.
-pub const POINTS_MIN: usize = 3;
+/// The fewest points of a study.
+pub use sordino_core::federated::prior::POINTS_MIN;
 /// The most points of a study.
 pub const POINTS_MAX: usize = 2000;
 /// The least δ that is refused is this share of 1/N.

@@ -49,6 +49,8 @@ pub enum PriorError {
     NotPrepared,
     /// A public context that was made for another configuration.
     OtherConfig,
+    /// Landmarks that are not those of the agreement.
+    OtherLandmarks,
     /// A covariance that is not positive definite at working precision.
     Singular(NotPositiveDefinite),
 }
@@ -66,6 +68,7 @@ impl fmt::Display for PriorError {
             }
             PriorError::NotPrepared => f.write_str("the release has no terms yet: prepare comes before update"),
             PriorError::OtherConfig => f.write_str("the public context was made for another configuration"),
+            PriorError::OtherLandmarks => f.write_str("the landmarks are not those of the agreement"),
             PriorError::Singular(_) => f.write_str("a covariance of the federated prior cannot be factored"),
         }
     }

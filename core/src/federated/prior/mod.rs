@@ -21,6 +21,7 @@
 //! | the machines | a party each: one input in, one borrowed output out | [`agent`]; [`Filter`] in the [`Server`](crate::federated::Server) of every method |
 //! | on a link | what is agreed, and an agent that keeps the posterior itself | [`PriorProtocol`], [`CampaignProtocol`], [`Member`] |
 //! | on a device | the context of a member, made at every boot; what it stores, and how it goes on | [`context()`], [`Released`], [`MemberStorage::learn_again`] |
+//! | a site alone | what a site of a campaign contributes without candidates or virtual designs, as a device has none | [`Site`], [`OwnPoints`], [`Opening`] |
 //! | query | a common draw w + Σ^{1/2}ξ, models weighed by evidence, Matheron update, argmax | [`PublicState::draw`], [`Factors`], [`query()`] |
 //!
 //! **Equation** of the Kalman step, for c releases of the same data: H = ḡĀ, R = σ²I + cḡ²(S(h) − ĀΣĀᵀ)/N,
@@ -100,6 +101,7 @@ mod protocol;
 mod public;
 mod query;
 mod self_test;
+mod site;
 mod state;
 mod stored;
 
@@ -121,5 +123,6 @@ pub use protocol::{Behaviour, CampaignProtocol, LEVELS, PriorProtocol, RELEASES_
 pub use public::{Public, Tables, draw_designs, draw_distinct_designs, gram, nystrom_rows, nystrom_scratch_len};
 pub use query::{Draw, Query, query, query_scratch_len};
 pub use self_test::self_test_scratch_len;
+pub use site::{Opening, OwnPoints, POINTS_MIN, Site, opening_len, own_points_len, own_points_scratch_len};
 pub use state::{PublicState, Terms, scratch_len, storage_len};
 pub use stored::Released;
