@@ -57,6 +57,8 @@ pub enum Kind {
     Report,
     /// A learner's or modeler's query.
     Query,
+    /// What a release of a campaign is made with, for agents that do not compute it: κ, C and M weights.
+    Opening,
 }
 
 /// Format of the numbers.

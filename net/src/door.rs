@@ -6,6 +6,7 @@
 //! | `GET /v1/RUN/prior.safetensors` | 200 the file of a campaign's releases so far; 404 before the first, and of other methods |
 //! | `POST /v1/RUN/enrol/SLOT`, the token, or nothing for a certificate; behind it the key of the masks, where there are two servers | 200; 403 not invited, slot taken, shut out, no such certificate; 422 another length |
 //! | `GET /v1/RUN/rounds/T`: "I have T frames" | 200 a frame; 204 later; 400 no chain or no seal; 403 not you; 409 a fork; 422 a history that was never made |
+//! | `GET /v1/RUN/rounds/T/opening` | 200 what release T of a campaign is made with, while it is open; 404 of another round, and of other methods |
 //! | `PUT /v1/RUN/rounds/T/agents/N`: "here is mine" | 200 taken; 409 already; 410 over; 403 not you; 422 no such frame |
 //! | any of them | 404 another run; 408 it never ended; 413 too long; 503 the queue is full |
 //!
@@ -139,14 +140,23 @@ pub struct Counts {
     pub requests: [AtomicU64; 3],
 }
 
+/// What anybody may fetch, a function of what was announced: it costs nobody anything more, whoever reads it.
+#[derive(Clone, Debug, Default)]
+pub struct Offered {
+    /// The file of a campaign's releases so far; empty if there is none.
+    pub file: Bytes,
+    /// What the release that is open is made with, a frame, and its round; nothing after the last, and of other methods.
+    pub opening: Option<(u32, Bytes)>,
+}
+
 /// A door of one federation.
 pub struct Door {
     /// The public number of the run.
     pub deployment: u64,
     /// What is published.
     pub terms: Bytes,
-    /// The file of a campaign's releases so far; empty if there is none.
-    pub file: watch::Receiver<Bytes>,
+    /// What anybody may fetch of a campaign.
+    pub offered: watch::Receiver<Offered>,
     /// The longest body, in bytes.
     pub body_max: usize,
     /// Which key belongs to which agent.
@@ -230,14 +240,26 @@ async fn agreement(State(door): State<Shared>, Path(run): Path<String>) -> Respo
     door.terms.clone().into_response()
 }
 
-/// Anybody's: the file costs nobody anything more, whoever reads it.
+/// Anybody's.
 async fn file(State(door): State<Shared>, Path(run): Path<String>) -> Response {
-    let bytes = door.file.borrow().clone();
+    let bytes = door.offered.borrow().file.clone();
     if !door.is_run(&run) || bytes.is_empty() {
         return StatusCode::NOT_FOUND.into_response();
     }
     let kept = (axum::http::header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=60"));
     ([kept], bytes).into_response()
+}
+
+/// Anybody's. A round has one answer for ever, so caches may keep it.
+async fn opening(State(door): State<Shared>, Path((run, round)): Path<(String, u32)>) -> Response {
+    let opening = door.offered.borrow().opening.clone();
+    match opening {
+        Some((open, frame)) if door.is_run(&run) && open == round => {
+            let kept = HeaderValue::from_static("public, max-age=31536000, immutable");
+            ([(axum::http::header::CACHE_CONTROL, kept)], frame).into_response()
+        }
+        _ => StatusCode::NOT_FOUND.into_response(),
+    }
 }
 
 async fn enrol(
@@ -418,6 +440,7 @@ pub async fn serve(listener: TcpListener, shown: Shown, door: Door) {
         .route("/v1/{run}/prior.safetensors", get(file))
         .route("/v1/{run}/enrol/{slot}", post(enrol))
         .route("/v1/{run}/rounds/{frames}", get(ask))
+        .route("/v1/{run}/rounds/{round}/opening", get(opening))
         .route("/v1/{run}/rounds/{round}/agents/{agent}", put(give))
         .layer(axum::middleware::from_fn_with_state(door.clone(), counted))
         .layer(DefaultBodyLimit::max(body_max))

@@ -183,6 +183,15 @@ impl Link {
         if answered.status == StatusCode::OK { Ok(answered.body) } else { Err(status(&answered)) }
     }
 
+    /// What the release of this round of a campaign is made with, a frame, while it is open; anybody may have it.
+    ///
+    /// **Errors**: [`LinkError`]; 404 of another round.
+    pub async fn opening(&mut self, round: u32, frame_max: usize) -> Result<Bytes, LinkError> {
+        let path = format!("/v1/{}/rounds/{round}/opening", self.run);
+        let answered = self.request(Method::GET, &path, HeaderMap::new(), Bytes::new(), frame_max).await?;
+        if answered.status == StatusCode::OK { Ok(answered.body) } else { Err(status(&answered)) }
+    }
+
     /// Shows the token of an invitation. An agent with a certificate shows none; it learns whether it is admitted.
     ///
     /// **Errors**: [`LinkError`].

@@ -146,6 +146,13 @@ pub trait Party<T: Number>: Send + Sync + Sized + 'static {
         Ok(None)
     }
 
+    /// What the release after these is made with, for agents that do not compute it; nothing where there is none.
+    ///
+    /// **Errors**: as [`Party::file`].
+    fn opening(&self, _released: &[T]) -> Result<Option<Vec<T>>, PartyError> {
+        Ok(None)
+    }
+
     /// The file of the releases that an agent has learned; nothing where there is none.
     ///
     /// **Errors**: as [`Party::file`].

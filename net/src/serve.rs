@@ -23,7 +23,6 @@ mod serving;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use sordino_core::federated::exchange::Protocol;
 use sordino_core::federated::{PartialError, Pool, ServerError, ServerState, Wiped};
 use sordino_core::privacy::Private;
@@ -39,7 +38,7 @@ use tokio::time::Instant;
 
 use crate::admin;
 use crate::admission::{self, Inadmissible};
-use crate::door::{self, Counts, Door, Limits};
+use crate::door::{self, Counts, Door, Limits, Offered};
 use crate::enrolment::{self, Enrolment};
 use crate::folder::{Folder, FolderError, Found, Open};
 use crate::keys;
@@ -82,11 +81,11 @@ async fn serve_in<T: Number, P: Served<T>>(folder: &Folder, serving: Serving) ->
     let enrolment = Arc::new(Enrolment::open(folder.path())?.trusting(trust));
     let (sender, requests) = mpsc::channel(crate::rounds::QUEUE);
     let counts = Arc::new(Counts::default());
-    let (publish, published) = watch::channel(Bytes::new());
+    let (offer, offered) = watch::channel(Offered::default());
     let door = Door {
         deployment: agreement.deployment,
         terms: folder.terms.to_bytes()?.into(),
-        file: published,
+        offered,
         body_max: folder.terms.upload_bytes_max(),
         enrolment: enrolment.clone(),
         authority: folder.terms.authority()?,
@@ -124,7 +123,7 @@ async fn serve_in<T: Number, P: Served<T>>(folder: &Folder, serving: Serving) ->
         beside.spawn(admin::serve(listener, counts, watched.clone()));
     }
     // Dropped with this function: nothing answers that cannot release.
-    let around = Around { folder, serving: &serving, enrolment: &enrolment, spent: &spent, publish };
+    let around = Around { folder, serving: &serving, enrolment: &enrolment, spent: &spent, offer };
     let ended = all_rounds::<T, P>(&around, &party, &mut host, &mut rounds, leader.as_mut(), next).await;
     // The last word, whatever it is; a full disk is told of by what ended the server.
     drop(watched.standing().write(folder.path()));
@@ -239,7 +238,7 @@ async fn all_rounds<T: Number, P: Served<T>>(
         host.sync()?;
         folder.keep(round, &frame)?;
         spent.tell(host.ledger().ledger(), start.elapsed());
-        around.publish(party)?;
+        let offered = around.offered(party, &frame)?;
         // Said when all that takes its time is over: what is seen must be the delay, and no draw.
         let say_if_late = |announcing| {
             if round > first && Instant::now() > announcing {
@@ -254,11 +253,13 @@ async fn all_rounds<T: Number, P: Served<T>>(
         if round == last {
             say_if_late(announcing);
             tokio::time::sleep_until(announcing).await;
+            around.offer.send_replace(offered);
             return around.end(rounds, (round, attempt), frame, chain, first == last).await;
         }
         let open = host.open()?;
         say_if_late(announcing);
         tokio::time::sleep_until(announcing).await;
+        around.offer.send_replace(offered);
         let length_ms = length_ms(protocol, round, announced.deadline_ms, serving.pace.ask_again_ms);
         rounds.announce(round, attempt, frame, chain, length_ms, announced.may_close_early)?;
         rounds.excuse(enrolment::revoked(folder.path())?);

@@ -111,6 +111,16 @@ impl Releases {
         Ok(Some(JointVectors::new(self.context.config(), &terms, *multiplier).map_err(ContextError::from)?))
     }
 
+    /// What the release after these is made with, κ, C and w, M + 2 numbers: all that a site needs of them that holds no virtual
+    /// designs ([`Opening`](sordino_core::federated::prior::Opening)). Nothing after the last.
+    ///
+    /// **Errors**: as [`Releases::check`].
+    pub fn opening(&self, released: &[f64]) -> Result<Option<Vec<f64>>, SiteError> {
+        let known = self.known(released)?;
+        let Some(terms) = known.terms() else { return Ok(None) };
+        Ok(Some([&[terms.ridge, terms.clip_radius], known.learned.posterior.weights()].concat()))
+    }
+
     /// What a site with these points (in the space's numbers) and values (larger is better) contributes to the release after
     /// these, M + 1 numbers; nothing after the last, and from a site with too few values.
     ///

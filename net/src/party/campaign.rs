@@ -118,6 +118,10 @@ impl Party<f64> for CampaignParty {
         Ok(self.campaign.file(released, false)?)
     }
 
+    fn opening(&self, released: &[f64]) -> Result<Option<Vec<f64>>, PartyError> {
+        Ok(self.campaign.releases().opening(released)?)
+    }
+
     fn learned(&self, state: &KeptSite) -> Result<Option<PriorFile>, PartyError> {
         self.file(state.site.released())
     }

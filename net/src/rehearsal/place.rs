@@ -14,7 +14,7 @@ use super::error::RehearsalError;
 use super::options::Options;
 use crate::agent::SLOT_BYTES;
 use crate::chaos;
-use crate::door::{self, Counts, Door, Limits};
+use crate::door::{self, Counts, Door, Limits, Offered};
 use crate::enrolment::Enrolment;
 use crate::identity::{Identity, Sealer};
 use crate::invitation::Invitation;
@@ -91,7 +91,7 @@ impl Place {
         let agreement = &terms.agreement;
         let door = Door {
             deployment: agreement.deployment,
-            file: watch::channel(bytes::Bytes::new()).1,
+            offered: watch::channel(Offered::default()).1,
             terms: terms.to_bytes()?.into(),
             body_max: terms.upload_bytes_max() + SLOT_BYTES * steps_max(&agreement.protocol),
             enrolment: self.enrolment.clone(),

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use super::error::ServeError;
 use super::serving::Serving;
+use crate::door::Offered;
 use crate::enrolment::{self, Enrolment};
 use crate::folder::{Folder, FolderError};
 use crate::party::{Number, Party};
@@ -25,14 +26,15 @@ pub(super) struct Around<'a> {
     pub(super) serving: &'a Serving,
     pub(super) enrolment: &'a Enrolment,
     pub(super) spent: &'a Spent,
-    /// What anybody may fetch: the file of the releases so far.
-    pub(super) publish: watch::Sender<Bytes>,
+    /// What anybody may fetch.
+    pub(super) offer: watch::Sender<Offered>,
 }
 
 impl Around<'_> {
-    /// Writes the file of the releases so far, signed with the server's key, and lets anybody fetch it: a function of what
-    /// was announced already.
-    pub(super) fn publish<T: Number, P: Party<T>>(&self, party: &P) -> Result<(), ServeError> {
+    /// What anybody may fetch once `frame`, the last one, is announced: the file of the releases so far, which is written into
+    /// the folder, signed with the server's key, and what the next release is made with. Both are functions of what was
+    /// announced.
+    pub(super) fn offered<T: Number, P: Party<T>>(&self, party: &P, frame: &[u8]) -> Result<Offered, ServeError> {
         let (folder, mut released) = (self.folder, Vec::new());
         for (round, frame) in (0..).zip(folder.frames()?) {
             let decoded = wire::decode(&frame, folder.terms.agreement.frame_numbers_max());
@@ -43,11 +45,22 @@ impl Around<'_> {
                 released.extend(sums);
             }
         }
+        let mut offered = Offered::default();
         if let Some(file) = party.file(&released)? {
-            let bytes = folder.publish(file)?;
-            drop(self.publish.send_replace(bytes));
+            offered.file = folder.publish(file)?;
         }
-        Ok(())
+        if let Some(numbers) = party.opening(&released)? {
+            let decoded = wire::decode(frame, folder.terms.agreement.frame_numbers_max());
+            let (header, _) = decoded.map_err(|error| FolderError::Frame { round: 0, error })?;
+            let round = header.round;
+            let mut bytes = vec![0; wire::frame_len_max(header.scalar, numbers.len())];
+            // The same bytes however often the round is begun.
+            let header = wire::Header { kind: wire::Kind::Opening, attempt: 0, ..header };
+            let len = wire::encode(header, &numbers, &mut bytes);
+            bytes.truncate(len.map_err(|error| FolderError::Frame { round, error })?);
+            offered.opening = Some((round, bytes.into()));
+        }
+        Ok(offered)
     }
 
     /// Waits until it is time for the first round, and tells what for. Who asks meanwhile is sent away.

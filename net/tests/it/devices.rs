@@ -1,0 +1,216 @@
+//! A device in a campaign of real sites: core's functions, what an export would have put into its flash, and a link. It has no
+//! list of candidates, no virtual designs and no posterior of its own.
+
+use std::time::Duration;
+
+use sordino_core::federated::exchange::{AgentExchange, Heard, Millis, Protocol, Want};
+use sordino_core::federated::prior::{Opening, OwnPoints, Site, opening_len, own_points_len, own_points_scratch_len};
+use sordino_core::prior::{Newcomer, NewcomerSettings, PriorNumbers, PublicPrior, attach_len, storage_len};
+use sordino_core::wire::{self, Header, Kind, ScalarTag};
+use sordino_host::campaign::Campaign;
+use sordino_host::prior::PriorFile;
+use sordino_net::agent::Query;
+use sordino_net::identity::Identity;
+use sordino_net::invitation::Invitation;
+use sordino_net::join::{Joining, join};
+use sordino_net::link::Link;
+use sordino_net::rounds::Asked;
+use sordino_net::terms::Terms;
+
+use super::util::{Federation, PATIENCE, bounded, runtime};
+
+const AGENTS: u32 = 5;
+const SPACE: &str = "goal = \"minimize\"\n[parameters.x]\nlow = 0\nhigh = 10\n[parameters.rate]\nlow = 1e-3\nhigh = 1\nscale = \"log\"\n";
+const FEATURES: usize = 20;
+/// Points that the device measures, wherever its owner likes; in coordinates of the box.
+const POINTS: [f64; 12] = [0.05, 0.5, 0.4, 0.1, 0.95, 0.9, 0.5, 0.65, 0.7, 0.3, 0.2, 0.8];
+const N: usize = POINTS.len() / 2;
+
+/// The loss of everybody, in a unit of each; coordinates are those of the parameters in the order of their names, rate and x.
+fn loss(agent: u32, u: [f64; 2]) -> f64 {
+    let value = (u[0] - 0.7).powi(2) + 0.5 * (u[1] - 0.4).powi(2);
+    1000.0 * f64::from(agent) + 10.0 * f64::from(1 + agent) * value
+}
+
+fn of_site(query: &Query) -> f64 {
+    let point = query.named.as_ref().unwrap();
+    let (x, rate) = (point["x"].as_f64().unwrap(), point["rate"].as_f64().unwrap());
+    loss(query.agent, [rate.log10() / 3.0 + 1.0, x / 10.0])
+}
+
+/// What is in its flash.
+struct Flash {
+    agreement: sordino_core::federated::exchange::Agreement,
+    landmarks: Vec<f64>,
+}
+
+/// What a device says at its end: the history it saw, and what it sent to each release.
+type Told = (String, Vec<Vec<f64>>, bytes::Bytes);
+
+async fn device(invitation: Invitation, flash: Flash) -> Told {
+    let Flash { agreement, landmarks } = &flash;
+    let Protocol::Campaign(protocol) = &agreement.protocol else { panic!("no campaign") };
+    let site = Site::new(protocol, landmarks, 2).unwrap();
+    let m = site.features();
+    let tls = Identity::generate().unwrap().client(&invitation.pins).unwrap();
+    let mut link = Link::new(&invitation.address, invitation.deployment, tls, Duration::from_secs(5));
+    while link.enrol(invitation.slot, invitation.token.as_ref()).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // Larger is better for the method, smaller for this goal.
+    let (pairs, _) = POINTS.as_chunks::<2>();
+    let values: Vec<f64> = pairs.iter().map(|u| -loss(invitation.slot, *u)).collect();
+    let (mut storage, mut scratch) = (vec![0.0; own_points_len(N, m)], vec![0.0; own_points_scratch_len(N, m)]);
+    let own = OwnPoints::compute(site, &POINTS, &values, &mut storage, &mut scratch).unwrap();
+
+    let mut exchange = AgentExchange::new(agreement, invitation.slot);
+    let (mut given, mut upload) = (Vec::new(), vec![0.0; m + 1]);
+    loop {
+        let waits = match exchange.want(Millis(0)) {
+            Want::Done => break,
+            Want::Refused => panic!("refused"),
+            Want::Wait(_) => {
+                exchange.later(0, Millis(0));
+                true
+            }
+            Want::Ask(have) => match link.ask(&have).await {
+                Ok(Asked::Frame { bytes, current, seal }) => {
+                    let (header, payload) = wire::decode(&bytes, agreement.frame_numbers_max()).unwrap();
+                    assert!(matches!(exchange.frame(&header, &payload, current, seal), Ok(Heard::Enter | Heard::Again)));
+                    false
+                }
+                Ok(Asked::Later { .. }) | Err(_) => true,
+                Ok(other) => panic!("{other:?}"),
+            },
+            Want::Work => {
+                let round = exchange.have().frames - 1;
+                if round < protocol.releases() {
+                    let bytes = link.opening(round, 4096).await.unwrap();
+                    let (header, payload) = wire::decode(&bytes, opening_len(m) as u32).unwrap();
+                    let history = wire::prefix(&exchange.have().chain);
+                    assert_eq!((header.kind, header.round, header.chain), (Kind::Opening, round, history));
+                    let mut numbers = vec![0.0; opening_len(m)];
+                    payload.read(&mut numbers).unwrap();
+                    own.contribution(&Opening::read(&numbers).unwrap(), &mut scratch, &mut upload).unwrap();
+                    given.push(upload.clone());
+                }
+                exchange.made();
+                false
+            }
+            Want::Give(header) => {
+                let (round, mut frame) = (header.round, vec![0; wire::frame_len_max(ScalarTag::F64, m + 1)]);
+                let numbers: &[f64] = if round < protocol.releases() { &upload } else { &[] };
+                let len = wire::encode(Header { kind: Kind::Upload, ..header }, numbers, &mut frame).unwrap();
+                frame.truncate(len);
+                match link.give(round, invitation.slot, frame.into()).await {
+                    Ok(reply) => exchange.told(round, reply, Millis(0)),
+                    Err(error) => panic!("{error}"),
+                }
+                false
+            }
+        };
+        if waits {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    (exchange.have().chain.to_string(), given, link.file().await.unwrap())
+}
+
+#[test]
+fn a_device_that_holds_no_posterior_contributes_and_goes_on_with_the_file() {
+    bounded(|| {
+        let more = ["--epsilon", "20", "--features", "20", "--deadline", "60s", "--close-early", "--linger", "5s"];
+        let federation = Federation::campaign("device-campaign", AGENTS, SPACE, &more);
+        let server = federation.serve();
+        let (invitations, runtime) = (federation.invite(), runtime());
+        let sites: Vec<_> = invitations[1..]
+            .iter()
+            .map(|invitation| {
+                let joining = Joining { evaluations: Some(12), ..federation.joining(invitation) };
+                runtime.spawn(async move { join(&joining, |query| std::future::ready(Ok(of_site(&query)))).await })
+            })
+            .collect();
+        let slot = &invitations[0];
+        let found = runtime.block_on(async {
+            // What its owner reads before the program is built.
+            let tls = Identity::generate().unwrap().client(&slot.pins).unwrap();
+            let mut link = Link::new(&slot.address, slot.deployment, tls, Duration::from_secs(5));
+            let bytes = loop {
+                match link.terms().await {
+                    Ok(bytes) => break bytes,
+                    Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+                }
+            };
+            let terms = Terms::from_bytes(&bytes, Some(&slot.terms)).unwrap();
+            let campaign = terms.campaign().unwrap();
+            let landmarks = campaign.context().landmarks().to_vec();
+            let flash = Flash { agreement: terms.agreement.clone(), landmarks };
+            let told = tokio::time::timeout(PATIENCE, device(slot.clone(), flash)).await.unwrap();
+            // Another round than the one that is open: there is none after the last.
+            assert!(link.opening(0, 4096).await.is_err() && link.opening(7, 4096).await.is_err());
+            (campaign, told)
+        });
+        let (campaign, (history, given, file)) = found;
+        for site in sites {
+            let joined = runtime.block_on(async { tokio::time::timeout(PATIENCE, site).await });
+            assert_eq!(joined.unwrap().unwrap().unwrap().given, [0, 1]);
+        }
+        assert!(server.ended().success(), "{}", federation.heard());
+        let replayed = federation.replay();
+        assert!(replayed.contains("broadcasts 2, charges 2"), "{replayed}");
+        assert!(replayed.contains(&history), "the device's history is the server's: {replayed}");
+        compared(&campaign, &federation, &given);
+        newcomer(&PriorFile::parse(&file).unwrap());
+    });
+}
+
+/// What the device sent is what a host with these values would have sent, to the bit.
+fn compared(campaign: &Campaign, federation: &Federation, given: &[Vec<f64>]) {
+    let server = sordino_net::folder::Folder::open(&federation.place.server()).unwrap();
+    let mut released: Vec<f64> = Vec::new();
+    let (pairs, _) = POINTS.as_chunks::<2>();
+    let encoding = campaign.context().encoding();
+    let space = campaign.publication().space.core().unwrap();
+    for (frame, given) in server.frames().unwrap().iter().zip(given) {
+        let (header, payload) = wire::decode(frame, 1000).unwrap();
+        if header.kind == Kind::Broadcast {
+            let mut sums = vec![0.0; header.len as usize];
+            payload.read(&mut sums).unwrap();
+            released.extend(sums);
+        }
+        // Points by their coordinates: those of a point that has them, as near as its numbers are.
+        let numbers: Vec<Vec<f64>> =
+            pairs.iter().map(|u| (0..2).map(|axis| space.from_unit(axis, u[axis]).unwrap()).collect()).collect();
+        let near = |n: &Vec<f64>, u: &[f64; 2]| encoding.coordinates(n).iter().zip(u).all(|(a, b)| (a - b).abs() < 1e-12);
+        assert!(numbers.iter().zip(pairs).all(|(n, u)| near(n, u)));
+        let values: Vec<(&[f64], f64)> = numbers.iter().zip(pairs).map(|(n, u)| (&n[..], -loss(0, *u))).collect();
+        let host = campaign.releases().contribution(&released, &values).unwrap().unwrap();
+        assert!(host.iter().zip(given).all(|(a, b)| (a - b).abs() < 1e-9), "{host:?} {given:?}");
+        assert!(given[..FEATURES].iter().any(|x| x.abs() > 1e-3));
+    }
+    assert_eq!((given.len(), released.len()), (2, FEATURES + 1));
+}
+
+/// The same device searches with the file, in single precision.
+fn newcomer(file: &PriorFile) {
+    let numbers = PriorNumbers {
+        dim: 2,
+        landmarks: &file.landmarks,
+        lengthscale: file.label.lengthscale,
+        weights: &file.weights,
+        covariance: &file.covariance,
+        self_test: file.label.self_test as f32,
+    };
+    let mut factor = vec![0f32; attach_len(file.features())];
+    let prior = PublicPrior::attach(numbers, &mut factor).unwrap();
+    let candidates: Vec<f32> = (0..400).flat_map(|i| [(i % 20) as f32 / 19.0, (i / 20) as f32 / 19.0]).collect();
+    let storage = vec![0f32; storage_len(file.features(), 8, 16)];
+    let mut search = Newcomer::new(&candidates, 2, Some(&prior), NewcomerSettings::default(), 8, storage).unwrap();
+    let value = |place: usize| -loss(0, [0, 1].map(|axis| f64::from(candidates[2 * place + axis]))) as f32;
+    for _ in 0..8 {
+        let place = search.suggest();
+        search.observe(place, value(place)).unwrap();
+    }
+    let (best, found) = search.best().unwrap();
+    assert!(found > -0.5, "{found} at {:?}", &candidates[2 * best..2 * best + 2]);
+}
