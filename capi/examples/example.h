@@ -67,4 +67,7 @@ typedef struct {
 
 int run_member(const char *name, const member_parts *parts);
 
+/* A site of a campaign: site.c. */
+int site(void);
+
 #endif

@@ -5,7 +5,7 @@ use std::error::Error;
 use sordino_core::domain::{BoxDomain, Candidates, Regions};
 use sordino_core::features::{RandomFourier, random_fourier};
 use sordino_core::federated::exchange::{
-    AgentExchange, Agreement, Heard, Millis, Pace, Period, Seal, ServerExchange, Want,
+    AgentExchange, Agreement, Heard, Millis, Pace, Period, Protocol, Seal, ServerExchange, Want, after,
 };
 use sordino_core::federated::prior::{
     self as common, ContextStorage, MemberSizes, MemberState, MemberStorage, context,
@@ -288,14 +288,14 @@ fn written() -> Outcome<u64> {
 
 /// The agreement that a header for C holds, and the points of an axis of its candidates and landmarks.
 fn header(text: &str) -> Outcome<(Agreement, [u32; 2])> {
-    let (_, array) = text.split_once("SORDINO_AGREEMENT[").ok_or("no agreement")?;
-    let (array, _) = array.split_once("};").ok_or("an agreement without an end")?;
-    let bytes: Result<Vec<u8>, _> = array.split("0x").skip(1).map(|x| u8::from_str_radix(&x[..2], 16)).collect();
     let number = |name: &str| -> Outcome<u32> {
         let (_, rest) = text.split_once(&format!("#define SORDINO_{name} ")).ok_or("no such constant")?;
         Ok(rest.split('u').next().unwrap_or_default().parse()?)
     };
-    Ok((Agreement::from_bytes(&bytes?)?, [number("POINTS_PER_AXIS")?, number("LANDMARKS_PER_AXIS")?]))
+    Ok((
+        Agreement::from_bytes(&bytes_of(text, "SORDINO_AGREEMENT")?)?,
+        [number("POINTS_PER_AXIS")?, number("LANDMARKS_PER_AXIS")?],
+    ))
 }
 
 /// A member of the federation of a header, without a reset. With a key it hides each contribution twice, as a device that was
@@ -356,6 +356,54 @@ impl Store for Forgetful {
     }
 }
 
+/// The entries of an array of a header.
+fn entries<'t>(text: &'t str, name: &str) -> Outcome<impl Iterator<Item = &'t str>> {
+    let from = text.find(&format!(" {name}[")).ok_or(format!("{name} is missing"))?;
+    let (_, rest) = text[from..].split_once("{\n").ok_or("an array begins with {")?;
+    let (body, _) = rest.split_once("};").ok_or("an array ends with }")?;
+    Ok(body.split(',').map(str::trim).filter(|entry| !entry.is_empty()))
+}
+
+fn bytes_of(text: &str, name: &str) -> Outcome<Vec<u8>> {
+    entries(text, name)?.map(|entry| Ok(u8::from_str_radix(entry.trim_start_matches("0x"), 16)?)).collect()
+}
+
+fn array<T: std::str::FromStr<Err = std::num::ParseFloatError>>(text: &str, name: &str) -> Outcome<Vec<T>> {
+    entries(text, name)?.map(|entry| Ok(entry.trim_end_matches('f').parse()?)).collect()
+}
+
+/// A site of the campaign of `campaign.h`.
+fn site() -> Outcome<u64> {
+    let (campaign, server) = (include_str!("campaign.h"), include_str!("campaign_frames.h"));
+    let agreement = Agreement::from_bytes(&bytes_of(campaign, "SORDINO_AGREEMENT")?)?;
+    let Protocol::Campaign(protocol) = &agreement.protocol else { return Err("a campaign".into()) };
+    let (landmarks, all) = (array(campaign, "SORDINO_LANDMARKS")?, array::<f32>(campaign, "SORDINO_POINTS")?);
+    let site = common::Site::new(protocol, &landmarks, 2)?;
+    let n = protocol.config.parameters().initial_points as usize;
+    let points: Vec<f64> = (0..n).flat_map(|i| [0, 1].map(|axis| f64::from(all[(37 * i + 5) * 2 + axis]))).collect();
+    let values: Vec<f64> = (0..n).map(|i| -(2000.0 + 0.25 * ((7 * i) % 11) as f64)).collect();
+    let m = site.features();
+    let (mut storage, mut scratch) =
+        (vec![0.0; common::own_points_len(n, m)], vec![0.0; common::own_points_scratch_len(n, m)]);
+    let own = common::OwnPoints::compute(site, &points, &values, &mut storage, &mut scratch)?;
+    let (mut history, mut fold) = (agreement.digest(), Fold::new());
+    let (mut out, mut frame) = (vec![0.0; m + 1], vec![0; frame_len_max(wire::ScalarTag::F64, m + 1)]);
+    for round in 0..protocol.releases() {
+        let sent = bytes_of(server, &format!("FRAME_{round}"))?;
+        let (header, payload) = wire::decode(&sent, 100)?;
+        history = after(&history, &header, &payload);
+        let opening = bytes_of(server, &format!("OPENING_{round}"))?;
+        let (_, payload) = wire::decode(&opening, 100)?;
+        let mut numbers = vec![0.0; common::opening_len(m)];
+        payload.read(&mut numbers)?;
+        own.contribution(&common::Opening::read(&numbers)?, &mut scratch, &mut out)?;
+        let header = wire::Header { kind: wire::Kind::Upload, agent: 3, chain: wire::prefix(&history), ..header };
+        let used = wire::encode(header, &out, &mut frame)?;
+        fold.bytes(&frame[..used]);
+    }
+    Ok(fold.0)
+}
+
 fn main() -> Outcome {
     println!("gp {:016x}", process()?);
     println!("optimizer {:016x}", optimizer()?);
@@ -370,5 +418,6 @@ fn main() -> Outcome {
     helper[..3].copy_from_slice(&[4, 5, 6]);
     let key = SecretKey::new(own).with_helper(&SecretKey::new(helper).public_key())?;
     println!("two-servers {:016x}", member(include_str!("two_servers.h"), Some(&key))?);
+    println!("site {:016x}", site()?);
     Ok(())
 }

@@ -71,6 +71,12 @@
     (4 + (size_t)(releases) * (((size_t)(features) + SORDINO_MEMBER_PIECE) / SORDINO_MEMBER_PIECE) + (size_t)(observations))
 /* Bytes of a hidden contribution at most. */
 #define SORDINO_HIDDEN_SIZE(features) (4 + 8 * ((size_t)(features) + 1))
+/* A site of so many points in a campaign of so many features, and what it sends. */
+#define SORDINO_SITE_SIZE(points, features) \
+    (SORDINO_SITE_HEAD + \
+     8 * ((size_t)(points) * ((size_t)(features) + (size_t)(points) + 2) + 2 * (size_t)(features) + 3 + \
+          SORDINO_LARGER(SORDINO_PACKED(features), SORDINO_PACKED(points) + (size_t)(points))))
+#define SORDINO_SITE_FRAME_SIZE(features) (SORDINO_FRAME_OVERHEAD + 8 * ((size_t)(features) + 1))
 #define SORDINO_FRAME_SIZE(numbers) (SORDINO_FRAME_OVERHEAD + 4 * (size_t)(numbers))
 #define SORDINO_SMALL_SIZE(features) (SORDINO_SMALL_OVERHEAD + 2 * (size_t)(features))
 #define SORDINO_REASSEMBLY_SIZE(frame) (SORDINO_REASSEMBLY_HEAD + (((size_t)(frame) + 7) & ~(size_t)7))
@@ -300,6 +306,21 @@
  * The most observations that a Gaussian process or an optimizer has room for.
  */
 #define SORDINO_CAPACITY_MAX 4096
+
+/**
+ * Bytes before the numbers of a site.
+ */
+#define SORDINO_SITE_HEAD 3072
+
+/**
+ * The most landmarks of a campaign, one for each feature, that a device takes part in.
+ */
+#define SORDINO_SITE_FEATURES_MAX 256
+
+/**
+ * The most points of a site on a device.
+ */
+#define SORDINO_SITE_POINTS_MAX 256
 
 /**
  * Version of this header; the first of three numbers.
@@ -534,6 +555,11 @@ typedef struct sordino_reassembly sordino_reassembly;
  * A reporter: the device of one user, and this user's budget.
  */
 typedef struct sordino_reporter sordino_reporter;
+
+/**
+ * What a site of a campaign contributes.
+ */
+typedef struct sordino_site sordino_site;
 
 /**
  * What a federation agrees on, and who this agent is in it. sordino_agent_usual fills in the paper's constants;
@@ -1064,6 +1090,32 @@ typedef struct sordino_entropy {
     int32_t (*fill)(void *context, uint8_t *bytes, size_t len);
 } sordino_entropy;
 
+/**
+ * What a campaign agreed on. `sordino terms INVITATION --format c` writes it, as SORDINO_SITE_SETTINGS.
+ */
+typedef struct sordino_site_settings {
+    /**
+     * The agreement, `agreement_len` bytes.
+     */
+    const uint8_t *agreement;
+    /**
+     * Bytes of the agreement.
+     */
+    size_t agreement_len;
+    /**
+     * Digest that the agreement must have, SORDINO_DIGEST_BYTES bytes.
+     */
+    const uint8_t *digest;
+    /**
+     * The landmarks, point after point, coordinates from 0 to 1.
+     */
+    const double *landmarks;
+    /**
+     * Coordinates of all landmarks: the features of the campaign times its dimension.
+     */
+    size_t landmarks_len;
+} sordino_site_settings;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -1245,6 +1297,16 @@ sordino_status sordino_frame_read(const uint8_t *bytes,
                                   struct sordino_frame_header *header,
                                   float *numbers,
                                   size_t room);
+
+/**
+ * Reads what precedes the numbers of the frame of `len` bytes at `bytes`, in whatever format they are, to `header`. A site of a
+ * campaign needs no more of a release: what it says comes with the opening and with the file.
+ *
+ * Pointers: `bytes` is NULL or points to `len` bytes, `header` NULL or points to one value.
+ */
+sordino_status sordino_frame_marks(const uint8_t *bytes,
+                                   size_t len,
+                                   struct sordino_frame_header *header);
 
 /**
  * The history after one more frame of the server: `before` are the SORDINO_DIGEST_BYTES bytes of the history so far, at
@@ -1860,6 +1922,57 @@ sordino_status sordino_reporter_describe(const struct sordino_reporter *reporter
                                          double *spent,
                                          double *left,
                                          uint32_t *reports);
+
+/**
+ * Bytes of memory a site takes, as SORDINO_SITE_SIZE; 0 if one of the numbers is out of range.
+ */
+size_t sordino_site_size(uint32_t points, uint32_t features);
+
+/**
+ * Builds a site in `memory` of `len` bytes of the points that it has measured, and writes its address to `site`. `points` are
+ * `count` points of the campaign's dimension, coordinates from 0 to 1; `values` their `count` values, in the site's own unit,
+ * **larger is better**: where the campaign minimises, give -value. At least three; `refusal` may be NULL.
+ *
+ * All releases are of the same values: keep them in flash, so that a reset contributes the same again. Settings, landmarks,
+ * points and values are read and not kept.
+ *
+ * Pointers: `memory` is NULL or points to `len` bytes that nobody else uses while the object is used; `settings`,
+ * `site` and `refusal` are NULL or point to one value; `points` is NULL or points to `points_len` numbers, `values`
+ * NULL or points to `count` numbers; the pointers of the settings are NULL or point to as many values as are named
+ * beside them.
+ */
+sordino_status sordino_site_open(void *memory,
+                                 size_t len,
+                                 const struct sordino_site_settings *settings,
+                                 const double *points,
+                                 size_t points_len,
+                                 const double *values,
+                                 size_t count,
+                                 struct sordino_site **site,
+                                 struct sordino_refusal *refusal);
+
+/**
+ * Writes what the site contributes to a release as the frame that it sends, into the `room` bytes at `frame`, and how many it
+ * took to `written`: SORDINO_SITE_FRAME_SIZE or fewer. `opening` are the `opening_len` bytes that the server answers to
+ * `GET /v1/RUN/rounds/ROUND/opening` while that round is open.
+ *
+ * `header` is that of the upload: its round and attempt are those of the server's last frame, its chain the prefix of the history
+ * with that frame (sordino_frame_chain). SORDINO_STATUS_FOREIGN: the opening is of another campaign, round or history than the
+ * header, or the round has no release. SORDINO_STATUS_SINGULAR: to this release the site sends no numbers, a frame of none.
+ *
+ * The server learns what is sent, and adds its noise; ε is that of the campaign whatever stands in the opening: a contribution is
+ * clipped as a whole before it is added.
+ *
+ * Pointers: `site` is NULL or what sordino_site_open wrote; `header` and `written` are NULL or point to one value,
+ * `opening` NULL or points to `opening_len` bytes, `frame` NULL or points to `room` bytes.
+ */
+sordino_status sordino_site_contribution(struct sordino_site *site,
+                                         const struct sordino_frame_header *header,
+                                         const uint8_t *opening,
+                                         size_t opening_len,
+                                         uint8_t *frame,
+                                         size_t room,
+                                         size_t *written);
 
 /**
  * What a status says, in English; a static text, for any number at all.

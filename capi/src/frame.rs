@@ -69,7 +69,7 @@ fn kind_of(number: u32) -> Result<Kind, Refused> {
 }
 
 impl FrameHeader {
-    fn to_core(self) -> Result<Header, Refused> {
+    pub(crate) fn to_core(self) -> Result<Header, Refused> {
         let FrameHeader { deployment, config, chain, agent, round, len, .. } = self;
         let attempt = u16::try_from(self.attempt);
         let attempt = attempt.map_err(|_| Refused::range("attempt", f64::from(self.attempt), "0..=65535"))?;
@@ -82,7 +82,8 @@ impl FrameHeader {
             Kind::Upload => SORDINO_FRAME_UPLOAD,
             Kind::Broadcast => SORDINO_FRAME_BROADCAST,
             Kind::NoBroadcast => SORDINO_FRAME_NO_BROADCAST,
-            Kind::Report | Kind::Query => return Err(Status::Foreign.into()),
+            // An opening is read by the site that it is for, in double precision.
+            Kind::Report | Kind::Query | Kind::Opening => return Err(Status::Foreign.into()),
         };
         let Header { deployment, config, chain, agent, round, len, .. } = *header;
         Ok(FrameHeader { deployment, config, chain, kind, agent, round, attempt: u32::from(header.attempt), len })
@@ -195,6 +196,24 @@ pub unsafe extern "C" fn sordino_frame_read(
         let described = FrameHeader::of_core(&found)?;
         payload.read(out.get_mut(..found.len as usize).ok_or(Status::TooShort)?)?;
         Ok(word.write(header, described)?)
+    };
+    status(read())
+}
+
+/// Reads what precedes the numbers of the frame of `len` bytes at `bytes`, in whatever format they are, to `header`. A site of a
+/// campaign needs no more of a release: what it says comes with the opening and with the file.
+///
+/// # Safety
+///
+/// `bytes` is NULL or good for `len` bytes, `header` NULL or good for one value.
+// SAFETY: the name begins with that of the library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sordino_frame_marks(bytes: *const u8, len: usize, header: *mut FrameHeader) -> Status {
+    // SAFETY: our caller gives its word.
+    let word = unsafe { Word::alone() };
+    let read = || -> Result<(), Refused> {
+        let (found, _) = wire::decode(word.list(bytes, len)?, u32::MAX)?;
+        Ok(word.write(header, FrameHeader::of_core(&found)?)?)
     };
     status(read())
 }

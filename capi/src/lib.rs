@@ -17,6 +17,7 @@
 //! | [`agent`] | agent of a federation that shares draws |
 //! | [`frame`] | what it sends and receives |
 //! | [`member`] | member of a federated prior, with one server or two |
+//! | [`site`] | site of a campaign |
 //!
 //! No function allocates or panics. Every pointer is checked for NULL and alignment, every length against what is needed,
 //! every number of a setting against its range; what cannot be checked is a pointer that is simply wrong. An object is told
@@ -39,6 +40,7 @@ pub mod optimizer;
 pub mod prior;
 pub mod reporter;
 pub mod settings;
+pub mod site;
 pub mod status;
 pub mod version;
 

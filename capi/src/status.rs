@@ -305,6 +305,7 @@ impl From<PriorError> for Refused {
             }
             PriorError::Candidate { .. } => Status::Index.into(),
             PriorError::Singular(_) => Status::Singular.into(),
+            PriorError::OtherLandmarks => Status::Agreement.into(),
             _ => Status::Unexpected.into(),
         }
     }

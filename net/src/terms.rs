@@ -26,8 +26,10 @@ use crate::authority::{self, Authority, AuthorityError};
 use crate::shares;
 use crate::stored::{self, VersionError};
 
+mod constants;
 mod difference;
 
+pub use constants::ConstantsError;
 pub use difference::Difference;
 
 /// What stored terms are called in their first line.

@@ -16,7 +16,7 @@ const STRICT: [&str; 6] = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werro
 /// The processor and its floating-point unit.
 const CORTEX_M4F: [&str; 4] = ["-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-ffreestanding"];
 /// Lines of the reference: one for each kind of object, and frames.
-const LINES: usize = 9;
+const LINES: usize = 10;
 
 /// A way to build the library for a device, and the calling convention of C that links with it.
 struct Build {
@@ -118,7 +118,7 @@ fn in_words_of_c(text: &str) -> String {
 /// The example's sources, and where the header lies.
 fn sources(command: &mut Command) -> &mut Command {
     let examples = package().join("examples");
-    let files = ["device.c", "member.c", "one_server.c", "two_servers.c", "board.c"];
+    let files = ["device.c", "member.c", "one_server.c", "two_servers.c", "site.c", "board.c"];
     command.arg("-I").arg(package().join("include")).args(files.map(|file| examples.join(file)))
 }
 

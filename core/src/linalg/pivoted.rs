@@ -1,5 +1,6 @@
 //! Low-rank factor of a covariance matrix over a finite set: K ≈ FFᵀ by pivoted Cholesky.
 
+use super::slice;
 use crate::math::Scalar;
 
 /// What [`pivoted_cholesky`] reached.
@@ -62,11 +63,12 @@ pub(crate) fn pivoted_cholesky_with<T: Scalar>(
             let value = if i == pivot {
                 root
             } else {
-                let (a, b) = (&factor[i * rank_max..][..step], &factor[pivot * rank_max..][..step]);
+                let row = |i: usize| slice::part(factor, i * rank_max, step);
+                let (a, b) = (row(i), row(pivot));
                 (covariance(i, pivot) - super::dot(a, b)) / root
             };
-            factor[i * rank_max + step] = value;
-            diagonal[i] = if i == pivot { T::ZERO } else { diagonal[i] - value * value };
+            slice::set(factor, i * rank_max + step, value);
+            slice::set(diagonal, i, if i == pivot { T::ZERO } else { slice::at(diagonal, i) - value * value });
         }
     }
     PivotedCholesky { rank: rank_max, residual: T::ZERO }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use rustix::process::{Pid, Signal, kill_process_group};
-use sordino_experiment::command_line::Format;
+use sordino_engine::federated::export::Language;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print;
 use sordino_experiment::text::significant;
@@ -166,9 +166,23 @@ pub struct Terms {
     /// machine, who may read the arguments of every process
     #[arg(value_name = "INVITATION|@FILE|-")]
     invitation: String,
-    /// Text for people or one JSON object
+    /// Text for people, one JSON object, or what a device of a campaign is compiled with
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: TermsFormat,
+}
+
+/// As what terms are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum TermsFormat {
+    /// A sentence
+    #[default]
+    Text,
+    /// One JSON object
+    Json,
+    /// Of a campaign: constants for a device as a header for C
+    C,
+    /// Of a campaign: constants for a device as a module for Rust
+    Rust,
 }
 
 /// Fetches the terms of an invitation and prints what is asked for. Nothing is agreed to, and no token is shown.
@@ -179,9 +193,12 @@ pub fn terms(arguments: &Terms) -> Result<(), CliError> {
     let terms = terms.map_err(CliError::failure)?;
     trusted(&terms, &invitation).map_err(CliError::failure)?;
     let asked = Asked::of(&terms, &invitation).map_err(CliError::failure)?;
+    let constants = |language| terms.constants(&asked.to_string(), language).map_err(CliError::input);
     match arguments.format {
-        Format::Text => print(&asked.to_string()),
-        Format::Json => print(&format!("{}\n", serde_json::to_string(&asked).map_err(CliError::failure)?)),
+        TermsFormat::Text => print(&asked.to_string()),
+        TermsFormat::Json => print(&format!("{}\n", serde_json::to_string(&asked).map_err(CliError::failure)?)),
+        TermsFormat::C => print(&constants(Language::C)?),
+        TermsFormat::Rust => print(&constants(Language::Rust)?),
     }
 }
 

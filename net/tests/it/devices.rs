@@ -1,21 +1,27 @@
 //! A device in a campaign of real sites: core's functions, what an export would have put into its flash, and a link. It has no
 //! list of candidates, no virtual designs and no posterior of its own.
 
+use std::path::Path;
 use std::time::Duration;
 
-use sordino_core::federated::exchange::{AgentExchange, Heard, Millis, Protocol, Want};
+use sordino_core::federated::exchange::{AgentExchange, Announced, Heard, Millis, Protocol, Want, after};
 use sordino_core::federated::prior::{Opening, OwnPoints, Site, opening_len, own_points_len, own_points_scratch_len};
+use sordino_core::federated::shares::Trust;
 use sordino_core::prior::{Newcomer, NewcomerSettings, PriorNumbers, PublicPrior, attach_len, storage_len};
 use sordino_core::wire::{self, Header, Kind, ScalarTag};
+use sordino_engine::federated::export::Language;
+use sordino_experiment::scenario::{Shipped, method};
 use sordino_host::campaign::Campaign;
 use sordino_host::prior::PriorFile;
+use sordino_host::prior::publish::Publication;
+use sordino_host::space::{Goal, SpaceFile};
 use sordino_net::agent::Query;
 use sordino_net::identity::Identity;
 use sordino_net::invitation::Invitation;
 use sordino_net::join::{Joining, join};
 use sordino_net::link::Link;
 use sordino_net::rounds::Asked;
-use sordino_net::terms::Terms;
+use sordino_net::terms::{ConstantsError, Terms};
 
 use super::util::{Federation, PATIENCE, bounded, runtime};
 
@@ -76,7 +82,10 @@ async fn device(invitation: Invitation, flash: Flash) -> Told {
             Want::Ask(have) => match link.ask(&have).await {
                 Ok(Asked::Frame { bytes, current, seal }) => {
                     let (header, payload) = wire::decode(&bytes, agreement.frame_numbers_max()).unwrap();
-                    assert!(matches!(exchange.frame(&header, &payload, current, seal), Ok(Heard::Enter | Heard::Again)));
+                    assert!(matches!(
+                        exchange.frame(&header, &payload, current, seal),
+                        Ok(Heard::Enter | Heard::Again)
+                    ));
                     false
                 }
                 Ok(Asked::Later { .. }) | Err(_) => true,
@@ -181,7 +190,8 @@ fn compared(campaign: &Campaign, federation: &Federation, given: &[Vec<f64>]) {
         // Points by their coordinates: those of a point that has them, as near as its numbers are.
         let numbers: Vec<Vec<f64>> =
             pairs.iter().map(|u| (0..2).map(|axis| space.from_unit(axis, u[axis]).unwrap()).collect()).collect();
-        let near = |n: &Vec<f64>, u: &[f64; 2]| encoding.coordinates(n).iter().zip(u).all(|(a, b)| (a - b).abs() < 1e-12);
+        let near =
+            |n: &Vec<f64>, u: &[f64; 2]| encoding.coordinates(n).iter().zip(u).all(|(a, b)| (a - b).abs() < 1e-12);
         assert!(numbers.iter().zip(pairs).all(|(n, u)| near(n, u)));
         let values: Vec<(&[f64], f64)> = numbers.iter().zip(pairs).map(|(n, u)| (&n[..], -loss(0, *u))).collect();
         let host = campaign.releases().contribution(&released, &values).unwrap().unwrap();
@@ -213,4 +223,118 @@ fn newcomer(file: &PriorFile) {
     }
     let (best, found) = search.best().unwrap();
     assert!(found > -0.5, "{found} at {:?}", &candidates[2 * best..2 * best + 2]);
+}
+
+/// The campaign of the example in C, which was never served: sums of its first release are made up.
+fn example() -> (Campaign, Terms) {
+    let publication = Publication {
+        space: SpaceFile::parse("s", SPACE).unwrap().space,
+        goal: Goal::Minimize,
+        value: Some("loss".to_owned()),
+        epsilon: 8.0,
+        delta: 1e-3,
+        releases: 2,
+        features: 16,
+        dataset: "example".to_owned(),
+        by: None,
+        note: None,
+        published: None,
+    };
+    let campaign = Campaign::new(publication, 30).unwrap();
+    let announced = Announced { epsilon_max: Some(8.0), delta: 1e-3, deadline_ms: 3_600_000, may_close_early: false };
+    let terms = Terms::of_campaign(&campaign, 0x5eed_0000_0000_0001, announced).unwrap();
+    (campaign, terms)
+}
+
+/// The server's frames of that campaign, and its openings, each after the frame of its round.
+fn frames((campaign, terms): &(Campaign, Terms)) -> [Vec<u8>; 4] {
+    let agreement = &terms.agreement;
+    let len = agreement.protocol.upload_len();
+    let sums: Vec<f64> = (0..len).map(|i| if i + 1 == len { 20.0 } else { (i % 5) as f64 - 2.0 }).collect();
+    let mut history = agreement.digest();
+    let mut frame = |kind, round, numbers: &[f64]| {
+        let marks = Header {
+            version: wire::VERSION,
+            kind,
+            scalar: ScalarTag::F64,
+            deployment: agreement.deployment,
+            config: wire::prefix(&agreement.digest()),
+            chain: wire::prefix(&history),
+            agent: 0,
+            round,
+            attempt: 0,
+            len: 0,
+        };
+        let mut bytes = vec![0; wire::frame_len_max(ScalarTag::F64, numbers.len())];
+        let mut write = |marks| {
+            let used = wire::encode(marks, numbers, &mut bytes).unwrap();
+            bytes[..used].to_vec()
+        };
+        let written = write(marks);
+        if kind == Kind::Opening {
+            return written;
+        }
+        let (header, payload) = wire::decode(&written, 100).unwrap();
+        history = after(&history, &header, &payload);
+        write(Header { chain: wire::prefix(&history), ..header })
+    };
+    let opening = |released: &[f64]| campaign.releases().opening(released).unwrap().unwrap();
+    [
+        frame(Kind::NoBroadcast, 0, &[]),
+        frame(Kind::Opening, 0, &opening(&[])),
+        frame(Kind::Broadcast, 1, &sums),
+        frame(Kind::Opening, 1, &opening(&sums)),
+    ]
+}
+
+#[test]
+fn what_the_example_in_c_is_compiled_with_is_what_the_terms_say() {
+    let example = example();
+    let terms = &example.1;
+    let said = "The campaign of an example; `sordino terms` says here what its owner agrees to";
+    let arrays = frames(&example).into_iter().zip(["FRAME_0", "OPENING_0", "FRAME_1", "OPENING_1"]);
+    let arrays = arrays.map(|(bytes, name)| {
+        let rows = bytes.chunks(16).map(|row| {
+            let row: Vec<String> = row.iter().map(|byte| format!("0x{byte:02x}")).collect();
+            format!("    {},\n", row.join(", "))
+        });
+        format!("static const unsigned char {name}[{}] = {{\n{}}};\n", bytes.len(), rows.collect::<String>())
+    });
+    let frames = format!(
+        "/* What a server of the campaign of campaign.h sends, written by a test of sordino-net. */\n#ifndef CAMPAIGN_FRAMES_H\n\
+         #define CAMPAIGN_FRAMES_H\n\n{}\n#endif\n",
+        arrays.collect::<String>()
+    );
+    for (file, text) in [("campaign.h", terms.constants(said, Language::C).unwrap()), ("campaign_frames.h", frames)] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../capi/examples").join(file);
+        if std::env::var_os("SORDINO_WRITE").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        let written = std::fs::read_to_string(&path).unwrap();
+        assert!(written == text, "{file}: SORDINO_WRITE=1 cargo test -p sordino-net --test it devices");
+    }
+    // What a module for Rust holds is the same; it is compiled where a program is made of it.
+    let module = terms.constants(said, Language::Rust).unwrap();
+    let points = example.0.coordinates().len();
+    for line in [
+        "//! The campaign of an example; `sordino terms` says here what its owner agrees to.",
+        "//!   rate: a number from 0.001 to 1, at equal distances of its logarithm",
+        "pub const FEATURES: usize = 16;",
+        "pub const LANDMARKS: [f64; 32] = [",
+        "    Agreement::from_bytes(&AGREEMENT)",
+        &format!("pub const POINTS: [f32; {points}] = ["),
+    ] {
+        assert!(module.lines().any(|found| found == line), "{line}");
+    }
+}
+
+#[test]
+fn constants_of_other_methods_and_of_two_servers_are_refused() {
+    let (campaign, terms) = example();
+    let two = Campaign::trusting(campaign.publication().clone(), 30, Trust::TwoServers).unwrap();
+    let two = Terms::of_campaign(&two, 1, terms.agreement.announced).unwrap();
+    assert!(matches!(two.constants("", Language::C), Err(ConstantsError::TwoServers)));
+    let scenario = Shipped::find("firmware").unwrap().parse(&[]).unwrap();
+    let draws = Terms::new(&scenario, method::DP_FTS_DE, &[0.0, 0.5, 1.0], 1, 1, terms.agreement.announced).unwrap();
+    assert!(matches!(draws.constants("", Language::Rust), Err(ConstantsError::Method)));
 }

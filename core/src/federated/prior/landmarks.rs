@@ -192,8 +192,9 @@ pub fn landmark_rows<T: Scalar>(
         kernel.covariances(point(landmarks, dim, i), seen, lower::row_mut(factor, i));
         lower::append_row(factor, i, T::ZERO)?;
     }
-    for (x, phi) in points.chunks_exact(dim).zip(out.chunks_exact_mut(m)) {
-        kernel.covariances(x, landmarks, phi);
+    for i in 0..n {
+        let phi = slice::part_mut(out, i * m, m);
+        kernel.covariances(point(points, dim, i), landmarks, phi);
         lower::solve(factor, phi);
     }
     Ok(())

@@ -214,8 +214,9 @@ impl<'a, T: Scalar> OwnPoints<'a, T> {
         kernel_rows(lengthscale, points, dim, prior_rows, scratch)?;
         let standardised = slice::head_mut(scratch, n);
         standardise(values, standardised)?;
-        for (place, (entry, z)) in log.chunks_exact_mut(2).zip(standardised).enumerate() {
-            entry.copy_from_slice(&[T::from_u32(place as u32), *z]);
+        let (entries, _) = log.as_chunks_mut();
+        for (place, (entry, z)) in (0..).zip(entries.iter_mut().zip(standardised)) {
+            *entry = [T::from_u32(place), *z];
         }
         Self::stored(config, n, storage)
     }

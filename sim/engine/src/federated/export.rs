@@ -5,11 +5,13 @@
 //! the constants: a device draws its seed from entropy.
 
 mod c;
+mod campaign;
 mod constants;
 mod rust;
 
 use clap::ValueEnum;
 
+pub use campaign::CampaignExport;
 pub use constants::{Export, ExportError};
 
 /// The language of the constants.
