@@ -9,6 +9,8 @@ pub const PUBLIC: usize = 12_800;
 /// Coordinates of the largest vector in integers.
 pub const INTEGERS: usize = 128;
 
+/// Numbers of a site of a campaign, in double precision.
+pub const DOUBLES: usize = 2_400;
 /// Candidates of all virtual designs of a member.
 pub const DESIGNS: usize = 2560;
 
@@ -22,6 +24,8 @@ pub struct Memory {
     pub features: [f32; 320],
     /// Vectors: points, weights, scratch.
     pub vectors: [f32; 512],
+    /// A site of a campaign: landmarks, points, storage, what goes over its link.
+    pub doubles: [f64; DOUBLES],
     /// Virtual designs.
     pub designs: [u32; DESIGNS],
     /// Sums of a release.
@@ -38,6 +42,7 @@ impl Memory {
             public: [0.0; PUBLIC],
             features: [0.0; 320],
             vectors: [0.0; 512],
+            doubles: [0.0; DOUBLES],
             designs: [0; DESIGNS],
             integers: [0; INTEGERS],
             accountant: RdpAccountant::new(),

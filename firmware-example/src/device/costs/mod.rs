@@ -12,6 +12,7 @@
 //! | [`member`] | a member of one, which keeps the posterior |
 //! | [`newcomer`] | a search with a prior file |
 //! | [`shares`] | an agent of two servers |
+//! | [`site`] | a site of a campaign |
 
 use core::fmt::Write;
 
@@ -28,6 +29,7 @@ mod prior;
 mod private;
 mod radio;
 mod shares;
+mod site;
 
 /// Input dimension of all measurements.
 const DIM: usize = 2;
@@ -150,6 +152,7 @@ const TABLE: &[(&str, &[Operation])] = &[
     ("A member of a federated prior: M features, 256 candidates, 256 designs", member::TABLE),
     ("A newcomer with a prior file", newcomer::TABLE),
     ("An agent of two servers", shares::TABLE),
+    ("A site of a campaign", site::TABLE),
 ];
 
 /// Prints the table and returns how many rows it has and how many bounds were exceeded.
