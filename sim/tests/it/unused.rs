@@ -4,7 +4,7 @@ use sordino_sim::model::Options;
 use sordino_sim::model::federated;
 use sordino_sim::scenario::{Method, MethodName, Scenario, Shipped, method};
 
-use crate::util::{SMALL, done, scratch, settings, text, with};
+use crate::util::{SMALL, done, printed, scratch, settings, text, with};
 
 /// Keys with another value than the usual one.
 const CHANGED: [&str; 24] = [
@@ -33,6 +33,40 @@ const CHANGED: [&str; 24] = [
     "prior.inducing_points=11",
     "prior.epsilon=0.7",
 ];
+
+/// Keys that every method uses, or that say how a federation is simulated and not what a method does.
+const EVERYBODY: [&str; 8] = [
+    "federation.agents",
+    "federation.rounds",
+    "federation.initial_points",
+    "federation.methods",
+    "federation.observations",
+    "surrogate.scalar",
+    "privacy.trust",
+    // Nothing that is computed follows from it: what is said of a run does.
+    "privacy.delta",
+];
+
+/// A key that is new is changed above, or its author says here that every method uses it.
+#[test]
+fn every_key_of_a_method_is_tried() {
+    let keys = printed(&scratch("unused-keys"), &["scenario", "keys", "--trust", "federated"]);
+    let (mut section, mut found) = ("", Vec::new());
+    for line in keys.lines() {
+        if let Some((name, _)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            section = name;
+        }
+        let key = line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')).and_then(|rest| rest.split(' ').next());
+        if let Some(key) = key.filter(|_| ["federation", "surrogate", "privacy", "prior"].contains(&section)) {
+            found.push(format!("{section}.{key}"));
+        }
+    }
+    let tried = CHANGED.iter().map(|setting| setting.split_once('=').unwrap().0);
+    let mut known: Vec<&str> = tried.chain(EVERYBODY).collect();
+    found.sort();
+    known.sort();
+    assert_eq!(found, known);
+}
 
 /// What a setting is changed in.
 #[derive(Clone, Copy, Debug)]
