@@ -1,7 +1,7 @@
 /*
  * A site of a campaign, for a device: written by `sordino terms`, not by hand.
  *
- * The campaign of an example; `sordino terms` says here what its owner agrees to.
+ * The campaign of an example; `sordino terms` says here what its owner agrees to
  *
  * Smaller values are better here: a site gives -value. Numbers of a point:
  *   rate: a number from 0.001 to 1, at equal distances of its logarithm

@@ -401,7 +401,7 @@ static int sizes(void) {
                 sordino_agent_size(dim, n, n + 3) != SORDINO_AGENT_SIZE(dim, n, n + 3) ||
                 sordino_prior_size(n) != SORDINO_PRIOR_SIZE(n) ||
                 sordino_newcomer_size(n - 1, 2 * dim, n) != SORDINO_NEWCOMER_SIZE(n - 1, 2 * dim, n) ||
-                sordino_site_size(n, 3 * dim) != SORDINO_SITE_SIZE(n, 3 * dim) ||
+                sordino_site_size(n + 2, 3 * dim) != SORDINO_SITE_SIZE(n + 2, 3 * dim) ||
                 sordino_member_size(9 * n, n, dim, 2 * n, 256) != SORDINO_MEMBER_SIZE(9 * n, n, dim, 2 * n, 256) ||
                 sordino_member_size(9 * n, dim, n, dim, 7) != SORDINO_MEMBER_SIZE(9 * n, dim, n, dim, 7)) {
                 return __LINE__;

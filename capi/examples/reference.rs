@@ -401,6 +401,11 @@ fn site() -> Outcome<u64> {
         let used = wire::encode(header, &out, &mut frame)?;
         fold.bytes(&frame[..used]);
     }
+    let (version, kind, scalar, round) = (wire::VERSION, wire::Kind::Upload, wire::ScalarTag::F32, protocol.releases());
+    let none =
+        wire::Header { version, kind, scalar, round, deployment: 0, config: 0, chain: 0, agent: 0, attempt: 0, len: 0 };
+    let used = wire::encode::<f32>(none, &[], &mut frame)?;
+    fold.bytes(&frame[..used]);
     Ok(fold.0)
 }
 

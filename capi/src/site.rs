@@ -5,9 +5,8 @@ use core::ffi::c_void;
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{Agreement, Protocol};
 use sordino_core::federated::prior::{
-    CampaignProtocol, Opening, OwnPoints, Site as CoreSite, opening_len, own_points_len, own_points_scratch_len,
+    Opening, OwnPoints, POINTS_MIN, Site as CoreSite, opening_len, own_points_len, own_points_scratch_len,
 };
-use sordino_core::federated::shares::Trust;
 use sordino_core::wire::{self, Kind, ScalarTag};
 
 use crate::agreement::SORDINO_DIGEST_BYTES;
@@ -20,7 +19,7 @@ use crate::status::{Refusal, Refused, Status};
 pub const SORDINO_SITE_HEAD: usize = 3072;
 /// The most landmarks of a campaign, one for each feature, that a device takes part in.
 pub const SORDINO_SITE_FEATURES_MAX: usize = 256;
-/// The most points of a site on a device.
+/// The most points of a site on a device, of three at least.
 pub const SORDINO_SITE_POINTS_MAX: usize = 256;
 
 /// What a campaign agreed on. `sordino terms INVITATION --format c` writes it, as SORDINO_SITE_SETTINGS.
@@ -70,7 +69,7 @@ const _: () = assert!(size_of::<Site>() + size_of::<Agreement>() + 6 * 8 <= SORD
 /// Bytes for so many points and features.
 fn size(points: u32, features: u32) -> Result<usize, Refused> {
     let (n, m) = (points as usize, features as usize);
-    if !(1..=SORDINO_SITE_POINTS_MAX).contains(&n) {
+    if !(POINTS_MIN..=SORDINO_SITE_POINTS_MAX).contains(&n) {
         return Err(Refused::range("points", f64::from(points), "3..=256"));
     }
     if !(1..=SORDINO_SITE_FEATURES_MAX).contains(&m) {
@@ -100,16 +99,6 @@ fn campaign(settings: &SiteSettings, arena: &mut Arena, word: Word) -> Result<&'
     Ok(arena.place(agreement)?)
 }
 
-/// The protocol of a campaign in which one server is trusted.
-fn protocol(agreement: &Agreement) -> Result<&CampaignProtocol, Refused> {
-    let Protocol::Campaign(protocol) = &agreement.protocol else { return Err(Status::Agreement.into()) };
-    match protocol.config.parameters().trust {
-        Trust::OneServer => Ok(protocol),
-        // It hides nothing yet, and a server that should not see a contribution would.
-        Trust::TwoServers => Err(Status::Trust.into()),
-    }
-}
-
 fn open(
     arena: &mut Arena,
     settings: &SiteSettings,
@@ -117,7 +106,7 @@ fn open(
     word: Word,
 ) -> Result<Body, Refused> {
     let agreement = campaign(settings, arena, word)?;
-    let protocol = protocol(agreement)?;
+    let Protocol::Campaign(protocol) = &agreement.protocol else { return Err(Status::Agreement.into()) };
     let (n, m) = (values.len(), protocol.config.features());
     arena.require(size(u32::try_from(n).unwrap_or(u32::MAX), protocol.config.parameters().feature_count)?)?;
     let landmarks = word.list(settings.landmarks, settings.landmarks_len)?;

@@ -306,6 +306,7 @@ impl From<PriorError> for Refused {
             PriorError::Candidate { .. } => Status::Index.into(),
             PriorError::Singular(_) => Status::Singular.into(),
             PriorError::OtherLandmarks => Status::Agreement.into(),
+            PriorError::TwoServers => Status::Trust.into(),
             _ => Status::Unexpected.into(),
         }
     }

@@ -34,6 +34,23 @@ pub fn plain(text: &str) -> String {
     out
 }
 
+/// A line of others as it may stand in a comment of Rust or of C: what is not printable ASCII is written as its number, and
+/// nothing begins, ends or continues a comment.
+///
+/// ```
+/// assert_eq!(sordino_host::text::commented("a */ int x; \\"), "a \\u{2a}/ int x; \\u{5c}");
+/// ```
+pub fn commented(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    for c in line.chars() {
+        match c {
+            ' '..='~' if !matches!(c, '*' | '\\' | '?') => out.push(c),
+            _ => out.extend(c.escape_unicode()),
+        }
+    }
+    out
+}
+
 /// The admissible name nearest to a misspelt one, if one is near.
 pub fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
     let distance = |other: &str| {

@@ -238,7 +238,7 @@ async fn all_rounds<T: Number, P: Served<T>>(
         host.sync()?;
         folder.keep(round, &frame)?;
         spent.tell(host.ledger().ledger(), start.elapsed());
-        let offered = around.offered(party, &frame)?;
+        let offered = around.offered(party, (round, &frame))?;
         // Said when all that takes its time is over: what is seen must be the delay, and no draw.
         let say_if_late = |announcing| {
             if round > first && Instant::now() > announcing {

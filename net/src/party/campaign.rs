@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sordino_core::federated::ServerError;
 use sordino_core::federated::exchange::Agreement;
 use sordino_core::federated::prior::JointVectors;
+use sordino_core::federated::shares::Trust;
 use sordino_core::random::RunSeed;
 use sordino_host::campaign::{Campaign, Site, SiteError, SiteState};
 use sordino_host::prior::PriorFile;
@@ -119,7 +120,11 @@ impl Party<f64> for CampaignParty {
     }
 
     fn opening(&self, released: &[f64]) -> Result<Option<Vec<f64>>, PartyError> {
-        Ok(self.campaign.releases().opening(released)?)
+        // Where there are two servers no device takes part, whose contribution one of them would see.
+        match self.campaign.protocol().config.parameters().trust {
+            Trust::OneServer => Ok(self.campaign.releases().opening(released)?),
+            Trust::TwoServers => Ok(None),
+        }
     }
 
     fn learned(&self, state: &KeptSite) -> Result<Option<PriorFile>, PartyError> {

@@ -31,10 +31,14 @@ pub(super) struct Around<'a> {
 }
 
 impl Around<'_> {
-    /// What anybody may fetch once `frame`, the last one, is announced: the file of the releases so far, which is written into
+    /// What anybody may fetch once `frame`, that of this round and the last one, is announced: the file of the releases so far, which is written into
     /// the folder, signed with the server's key, and what the next release is made with. Both are functions of what was
     /// announced.
-    pub(super) fn offered<T: Number, P: Party<T>>(&self, party: &P, frame: &[u8]) -> Result<Offered, ServeError> {
+    pub(super) fn offered<T: Number, P: Party<T>>(
+        &self,
+        party: &P,
+        (round, frame): (u32, &[u8]),
+    ) -> Result<Offered, ServeError> {
         let (folder, mut released) = (self.folder, Vec::new());
         for (round, frame) in (0..).zip(folder.frames()?) {
             let decoded = wire::decode(&frame, folder.terms.agreement.frame_numbers_max());
@@ -49,10 +53,11 @@ impl Around<'_> {
         if let Some(file) = party.file(&released)? {
             offered.file = folder.publish(file)?;
         }
-        if let Some(numbers) = party.opening(&released)? {
+        // Where a budget skipped releases there are numbers of one that never comes.
+        let opening = if round < folder.terms.agreement.protocol.epochs() { party.opening(&released)? } else { None };
+        if let Some(numbers) = opening {
             let decoded = wire::decode(frame, folder.terms.agreement.frame_numbers_max());
-            let (header, _) = decoded.map_err(|error| FolderError::Frame { round: 0, error })?;
-            let round = header.round;
+            let (header, _) = decoded.map_err(|error| FolderError::Frame { round, error })?;
             let mut bytes = vec![0; wire::frame_len_max(header.scalar, numbers.len())];
             // The same bytes however often the round is begun.
             let header = wire::Header { kind: wire::Kind::Opening, attempt: 0, ..header };

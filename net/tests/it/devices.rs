@@ -2,7 +2,7 @@
 //! list of candidates, no virtual designs and no posterior of its own.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sordino_core::federated::exchange::{AgentExchange, Announced, Heard, Millis, Protocol, Want, after};
 use sordino_core::federated::prior::{Opening, OwnPoints, Site, opening_len, own_points_len, own_points_scratch_len};
@@ -13,17 +13,18 @@ use sordino_engine::federated::export::Language;
 use sordino_experiment::scenario::{Shipped, method};
 use sordino_host::campaign::Campaign;
 use sordino_host::prior::PriorFile;
+use sordino_host::prior::context::Contributor;
 use sordino_host::prior::publish::Publication;
 use sordino_host::space::{Goal, SpaceFile};
 use sordino_net::agent::Query;
 use sordino_net::identity::Identity;
 use sordino_net::invitation::Invitation;
 use sordino_net::join::{Joining, join};
-use sordino_net::link::Link;
+use sordino_net::link::{Link, LinkError};
 use sordino_net::rounds::Asked;
 use sordino_net::terms::{ConstantsError, Terms};
 
-use super::util::{Federation, PATIENCE, bounded, runtime};
+use super::util::{Federation, PATIENCE, bounded, runtime, said};
 
 const AGENTS: u32 = 5;
 const SPACE: &str = "goal = \"minimize\"\n[parameters.x]\nlow = 0\nhigh = 10\n[parameters.rate]\nlow = 1e-3\nhigh = 1\nscale = \"log\"\n";
@@ -44,14 +45,23 @@ fn of_site(query: &Query) -> f64 {
     loss(query.agent, [rate.log10() / 3.0 + 1.0, x / 10.0])
 }
 
+/// The status of a refusal.
+fn status(error: Option<LinkError>) -> Option<u16> {
+    match error {
+        Some(LinkError::Status { status, .. }) => Some(status),
+        _ => None,
+    }
+}
+
 /// What is in its flash.
 struct Flash {
     agreement: sordino_core::federated::exchange::Agreement,
     landmarks: Vec<f64>,
 }
 
-/// What a device says at its end: the history it saw, and what it sent to each release.
-type Told = (String, Vec<Vec<f64>>, bytes::Bytes);
+/// What a device says at its end: the history it saw, what it sent to each release, the file, and when it heard of the first
+/// release.
+type Told = (String, Vec<Vec<f64>>, bytes::Bytes, Instant);
 
 async fn device(invitation: Invitation, flash: Flash) -> Told {
     let Flash { agreement, landmarks } = &flash;
@@ -70,7 +80,7 @@ async fn device(invitation: Invitation, flash: Flash) -> Told {
     let own = OwnPoints::compute(site, &POINTS, &values, &mut storage, &mut scratch).unwrap();
 
     let mut exchange = AgentExchange::new(agreement, invitation.slot);
-    let (mut given, mut upload) = (Vec::new(), vec![0.0; m + 1]);
+    let (mut given, mut upload, mut announced) = (Vec::new(), vec![0.0; m + 1], Instant::now());
     loop {
         let waits = match exchange.want(Millis(0)) {
             Want::Done => break,
@@ -82,10 +92,11 @@ async fn device(invitation: Invitation, flash: Flash) -> Told {
             Want::Ask(have) => match link.ask(&have).await {
                 Ok(Asked::Frame { bytes, current, seal }) => {
                     let (header, payload) = wire::decode(&bytes, agreement.frame_numbers_max()).unwrap();
-                    assert!(matches!(
-                        exchange.frame(&header, &payload, current, seal),
-                        Ok(Heard::Enter | Heard::Again)
-                    ));
+                    let heard = exchange.frame(&header, &payload, current, seal);
+                    assert!(matches!(heard, Ok(Heard::Enter | Heard::Again)));
+                    if header.round == 1 {
+                        announced = Instant::now();
+                    }
                     false
                 }
                 Ok(Asked::Later { .. }) | Err(_) => true,
@@ -122,13 +133,25 @@ async fn device(invitation: Invitation, flash: Flash) -> Told {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
-    (exchange.have().chain.to_string(), given, link.file().await.unwrap())
+    (exchange.have().chain.to_string(), given, link.file().await.unwrap(), announced)
 }
 
 #[test]
 fn a_device_that_holds_no_posterior_contributes_and_goes_on_with_the_file() {
     bounded(|| {
-        let more = ["--epsilon", "20", "--features", "20", "--deadline", "60s", "--close-early", "--linger", "5s"];
+        let more = [
+            "--epsilon",
+            "20",
+            "--features",
+            "20",
+            "--deadline",
+            "60s",
+            "--close-early",
+            "--linger",
+            "5s",
+            "--delay",
+            "1500ms",
+        ];
         let federation = Federation::campaign("device-campaign", AGENTS, SPACE, &more);
         let server = federation.serve();
         let (invitations, runtime) = (federation.invite(), runtime());
@@ -154,12 +177,33 @@ fn a_device_that_holds_no_posterior_contributes_and_goes_on_with_the_file() {
             let campaign = terms.campaign().unwrap();
             let landmarks = campaign.context().landmarks().to_vec();
             let flash = Flash { agreement: terms.agreement.clone(), landmarks };
+            let mut other = Link::new(
+                &slot.address,
+                slot.deployment,
+                Identity::generate().unwrap().client(&slot.pins).unwrap(),
+                Duration::from_secs(1),
+            );
+            let first = tokio::spawn(async move {
+                loop {
+                    let is_open = other.opening(1, 4096).await.is_ok();
+                    if other.file().await.is_ok() {
+                        break;
+                    }
+                    assert!(!is_open);
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                Instant::now()
+            });
             let told = tokio::time::timeout(PATIENCE, device(slot.clone(), flash)).await.unwrap();
-            // Another round than the one that is open: there is none after the last.
-            assert!(link.opening(0, 4096).await.is_err() && link.opening(7, 4096).await.is_err());
+            // Half of the delay is more than a busy machine takes, and less than what the time of the noise would show.
+            assert!(first.await.unwrap() + Duration::from_millis(1500) > told.3, "the file was there before its frame");
+            // No release follows the last frame, and none before it is open.
+            for round in [0, 1, 2, 7] {
+                assert_eq!(status(link.opening(round, 4096).await.err()), Some(404), "{round}");
+            }
             (campaign, told)
         });
-        let (campaign, (history, given, file)) = found;
+        let (campaign, (history, given, file, _)) = found;
         for site in sites {
             let joined = runtime.block_on(async { tokio::time::timeout(PATIENCE, site).await });
             assert_eq!(joined.unwrap().unwrap().unwrap().given, [0, 1]);
@@ -178,8 +222,8 @@ fn compared(campaign: &Campaign, federation: &Federation, given: &[Vec<f64>]) {
     let server = sordino_net::folder::Folder::open(&federation.place.server()).unwrap();
     let mut released: Vec<f64> = Vec::new();
     let (pairs, _) = POINTS.as_chunks::<2>();
-    let encoding = campaign.context().encoding();
-    let space = campaign.publication().space.core().unwrap();
+    let values: Vec<f64> = pairs.iter().map(|u| -loss(0, *u)).collect();
+    let contributor = Contributor::new(campaign.context(), &POINTS, &values).unwrap();
     for (frame, given) in server.frames().unwrap().iter().zip(given) {
         let (header, payload) = wire::decode(frame, 1000).unwrap();
         if header.kind == Kind::Broadcast {
@@ -187,15 +231,10 @@ fn compared(campaign: &Campaign, federation: &Federation, given: &[Vec<f64>]) {
             payload.read(&mut sums).unwrap();
             released.extend(sums);
         }
-        // Points by their coordinates: those of a point that has them, as near as its numbers are.
-        let numbers: Vec<Vec<f64>> =
-            pairs.iter().map(|u| (0..2).map(|axis| space.from_unit(axis, u[axis]).unwrap()).collect()).collect();
-        let near =
-            |n: &Vec<f64>, u: &[f64; 2]| encoding.coordinates(n).iter().zip(u).all(|(a, b)| (a - b).abs() < 1e-12);
-        assert!(numbers.iter().zip(pairs).all(|(n, u)| near(n, u)));
-        let values: Vec<(&[f64], f64)> = numbers.iter().zip(pairs).map(|(n, u)| (&n[..], -loss(0, *u))).collect();
-        let host = campaign.releases().contribution(&released, &values).unwrap().unwrap();
-        assert!(host.iter().zip(given).all(|(a, b)| (a - b).abs() < 1e-9), "{host:?} {given:?}");
+        let opening = campaign.releases().opening(&released).unwrap().unwrap();
+        let opening = Opening::read(&opening).unwrap();
+        let host = contributor.vector(campaign.context(), &opening.terms(), opening.weights()).unwrap().unwrap();
+        assert_eq!(&host, given);
         assert!(given[..FEATURES].iter().any(|x| x.abs() > 1e-3));
     }
     assert_eq!((given.len(), released.len()), (2, FEATURES + 1));
@@ -313,16 +352,16 @@ fn what_the_example_in_c_is_compiled_with_is_what_the_terms_say() {
         let written = std::fs::read_to_string(&path).unwrap();
         assert!(written == text, "{file}: SORDINO_WRITE=1 cargo test -p sordino-net --test it devices");
     }
-    // What a module for Rust holds is the same; it is compiled where a program is made of it.
+    // What a module for Rust holds is the same.
     let module = terms.constants(said, Language::Rust).unwrap();
     let points = example.0.coordinates().len();
     for line in [
-        "//! The campaign of an example; `sordino terms` says here what its owner agrees to.",
+        "//! The campaign of an example; `sordino terms` says here what its owner agrees to",
         "//!   rate: a number from 0.001 to 1, at equal distances of its logarithm",
         "pub const FEATURES: usize = 16;",
-        "pub const LANDMARKS: [f64; 32] = [",
+        "pub static LANDMARKS: [f64; 32] = [",
         "    Agreement::from_bytes(&AGREEMENT)",
-        &format!("pub const POINTS: [f32; {points}] = ["),
+        &format!("pub static POINTS: [f32; {points}] = ["),
     ] {
         assert!(module.lines().any(|found| found == line), "{line}");
     }
@@ -337,4 +376,67 @@ fn constants_of_other_methods_and_of_two_servers_are_refused() {
     let scenario = Shipped::find("firmware").unwrap().parse(&[]).unwrap();
     let draws = Terms::new(&scenario, method::DP_FTS_DE, &[0.0, 0.5, 1.0], 1, 1, terms.agreement.announced).unwrap();
     assert!(matches!(draws.constants("", Language::Rust), Err(ConstantsError::Method)));
+}
+
+#[test]
+fn what_a_server_publishes_ends_no_comment_of_a_device() {
+    let (campaign, terms) = example();
+    let hostile = "a */ int x; /* \\\u{202e}";
+    let choices = serde_json::to_string(hostile).unwrap();
+    let space = SPACE.to_owned() + &format!("[parameters.kind]\nchoices = [{choices}, \"b\"]\n");
+    let space = SpaceFile::parse("s", &space).unwrap().space;
+    let publication = Publication { space, dataset: "d */ int y;".into(), ..campaign.publication().clone() };
+    let hostile = Terms::of_campaign(&Campaign::new(publication, 30).unwrap(), 1, terms.agreement.announced).unwrap();
+    for (language, begin) in [(Language::C, "#ifndef"), (Language::Rust, "use sordino_core")] {
+        let text = hostile.constants("told */ int z; ε ≤ 1\n", language).unwrap();
+        let comment = text.split(begin).next().unwrap();
+        assert_eq!(comment.matches("*/").count(), usize::from(matches!(language, Language::C)), "{comment}");
+        assert!(comment.is_ascii() && !comment.contains("\\\n"), "{comment}");
+        assert!(comment.contains("int x;") && comment.contains("int z; epsilon <= 1\n"), "{comment}");
+    }
+}
+
+/// A round that is begun again has the same answer, which caches keep for ever.
+#[test]
+fn an_opening_is_the_same_after_a_restart_and_constants_are_printed_for_an_invitation() {
+    bounded(|| {
+        let more = ["--epsilon", "20", "--features", "20", "--deadline", "60s", "--close-early", "--linger", "1s"];
+        let federation = Federation::campaign("device-restart", AGENTS, SPACE, &more);
+        let mut server = federation.serve();
+        let (invitations, runtime) = (federation.invite(), runtime());
+        let slot = &invitations[0];
+        // The first round begins when all have joined.
+        runtime.block_on(async {
+            for invitation in &invitations {
+                let tls = Identity::generate().unwrap().client(&invitation.pins).unwrap();
+                let mut link = Link::new(&slot.address, slot.deployment, tls, Duration::from_secs(1));
+                while link.enrol(invitation.slot, invitation.token.as_ref()).await.is_err() {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            }
+        });
+        let fetch = || {
+            let tls = Identity::generate().unwrap().client(&slot.pins).unwrap();
+            let mut link = Link::new(&slot.address, slot.deployment, tls, Duration::from_secs(1));
+            runtime.block_on(async {
+                loop {
+                    if let Ok(bytes) = link.opening(0, 4096).await {
+                        assert_eq!(status(link.opening(1, 4096).await.err()), Some(404));
+                        break bytes;
+                    }
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            })
+        };
+        let before = fetch();
+        for (format, begins) in [("c", "/*\n * A site of a campaign"), ("rust", "//! A site of a campaign")] {
+            let printed = said(&["terms", &slot.to_string(), "--format", format]);
+            let text = String::from_utf8(printed.stdout).unwrap();
+            assert!(printed.status.success() && text.starts_with(begins) && text.is_ascii(), "{text:.300}");
+            assert!(text.contains("epsilon = 20.0 at delta") && !text.contains(" * .\n"), "{text:.900}");
+        }
+        server.kill();
+        let _again = federation.serve();
+        assert_eq!(fetch(), before);
+    });
 }

@@ -51,6 +51,8 @@ pub enum PriorError {
     OtherConfig,
     /// Landmarks that are not those of the agreement.
     OtherLandmarks,
+    /// An agreement on two servers, of which none may see a contribution.
+    TwoServers,
     /// A covariance that is not positive definite at working precision.
     Singular(NotPositiveDefinite),
 }
@@ -69,6 +71,9 @@ impl fmt::Display for PriorError {
             PriorError::NotPrepared => f.write_str("the release has no terms yet: prepare comes before update"),
             PriorError::OtherConfig => f.write_str("the public context was made for another configuration"),
             PriorError::OtherLandmarks => f.write_str("the landmarks are not those of the agreement"),
+            PriorError::TwoServers => {
+                f.write_str("where there are two servers a contribution is hidden, which this site cannot")
+            }
             PriorError::Singular(_) => f.write_str("a covariance of the federated prior cannot be factored"),
         }
     }

@@ -25,6 +25,7 @@ use super::public::{Public, Tables};
 use super::state::Terms;
 use crate::domain::{Candidates, DIM_MAX};
 use crate::federated::exchange::candidates_digest;
+use crate::federated::shares::Trust;
 use crate::linalg::slice;
 use crate::math::Scalar;
 
@@ -149,9 +150,13 @@ impl<'a> Site<'a, f64> {
     /// they were agreed.
     ///
     /// **Errors**: [`PriorError::Length`] for another number of landmarks; [`PriorError::OtherLandmarks`] for others than
-    /// those of the agreement; what is wrong with its numbers.
+    /// those of the agreement; [`PriorError::TwoServers`], because nothing here hides a contribution; what is wrong with its
+    /// numbers.
     pub fn new(protocol: &'a CampaignProtocol, landmarks: &'a [f64], dim: usize) -> Result<Self, PriorError> {
         protocol.check()?;
+        if protocol.config.parameters().trust == Trust::TwoServers {
+            return Err(PriorError::TwoServers);
+        }
         let site = Self::known(&protocol.config, protocol.lengthscale, landmarks, dim)?;
         let points = Candidates::list(landmarks, dim).map_err(|_| PriorError::OtherLandmarks)?;
         let found = candidates_digest(&points, slice::head_mut(&mut [0.0; DIM_MAX], dim));
@@ -320,19 +325,32 @@ mod tests {
         let site = Site::new(&protocol, &LANDMARKS, 2).unwrap();
         let (mut storage, mut scratch) = ([0.0; own_points_len(4, 3)], [0.0; own_points_scratch_len(4, 3)]);
         let own = OwnPoints::compute(site, &POINTS, &VALUES, &mut storage, &mut scratch).unwrap();
-        let (mut out, mut judged) = ([0.0; 4], 0);
-        for (ridge, radius, weight) in [(1e-6, 1e-9, 0.0), (1e9, 1e9, -1e9), (0.1, 1e-300, 1e150), (1e-3, 3.0, 1e9)] {
+        // What the server computes itself; what it tells a site may be anything.
+        let own_terms = Terms { ridge: 0.3, clip_radius: 0.7, response: 0.0 };
+        let mechanism = Mechanism::new(&protocol.config, &own_terms, 9.0).unwrap();
+        let (encoder, largest) = (mechanism.encoder().unwrap(), u128::from(mechanism.grid().radius()).pow(2));
+        let (mut out, mut unbounded) = ([0.0; 4], 0);
+        for (ridge, radius, weight) in [
+            (0.3, 0.7, 0.1),
+            (1e-6, 1e-9, 0.0),
+            (1e9, 1e9, -1e9),
+            (0.1, 1e300, 1e150),
+            (0.1, f64::MAX, f64::MAX),
+            (f64::MIN_POSITIVE, f64::MAX, -1e308),
+        ] {
             let numbers = [ridge, radius, weight, weight, -weight];
             let opening = Opening::read(&numbers).unwrap();
-            own.contribution(&opening, &mut scratch, &mut out).unwrap();
-            let Ok(mechanism) = Mechanism::new(&protocol.config, &opening.terms(), 9.0) else { continue };
+            if own.contribution(&opening, &mut scratch, &mut out).is_err() {
+                out = [f64::NAN; 4];
+            }
+            let norm = out.iter().map(|x| x * x).sum::<f64>().sqrt();
+            unbounded += usize::from(!(norm <= mechanism.l2_sensitivity()));
             let mut sums = [0; 4];
-            mechanism.encoder().unwrap().add(&out, &[1.0], &mut sums).unwrap();
+            encoder.add(&out, &[1.0], &mut sums).unwrap();
             let squared: u128 = sums.iter().map(|x: &i64| u128::from(x.unsigned_abs()).pow(2)).sum();
-            assert!(squared <= u128::from(mechanism.grid().radius()).pow(2), "{sums:?}");
-            judged += 1;
+            assert!(squared <= largest, "{out:?} {sums:?}");
         }
-        assert!(judged >= 3, "{judged}");
+        assert!(unbounded >= 3, "only {unbounded} vectors were longer than is charged");
     }
 
     #[test]
@@ -344,6 +362,9 @@ mod tests {
         assert!(matches!(Opening::read(&[1.0, 1.0]), Err(PriorError::Length { len: 2, expected: 3, .. })));
         let other = LANDMARKS.map(|x| x + 1e-9);
         assert_eq!(Site::new(&protocol, &other, 2).err(), Some(PriorError::OtherLandmarks));
+        let trust = Parameters { trust: Trust::TwoServers, ..*protocol.config.parameters() };
+        let hidden = CampaignProtocol { config: Config::new(trust).unwrap(), ..protocol.clone() };
+        assert_eq!(Site::new(&hidden, &LANDMARKS, 2).err(), Some(PriorError::TwoServers));
         assert!(matches!(Site::new(&protocol, &LANDMARKS, 3), Err(PriorError::Length { what: "landmarks", .. })));
         let site = Site::new(&protocol, &LANDMARKS, 2).unwrap();
         let (mut storage, mut scratch) = ([0.0; own_points_len(4, 3)], [0.0; own_points_scratch_len(4, 3)]);

@@ -8,6 +8,7 @@ use sordino_core::prior::{PriorNumbers, PublicPrior, attach_len};
 use sordino_experiment::text::significant_up;
 use sordino_host::prior::{PriorFile, points};
 use sordino_host::space::{Goal, Parameter, Values};
+use sordino_host::text::commented;
 
 use super::file::OfFile;
 use sordino_experiment::command_line::error::CliError;
@@ -131,19 +132,6 @@ fn coordinates(file: &PriorFile) -> Vec<String> {
         next += width;
     }
     lines
-}
-
-/// A line as it may stand in a comment of either language, whatever a file says: what is not printable ASCII is written as its
-/// number, and nothing begins, ends or continues a comment.
-fn commented(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    for c in line.chars() {
-        match c {
-            ' '..='~' if !matches!(c, '*' | '\\' | '?') => out.push(c),
-            _ => out.extend(c.escape_unicode()),
-        }
-    }
-    out
 }
 
 /// Numbers in lines, so that they are read back to the bit.

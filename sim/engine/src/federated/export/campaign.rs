@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use sordino_core::federated::exchange::Agreement;
+use sordino_host::text::commented;
 
 use super::Language;
 use super::constants::{ExportError, bytes};
@@ -128,7 +129,7 @@ impl CampaignExport<'_> {
                     "/* {doc} */\n#define SORDINO_{name}_LEN {len}u\nstatic const {of} SORDINO_{name}[{len}] = {{\n{rows}}};\n"
                 ),
                 Language::Rust => {
-                    format!("/// {doc}.\n#[rustfmt::skip]\npub const {name}: [{of}; {len}] = [\n{rows}];\n")
+                    format!("/// {doc}.\n#[rustfmt::skip]\npub static {name}: [{of}; {len}] = [\n{rows}];\n")
                 }
             };
         }
@@ -141,10 +142,11 @@ impl CampaignExport<'_> {
 
     /// What the file is, and what the numbers of a point mean.
     fn head(&self, language: Language) -> String {
-        let mut said = format!(
-            "A site of a campaign, for a device: written by `sordino terms`, not by hand.\n\n{}.\n\n",
-            self.said
-        );
+        // Its letters are those of terminals, and a compiler reads this.
+        let asked = [("ε", "epsilon"), ("δ", "delta"), ("≤", "<=")];
+        let asked = asked.iter().fold(self.said.trim_end().to_owned(), |said, (from, to)| said.replace(from, to));
+        let mut said =
+            format!("A site of a campaign, for a device: written by `sordino terms`, not by hand.\n\n{asked}\n\n");
         said += match self.minimises {
             true => "Smaller values are better here: a site gives -value. Numbers of a point:\n",
             false => "Larger values are better here: a site gives its values as they are. Numbers of a point:\n",
@@ -154,7 +156,9 @@ impl CampaignExport<'_> {
             let _ = writeln!(said, "  {name}: {meaning}");
         }
         let lines = |begin: &str| {
-            said.lines().map(|line| format!("{begin} {line}").trim_end().to_owned() + "\n").collect::<String>()
+            said.lines()
+                .map(|line| format!("{begin} {}", commented(line)).trim_end().to_owned() + "\n")
+                .collect::<String>()
         };
         match language {
             Language::C => format!("/*\n{} */\n#ifndef SORDINO_EXPORT_H\n#define SORDINO_EXPORT_H\n\n", lines(" *")),
