@@ -150,7 +150,7 @@ fn a_device_that_holds_no_posterior_contributes_and_goes_on_with_the_file() {
             "--linger",
             "5s",
             "--delay",
-            "1500ms",
+            "3s",
         ];
         let federation = Federation::campaign("device-campaign", AGENTS, SPACE, &more);
         let server = federation.serve();
