@@ -374,7 +374,8 @@ fn array<T: std::str::FromStr<Err = std::num::ParseFloatError>>(text: &str, name
 
 /// A site of the campaign of `campaign.h`.
 fn site() -> Outcome<u64> {
-    let (campaign, server) = (include_str!("campaign.h"), include_str!("campaign_frames.h"));
+    let campaign = include_str!("campaign.h");
+    let server = include_str!("campaign_frames.h");
     let agreement = Agreement::from_bytes(&bytes_of(campaign, "SORDINO_AGREEMENT")?)?;
     let Protocol::Campaign(protocol) = &agreement.protocol else { return Err("a campaign".into()) };
     let (landmarks, all) = (array(campaign, "SORDINO_LANDMARKS")?, array::<f32>(campaign, "SORDINO_POINTS")?);

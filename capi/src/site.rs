@@ -68,7 +68,7 @@ const _: () = assert!(size_of::<Site>() + size_of::<Agreement>() + 6 * 8 <= SORD
 
 /// Bytes for so many points and features.
 fn size(points: u32, features: u32) -> Result<usize, Refused> {
-    let (n, m) = (points as usize, features as usize);
+    let [n, m] = [points, features].map(|count| count as usize);
     if !(POINTS_MIN..=SORDINO_SITE_POINTS_MAX).contains(&n) {
         return Err(Refused::range("points", f64::from(points), "3..=256"));
     }
@@ -107,16 +107,19 @@ fn open(
 ) -> Result<Body, Refused> {
     let agreement = campaign(settings, arena, word)?;
     let Protocol::Campaign(protocol) = &agreement.protocol else { return Err(Status::Agreement.into()) };
-    let (n, m) = (values.len(), protocol.config.features());
+    let n = values.len();
+    let m = protocol.config.features();
     arena.require(size(u32::try_from(n).unwrap_or(u32::MAX), protocol.config.parameters().feature_count)?)?;
     let landmarks = word.list(settings.landmarks, settings.landmarks_len)?;
     let scratch = arena.zeros(own_points_scratch_len(n, m))?;
-    let (opening, upload) = (arena.zeros(opening_len(m))?, arena.zeros(protocol.config.contribution_len())?);
+    let opening = arena.zeros(opening_len(m))?;
+    let upload = arena.zeros(protocol.config.contribution_len())?;
     let storage: &'static mut [f64] = arena.zeros(own_points_len(n, m))?;
     let site = CoreSite::new(protocol, landmarks, agreement.dim as usize)?;
-    let (deployment, config) = (agreement.deployment, wire::prefix(&agreement.digest()));
     OwnPoints::compute(site, points, values, storage, scratch)?;
     let own = OwnPoints::stored(&protocol.config, n, storage)?;
+    let config = wire::prefix(&agreement.digest());
+    let deployment = agreement.deployment;
     Ok(Body { own, deployment, config, releases: protocol.releases(), scratch, opening, upload })
 }
 

@@ -240,7 +240,7 @@ async fn agreement(State(door): State<Shared>, Path(run): Path<String>) -> Respo
     door.terms.clone().into_response()
 }
 
-/// Anybody's.
+/// Anybody's, and to be asked again.
 async fn file(State(door): State<Shared>, Path(run): Path<String>) -> Response {
     let bytes = door.offered.borrow().file.clone();
     if !door.is_run(&run) || bytes.is_empty() {

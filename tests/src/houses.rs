@@ -118,6 +118,7 @@ pub const HOUSES: &[House] = &[
             &["newcomer"],
             &["agent", "frame"],
             &["member"],
+            &["site"],
         ],
     },
     House {

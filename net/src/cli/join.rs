@@ -174,7 +174,7 @@ pub struct Terms {
 /// As what terms are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum TermsFormat {
-    /// A sentence
+    /// Sentences for people
     #[default]
     Text,
     /// One JSON object

@@ -118,14 +118,12 @@ async fn device(invitation: Invitation, flash: Flash) -> Told {
                 false
             }
             Want::Give(header) => {
-                let (round, mut frame) = (header.round, vec![0; wire::frame_len_max(ScalarTag::F64, m + 1)]);
-                let numbers: &[f64] = if round < protocol.releases() { &upload } else { &[] };
-                let len = wire::encode(Header { kind: Kind::Upload, ..header }, numbers, &mut frame).unwrap();
+                let numbers: &[f64] = if header.round < protocol.releases() { &upload } else { &[] };
+                let mut frame = vec![0; wire::frame_len_max(ScalarTag::F64, m + 1)];
+                let len = wire::encode(header, numbers, &mut frame).unwrap();
                 frame.truncate(len);
-                match link.give(round, invitation.slot, frame.into()).await {
-                    Ok(reply) => exchange.told(round, reply, Millis(0)),
-                    Err(error) => panic!("{error}"),
-                }
+                let reply = link.give(header.round, invitation.slot, frame.into()).await.unwrap();
+                exchange.told(header.round, reply, Millis(0));
                 false
             }
         };
@@ -136,22 +134,25 @@ async fn device(invitation: Invitation, flash: Flash) -> Told {
     (exchange.have().chain.to_string(), given, link.file().await.unwrap(), announced)
 }
 
+/// When anybody could have the file of the first release.
+async fn first_seen(slot: Invitation) -> Instant {
+    let tls = Identity::generate().unwrap().client(&slot.pins).unwrap();
+    let mut link = Link::new(&slot.address, slot.deployment, tls, Duration::from_secs(1));
+    loop {
+        let is_open = link.opening(1, 4096).await.is_ok();
+        if link.file().await.is_ok() {
+            return Instant::now();
+        }
+        assert!(!is_open, "a release is open whose file before it is not there");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 #[test]
 fn a_device_that_holds_no_posterior_contributes_and_goes_on_with_the_file() {
     bounded(|| {
-        let more = [
-            "--epsilon",
-            "20",
-            "--features",
-            "20",
-            "--deadline",
-            "60s",
-            "--close-early",
-            "--linger",
-            "5s",
-            "--delay",
-            "3s",
-        ];
+        let more = "--epsilon 20 --features 20 --deadline 60s --close-early --linger 5s --delay 3s";
+        let more: Vec<&str> = more.split(' ').collect();
         let federation = Federation::campaign("device-campaign", AGENTS, SPACE, &more);
         let server = federation.serve();
         let (invitations, runtime) = (federation.invite(), runtime());
@@ -177,23 +178,7 @@ fn a_device_that_holds_no_posterior_contributes_and_goes_on_with_the_file() {
             let campaign = terms.campaign().unwrap();
             let landmarks = campaign.context().landmarks().to_vec();
             let flash = Flash { agreement: terms.agreement.clone(), landmarks };
-            let mut other = Link::new(
-                &slot.address,
-                slot.deployment,
-                Identity::generate().unwrap().client(&slot.pins).unwrap(),
-                Duration::from_secs(1),
-            );
-            let first = tokio::spawn(async move {
-                loop {
-                    let is_open = other.opening(1, 4096).await.is_ok();
-                    if other.file().await.is_ok() {
-                        break;
-                    }
-                    assert!(!is_open);
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-                Instant::now()
-            });
+            let first = tokio::spawn(first_seen(slot.clone()));
             let told = tokio::time::timeout(PATIENCE, device(slot.clone(), flash)).await.unwrap();
             // Half of the delay is more than a busy machine takes, and less than what the time of the noise would show.
             assert!(first.await.unwrap() + Duration::from_millis(1500) > told.3, "the file was there before its frame");

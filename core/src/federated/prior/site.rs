@@ -173,7 +173,7 @@ impl<'a, T: Scalar> Site<'a, T> {
         Ok(Site { config, lengthscale, landmarks, dim })
     }
 
-    /// M, features.
+    /// M, features, one for each landmark.
     pub fn features(&self) -> usize {
         self.config.features()
     }

@@ -62,17 +62,19 @@ type Sent<'a> = (&'a mut [f64], &'a mut [f64]);
 /// Hands on a site, what it has measured, storage and scratch for it, and what goes over its link.
 fn with_site(memory: &mut Memory, act: impl FnOnce(Site<'_, f64>, Given<'_>, &mut [f64], &mut [f64], Sent<'_>)) {
     let Ok(config) = Config::new(Parameters::own_units(50, M as u32, N as u32)) else { return };
-    let (landmarks, rest) = memory.doubles.split_at_mut(M * DIM);
-    let (points, rest) = rest.split_at_mut(N * DIM);
-    let (values, rest) = rest.split_at_mut(N);
-    let (own, rest) = rest.split_at_mut(OWN);
-    let (scratch, rest) = rest.split_at_mut(SCRATCH);
-    let (opening, rest) = rest.split_at_mut(opening_len(M));
+    let mut rest = &mut memory.doubles[..];
+    let mut take = |len: usize| {
+        let (part, tail) = core::mem::take(&mut rest).split_at_mut(len);
+        rest = tail;
+        part
+    };
+    let [landmarks, points, values] = [M * DIM, N * DIM, N].map(&mut take);
+    let [own, scratch, opening, out] = [OWN, SCRATCH, opening_len(M), M + 1].map(take);
     for (list, seed) in [(&mut *landmarks, 3), (&mut *points, 5)] {
         list.iter_mut().enumerate().for_each(|(i, x)| *x = coordinate((i / DIM) as u32, i % DIM, seed));
     }
     values.iter_mut().enumerate().for_each(|(i, value)| *value = 700.0 + ((7 * i) % 11) as f64);
     opening.iter_mut().enumerate().for_each(|(i, x)| *x = 0.25 + (i % 3) as f64 / 8.0);
     let Ok(site) = Site::known(&config, 0.3, landmarks, DIM) else { return };
-    act(site, (points, values), own, scratch, (opening, &mut rest[..M + 1]));
+    act(site, (points, values), own, scratch, (opening, out));
 }

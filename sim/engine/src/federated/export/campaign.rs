@@ -26,33 +26,68 @@ pub struct CampaignExport<'a> {
     pub parameters: &'a [(String, String)],
 }
 
-/// An array: what it is, its name, the type of its numbers, and its rows.
-type Array = (&'static str, &'static str, Number, Vec<String>);
-
-/// The types of numbers, as both languages name them.
-#[derive(Clone, Copy)]
-enum Number {
-    Byte,
-    Single,
-    Double,
+/// Numbers of an array, as they are written.
+enum Numbers<'a> {
+    Bytes(&'a [u8]),
+    /// In single precision, so many a line.
+    Single(&'a [f64], usize),
+    /// In double precision, so many a line.
+    Double(&'a [f64], usize),
 }
 
-impl Number {
-    fn name(self, language: Language) -> &'static str {
-        match (language, self) {
-            (Language::C, Number::Byte) => "unsigned char",
-            (Language::C, Number::Single) => "float",
-            (Language::C, Number::Double) => "double",
-            (Language::Rust, Number::Byte) => "u8",
-            (Language::Rust, Number::Single) => "f32",
-            (Language::Rust, Number::Double) => "f64",
+impl Numbers<'_> {
+    /// Their type, as a language names it.
+    fn name(&self, language: Language) -> &'static str {
+        match (self, language) {
+            (Numbers::Bytes(_), Language::C) => "unsigned char",
+            (Numbers::Single(..), Language::C) => "float",
+            (Numbers::Double(..), Language::C) => "double",
+            (Numbers::Bytes(_), Language::Rust) => "u8",
+            (Numbers::Single(..), Language::Rust) => "f32",
+            (Numbers::Double(..), Language::Rust) => "f64",
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Numbers::Bytes(all) => all.len(),
+            Numbers::Single(all, _) | Numbers::Double(all, _) => all.len(),
+        }
+    }
+
+    /// All of them in lines.
+    fn lines(&self, language: Language) -> String {
+        let suffix = if language == Language::C { "f" } else { "" };
+        match self {
+            Numbers::Bytes(all) => bytes(all),
+            Numbers::Single(all, width) => lines(all, *width, |x| format!("{:?}{suffix}", x as f32)),
+            Numbers::Double(all, width) => lines(all, *width, |x| format!("{x:?}")),
         }
     }
 }
 
-/// Rows of numbers, one a line.
-fn rows(numbers: &[f64], width: usize, write: impl Fn(f64) -> String) -> Vec<String> {
-    numbers.chunks(width).map(|row| row.iter().map(|x| write(*x)).collect::<Vec<_>>().join(", ")).collect()
+fn lines(all: &[f64], width: usize, write: impl Fn(f64) -> String) -> String {
+    let line = |row: &[f64]| format!("    {},\n", row.iter().map(|x| write(*x)).collect::<Vec<_>>().join(", "));
+    all.chunks(width).map(line).collect()
+}
+
+/// A constant in a language: what it is, its name and value.
+fn constant(language: Language, doc: &str, name: &str, value: usize) -> String {
+    match language {
+        Language::C => format!("/* {doc} */\n#define SORDINO_{name} {value}u\n"),
+        Language::Rust => format!("/// {doc}.\npub const {name}: usize = {value};\n"),
+    }
+}
+
+/// An array in a language: what it is, its name and numbers.
+fn array(language: Language, doc: &str, name: &str, numbers: &Numbers<'_>) -> String {
+    let (of, len, lines) = (numbers.name(language), numbers.len(), numbers.lines(language));
+    match language {
+        Language::C => format!(
+            "/* {doc} */\n#define SORDINO_{name}_LEN {len}u\nstatic const {of} SORDINO_{name}[{len}] = {{\n{lines}}};\n"
+        ),
+        Language::Rust => format!("/// {doc}.\n#[rustfmt::skip]\npub static {name}: [{of}; {len}] = [\n{lines}];\n"),
+    }
 }
 
 impl CampaignExport<'_> {
@@ -62,82 +97,30 @@ impl CampaignExport<'_> {
     pub fn text(&self, language: Language) -> Result<String, ExportError> {
         let dim = self.agreement.dim as usize;
         let agreement = postcard::to_allocvec(self.agreement).map_err(ExportError::Format)?;
-        let single = |x: f64| match language {
-            Language::C => format!("{:?}f", x as f32),
-            Language::Rust => format!("{:?}", x as f32),
-        };
-        let double = |x: f64| format!("{x:?}");
-        let of_bytes =
-            |values: &[u8]| bytes(values).lines().map(|line| line.trim().trim_end_matches(',').to_owned()).collect();
-        let numbers: Vec<f64> = self.numbers.concat();
-        let arrays: [Array; 5] = [
-            (
-                "digest of the agreement; frames carry its first 64 bits",
-                "DIGEST",
-                Number::Byte,
-                of_bytes(&self.agreement.digest().0),
-            ),
-            ("the agreement, all that the parties have in common", "AGREEMENT", Number::Byte, of_bytes(&agreement)),
-            (
-                "the landmarks in the unit box, one a line",
-                "LANDMARKS",
-                Number::Double,
-                rows(self.landmarks, dim, double),
-            ),
-            (
-                "points that fill the space, in the unit box, one a line",
-                "POINTS",
-                Number::Single,
-                rows(self.points, dim, single),
-            ),
-            (
-                "the same points in numbers of the parameters, one a line",
-                "NUMBERS",
-                Number::Double,
-                rows(&numbers, self.parameters.len(), double),
-            ),
-        ];
-        let lengths =
-            [self.agreement.digest().0.len(), agreement.len(), self.landmarks.len(), self.points.len(), numbers.len()];
+        let digest = self.agreement.digest().0;
+        let (protocol, numbers) = (&self.agreement.protocol, self.numbers.concat());
+        let first = "first points, as many as everybody is expected to have; three at least";
+        let releases = "releases, each with a frame down, what it is made with, and a contribution up";
         let constants = [
             ("D, coordinates of a point", "DIM", dim),
             ("M, features, one for each landmark", "FEATURES", self.landmarks.len() / dim),
             ("parameters of the space", "PARAMETERS", self.parameters.len()),
-            (
-                "releases, each with a frame down, what it is made with, and a contribution up",
-                "RELEASES",
-                self.agreement.protocol.epochs() as usize,
-            ),
-            (
-                "first points, as many as everybody is expected to have; three at least",
-                "FIRST_POINTS",
-                self.agreement.protocol.initial_points() as usize,
-            ),
+            (releases, "RELEASES", protocol.epochs() as usize),
+            (first, "FIRST_POINTS", protocol.initial_points() as usize),
         ];
-        let mut out = self.head(language);
-        for (doc, name, value) in constants {
-            out += &match language {
-                Language::C => format!("/* {doc} */\n#define SORDINO_{name} {value}u\n"),
-                Language::Rust => format!("/// {doc}.\npub const {name}: usize = {value};\n"),
-            };
-        }
-        for ((doc, name, number, rows), len) in arrays.iter().zip(lengths) {
-            let of = number.name(language);
-            let rows: String = rows.iter().map(|row| format!("    {row},\n")).collect();
-            out += &match language {
-                Language::C => format!(
-                    "/* {doc} */\n#define SORDINO_{name}_LEN {len}u\nstatic const {of} SORDINO_{name}[{len}] = {{\n{rows}}};\n"
-                ),
-                Language::Rust => {
-                    format!("/// {doc}.\n#[rustfmt::skip]\npub static {name}: [{of}; {len}] = [\n{rows}];\n")
-                }
-            };
-        }
-        Ok(out
-            + match language {
-                Language::C => TAIL_OF_C,
-                Language::Rust => TAIL_OF_RUST,
-            })
+        let frames = "digest of the agreement; frames carry its first 64 bits";
+        let same = "the same points in numbers of the parameters, one a line";
+        let arrays = [
+            (frames, "DIGEST", Numbers::Bytes(&digest)),
+            ("the agreement, all that the parties have in common", "AGREEMENT", Numbers::Bytes(&agreement)),
+            ("the landmarks in the unit box, one a line", "LANDMARKS", Numbers::Double(self.landmarks, dim)),
+            ("points that fill the space, in the unit box, one a line", "POINTS", Numbers::Single(self.points, dim)),
+            (same, "NUMBERS", Numbers::Double(&numbers, self.parameters.len())),
+        ];
+        let constants = constants.map(|(doc, name, value)| constant(language, doc, name, value));
+        let arrays = arrays.map(|(doc, name, numbers)| array(language, doc, name, &numbers));
+        let tail = if language == Language::C { TAIL_OF_C } else { TAIL_OF_RUST };
+        Ok(self.head(language) + &constants.concat() + &arrays.concat() + tail)
     }
 
     /// What the file is, and what the numbers of a point mean.
