@@ -318,7 +318,7 @@
 #define SORDINO_SITE_FEATURES_MAX 256
 
 /**
- * The most points of a site on a device.
+ * The most points of a site on a device, of three at least.
  */
 #define SORDINO_SITE_POINTS_MAX 256
 
