@@ -109,7 +109,7 @@ pub const PAGES: &[Page] = &[
     },
     Page {
         file: "docs/book/src/embedding.md",
-        before: &["mkdir src", PUBLISHED],
+        before: &["mkdir src", PUBLISHED, SERVED, "sordino invite wards --agents 0..50 --out invitations"],
         files: &[],
         anew: &[],
         changes: &[],
