@@ -83,7 +83,7 @@ impl FrameHeader {
             Kind::Broadcast => SORDINO_FRAME_BROADCAST,
             Kind::NoBroadcast => SORDINO_FRAME_NO_BROADCAST,
             // An opening is read by the site that it is for, in double precision.
-            Kind::Report | Kind::Query | Kind::Opening => return Err(Status::Foreign.into()),
+            Kind::Report | Kind::Query | Kind::Opening | Kind::Prior => return Err(Status::Foreign.into()),
         };
         let Header { deployment, config, chain, agent, round, len, .. } = *header;
         Ok(FrameHeader { deployment, config, chain, kind, agent, round, attempt: u32::from(header.attempt), len })

@@ -220,7 +220,7 @@ impl From<PublicPriorError> for Refused {
             PublicPriorError::Landmarks { len, .. } => {
                 Refused::range("landmarks_len", len as f64, "dim times 1..=4096")
             }
-            PublicPriorError::Length { .. } => Status::Length.into(),
+            PublicPriorError::Length { .. } | PublicPriorError::Numbers { .. } => Status::Length.into(),
             PublicPriorError::Number { what, value, admissible, .. } => Refused::range(what, value, admissible),
             PublicPriorError::Covariance(error) => {
                 Refused::range("covariance", error.pivot, "without a negative eigenvalue")

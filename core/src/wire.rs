@@ -59,6 +59,8 @@ pub enum Kind {
     Query,
     /// What a release of a campaign is made with, for agents that do not compute it: κ, C and M weights.
     Opening,
+    /// A prior file for those who read no safetensors: what [`PriorNumbers::read`](crate::prior::PriorNumbers::read) reads.
+    Prior,
 }
 
 /// Format of the numbers.

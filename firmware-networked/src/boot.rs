@@ -18,13 +18,13 @@ use sordino_core::wire::Header;
 
 use crate::fatal::Fatal;
 use crate::hardware::{Board, FLASH_BYTES, Registers, now, reset, rest};
-use crate::http::{Answer, Broken, request};
+use crate::http::{Answer, Broken, fetch, request};
 use crate::lan9118::Lan9118;
-use crate::party::{ANSWER_MAX, Lent, TakesPart, Told};
-use crate::provision::{Invitation, Provision};
+use crate::party::{ANSWER_MAX, Lack, Lent, TakesPart, Told};
+use crate::provision::{Given, Invitation, Provision};
 use crate::tcp::Tcp;
 use crate::tls::{Entropy, Keys, READ_BYTES, WRITE_BYTES};
-use crate::{der, draws, masks, prior, tls};
+use crate::{der, draws, masks, prior, search, site, tls};
 
 /// Slots of the party's flash, and of the count of boots behind it.
 const SLOTS: usize = FLASH_BYTES / SLOT - BOOT_SLOTS;
@@ -36,10 +36,12 @@ const WAIT: u64 = 5000;
 /// Between two attempts to connect, in milliseconds.
 const PAUSE: u64 = 200;
 
+/// Numbers of the device, in double precision: of 50 landmarks, ten points and four dimensions all that a site has.
+const NUMBERS: usize = 2200;
+
 /// The numbers and buffers of the device, in one static.
 pub struct Memory {
-    numbers: [f32; 3200],
-    designs: [u32; prior::DESIGNS_MAX],
+    numbers: [f64; NUMBERS],
     received: [u8; 1536],
     sent: [u8; 1024],
     read: [u8; READ_BYTES],
@@ -51,8 +53,7 @@ impl Memory {
     /// All zero, so that it costs no flash.
     pub const fn new() -> Self {
         Memory {
-            numbers: [0.0; 3200],
-            designs: [0; prior::DESIGNS_MAX],
+            numbers: [0.0; NUMBERS],
             received: [0; 1536],
             sent: [0; 1024],
             read: [0; READ_BYTES],
@@ -114,10 +115,10 @@ struct Line<'l, 's> {
 ///
 /// **Errors**: [`Fatal`]. A connection that fails is none.
 pub fn run(board: Board, memory: &mut Memory) -> Result<End, Fatal> {
-    let Memory { numbers, designs, received, sent, read, write, buffer } = memory;
+    let Memory { numbers, received, sent, read, write, buffer } = memory;
     let (flash, count) = board.flash.split_at_mut(SLOTS * SLOT);
     let boots = count_boot(count)?;
-    let (given, _) = postcard::take_from_bytes::<Provision<'_>>(board.provision)
+    let (given, rest) = postcard::take_from_bytes::<Provision<'_>>(board.provision)
         .map_err(|_| Fatal::Given("nothing was written before its first boot"))?;
     let invitation = Invitation::parse(given.invitation).ok_or(Fatal::Given("the invitation"))?;
     let key = tls::key(&given.secret).ok_or(Fatal::Given("its secret"))?;
@@ -131,7 +132,10 @@ pub fn run(board: Board, memory: &mut Memory) -> Result<End, Fatal> {
     let mut tcp = Tcp::new(nic, socket, SocketSet::new(&mut places[..]), boots, entropy.next_u64());
     let buffers = (&mut read[..], &mut write[..]);
     let mut line = Line { tcp: &mut tcp, entropy: &mut entropy, buffers, buffer };
-    let agreement = line.until_done(&own, &mut |own, tls, buffer| agreement_of(own, tls, buffer))?;
+    let agreement = match kept(board.agreement, &own) {
+        Some(agreement) => agreement,
+        None => line.until_done(&own, &mut |own, tls, buffer| agreement_of(own, tls, buffer, board.agreement))?,
+    };
     // Cut at another step in every boot, so that each of them comes further in some.
     let (mut steps, cut) = (0, boots.wrapping_mul(0x9e37_79b9).checked_rem(board.cuts));
     let mut power = || {
@@ -139,10 +143,15 @@ pub fn run(board: Board, memory: &mut Memory) -> Result<End, Fatal> {
         if cut.is_some_and(|cut| steps > cut + STEPS_MIN) { reset() } else { Ok::<(), Cut>(()) }
     };
     let mut flash = Flash { bytes: flash, grain: GRAIN, power: &mut power };
-    let lent = Lent { flash: &mut flash, numbers, designs, sensor: given.sensor, rehearses: given.rehearses };
+    let lent = Lent { flash: &mut flash, numbers: &mut numbers[..], sensor: given.sensor, rehearses: given.rehearses };
     let mut told = Told::default();
     let mut taking = |party: &mut dyn TakesPart| {
         let mut enrolled = false;
+        // A server that has nothing more to say may be gone.
+        if party.want(now()) == Want::Done {
+            told = party.told();
+            return Ok(());
+        }
         line.until_done(&own, &mut |own, tls, buffer| take_part(own, tls, buffer, party, &mut enrolled))?;
         told = party.told();
         Ok(())
@@ -153,6 +162,15 @@ pub fn run(board: Board, memory: &mut Memory) -> Result<End, Fatal> {
         Protocol::Prior(prior) => {
             let helper = invitation.helper.as_ref().map(|helper| (&own.masks, helper));
             prior::with((&agreement, prior), (invitation.slot, given.seed), helper, lent, &mut taking)?;
+        }
+        Protocol::Campaign(campaign) => {
+            let used = board.provision.len() - rest.len();
+            let site = given.site.as_ref().and_then(|follows| Given::read(follows, board.provision, used));
+            let site = site.ok_or(Fatal::Given("a campaign, and neither its landmarks nor points"))?;
+            site::with((&agreement, campaign), invitation.slot, (&site, &mut *board.file), lent, &mut taking)?;
+            let numbers = bytemuck::cast_slice_mut(&mut numbers[..]);
+            let whose = (&agreement, invitation.slot);
+            told.observations = search::go_on(whose, &site, board.file, &mut flash, numbers)?;
         }
         _ => return Err(Fatal::Given("a method that this device does not take part in")),
     }
@@ -218,17 +236,33 @@ fn session<R>(
     act(own, &mut tls, buffer)
 }
 
-/// The agreement that the invitation names, over the candidates that this device computes itself: a grid.
-fn agreement_of<S: Read + Write>(own: &Own<'_>, tls: &mut S, buffer: &mut [u8]) -> Result<Agreement, Ended> {
+/// The agreement of an earlier boot. Its digest is in the invitation: whatever else lies there is not taken for it.
+fn kept(flash: &[u8], own: &Own<'_>) -> Option<Agreement> {
+    let (agreement, _) = postcard::take_from_bytes::<Agreement>(flash).ok()?;
+    (agreement.digest() == own.invitation.terms && agreement.deployment == own.invitation.deployment)
+        .then_some(agreement)
+}
+
+/// The agreement that the invitation names, which is then kept in flash if there is room.
+fn agreement_of<S: Read + Write>(
+    own: &Own<'_>,
+    tls: &mut S,
+    buffer: &mut [u8],
+    flash: &mut [u8],
+) -> Result<Agreement, Ended> {
     let run = own.invitation.deployment;
     let answer = request(tls, "GET", format_args!("/v1/{run:016x}/agreement"), format_args!(""), &[], &mut *buffer)?;
     if answer.status != 200 {
         return Err(refusal(&answer));
     }
     let agreement = postcard::take_from_bytes::<Agreement>(&buffer[..answer.kept]);
-    let (agreement, _) = agreement.map_err(|_| Fatal::Given("the agreement does not decode"))?;
+    let (agreement, rest) = agreement.map_err(|_| Fatal::Given("the agreement does not decode"))?;
     if agreement.digest() != own.invitation.terms || agreement.deployment != run {
         return Err(Fatal::Given("the agreement is not that of the invitation").into());
+    }
+    let used = answer.kept - rest.len();
+    if let Some(place) = flash.get_mut(..used) {
+        place.copy_from_slice(&buffer[..used]);
     }
     Ok(agreement)
 }
@@ -250,7 +284,13 @@ fn take_part<S: Read + Write>(
     enrolled: &mut bool,
 ) -> Result<(), Ended> {
     loop {
-        match party.want(now()) {
+        let want = party.want(now());
+        if let (Want::Work | Want::Give(_), Some(lack)) = (&want, party.lacks()) {
+            supply(own, tls, buffer, party, lack)?;
+            party.save()?;
+            continue;
+        }
+        match want {
             Want::Done => return Ok(()),
             Want::Refused => return Err(Fatal::Refused(403).into()),
             // Before the connection is made again there is a pause anyway; one that is kept costs the server a place.
@@ -297,6 +337,28 @@ fn ask<S: Read + Write>(
         _ => return Err(refusal(&answer)),
     }
     Ok(())
+}
+
+/// Asks for what the party lacks.
+fn supply<S: Read + Write>(
+    own: &Own<'_>,
+    tls: &mut S,
+    buffer: &mut [u8],
+    party: &mut dyn TakesPart,
+    lack: Lack,
+) -> Result<(), Ended> {
+    let run = own.invitation.deployment;
+    let mut put = |from: usize, piece: &[u8]| party.piece(from, piece).map_err(Ended::from);
+    let answer = match lack {
+        Lack::Opening(round) => fetch(tls, format_args!("/v1/{run:016x}/rounds/{round}/opening"), buffer, &mut put),
+        Lack::File => fetch(tls, format_args!("/v1/{run:016x}/prior.frame"), buffer, &mut put),
+    }?;
+    let came = match answer.status {
+        200 => Some(answer.whole),
+        404 => None,
+        _ => return Err(refusal(&answer)),
+    };
+    if party.came(came)? { Ok(()) } else { Err(Broken("what came is older").into()) }
 }
 
 fn enrol<S: Read + Write>(own: &Own<'_>, tls: &mut S, buffer: &mut [u8]) -> Result<(), Ended> {

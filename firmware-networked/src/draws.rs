@@ -25,6 +25,7 @@ pub fn with(
     let Lent { flash, numbers, sensor, rehearses, .. } = lent;
     let mut found = Found::load(flash, agreement, AgentState::new(agent, seed))?;
     let (dim, m) = (agreement.dim as usize, agreement.protocol.upload_len());
+    let numbers = bytemuck::cast_slice_mut::<f64, f32>(numbers);
     let (features, numbers) = numbers.split_at_mut_checked(random_fourier::storage_len(dim, m)).ok_or(SHORT)?;
     let public = public(agreement, draws, features)?;
     let (broadcast, rest) = numbers.split_at_mut_checked(agreement.protocol.released_len()).ok_or(SHORT)?;

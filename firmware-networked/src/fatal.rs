@@ -5,8 +5,9 @@ use core::fmt;
 use firmware_example::reset::Stop;
 use sordino_core::federated::AgentError;
 use sordino_core::federated::exchange::FrameError;
-use sordino_core::federated::prior::{ContextError, MemberError};
+use sordino_core::federated::prior::{ContextError, MemberError, PriorError};
 use sordino_core::federated::shares::HideError;
+use sordino_core::prior::{NewcomerError, PublicPriorError};
 use sordino_core::wire::WireError;
 
 /// Why the device gives up.
@@ -20,6 +21,12 @@ pub enum Fatal {
     Agent(AgentError),
     /// That of a member of a federated prior refused.
     Member(MemberError),
+    /// What a site of a campaign computes was refused.
+    Prior(PriorError),
+    /// The numbers of a prior file were refused.
+    File(PublicPriorError),
+    /// The search with it.
+    Search(NewcomerError),
     /// No public context can be made of the agreement.
     Context(ContextError),
     /// Its contribution cannot be hidden.
@@ -39,6 +46,9 @@ impl fmt::Display for Fatal {
             Fatal::Flash(stop) => write!(f, "flash: {stop:?}"),
             Fatal::Agent(error) => write!(f, "agent: {error}"),
             Fatal::Member(error) => write!(f, "member: {error}"),
+            Fatal::Prior(error) => write!(f, "contribution: {error}"),
+            Fatal::File(error) => write!(f, "{error}"),
+            Fatal::Search(error) => write!(f, "search: {error}"),
             Fatal::Context(error) => write!(f, "what it agreed to: {error}"),
             Fatal::Hide(error) => write!(f, "its contribution is not hidden, and not sent: {error:?}"),
             Fatal::Frame(error) => write!(f, "the server sent {error}"),
@@ -53,6 +63,9 @@ impl core::error::Error for Fatal {
         match self {
             Fatal::Agent(error) => Some(error),
             Fatal::Member(error) => Some(error),
+            Fatal::Prior(error) => Some(error),
+            Fatal::File(error) => Some(error),
+            Fatal::Search(error) => Some(error),
             Fatal::Context(error) => Some(error),
             Fatal::Frame(error) => Some(error),
             Fatal::Wire(error) => Some(error),
@@ -82,6 +95,24 @@ impl From<MemberError> for Fatal {
 impl From<ContextError> for Fatal {
     fn from(error: ContextError) -> Self {
         Fatal::Context(error)
+    }
+}
+
+impl From<PriorError> for Fatal {
+    fn from(error: PriorError) -> Self {
+        Fatal::Prior(error)
+    }
+}
+
+impl From<PublicPriorError> for Fatal {
+    fn from(error: PublicPriorError) -> Self {
+        Fatal::File(error)
+    }
+}
+
+impl From<NewcomerError> for Fatal {
+    fn from(error: NewcomerError) -> Self {
+        Fatal::Search(error)
     }
 }
 

@@ -20,6 +20,13 @@ const PROVISION_BYTES: usize = 0x1_0000;
 const FLASH: usize = 0x0030_0000;
 /// All flash that is written.
 pub const FLASH_BYTES: usize = 50 * SLOT;
+/// Behind them: the file of a campaign.
+const FILE: usize = 0x0030_8000;
+/// Bytes of the largest file that it takes: 60 landmarks.
+pub const FILE_BYTES: usize = 1 << 13;
+/// Behind it: the agreement, if it is no longer than this.
+const AGREEMENT: usize = FILE + FILE_BYTES;
+const AGREEMENT_BYTES: usize = 1 << 10;
 /// A word of the emulator: the device resets itself again and again, after fewer steps than this; 0 is never.
 const CUTS: usize = 0x003f_0000;
 
@@ -31,6 +38,10 @@ pub struct Board {
     pub provision: &'static [u8],
     /// What the device writes: [`FLASH_BYTES`].
     pub flash: &'static mut [u8],
+    /// Where it keeps the file of a campaign: [`FILE_BYTES`].
+    pub file: &'static mut [u8],
+    /// Where it keeps the agreement.
+    pub agreement: &'static mut [u8],
     /// Of tests: the device resets itself after fewer steps than this; 0 is never.
     pub cuts: u32,
 }
@@ -43,17 +54,19 @@ pub fn board() -> Option<Board> {
     core.SYST.clear_current();
     core.SYST.enable_counter();
     core.SYST.enable_interrupt();
-    // SAFETY: the three ranges are memory of this machine behind the image, which `memory.x` ends before them; they do not
+    // SAFETY: the five ranges are memory of this machine behind the image, which `memory.x` ends before them; they do not
     // overlap, and this place, which `Peripherals::take` lets be reached once in a boot, is the only one that makes
     // references to them.
-    let (provision, flash, cuts) = unsafe {
+    let (provision, flash, file, agreement, cuts) = unsafe {
         (
             core::slice::from_raw_parts(PROVISION as *const u8, PROVISION_BYTES),
             core::slice::from_raw_parts_mut(FLASH as *mut u8, FLASH_BYTES),
+            core::slice::from_raw_parts_mut(FILE as *mut u8, FILE_BYTES),
+            core::slice::from_raw_parts_mut(AGREEMENT as *mut u8, AGREEMENT_BYTES),
             (CUTS as *const u32).read_volatile(),
         )
     };
-    Some(Board { provision, flash, cuts })
+    Some(Board { provision, flash, file, agreement, cuts })
 }
 
 /// Ends the emulator.

@@ -47,16 +47,7 @@ pub fn request<S: Read + Write>(
     body: &[u8],
     buffer: &mut [u8],
 ) -> Result<Answer, Broken> {
-    let mut head = String::<HEAD_MAX>::new();
-    write!(head, "{method} {path} HTTP/1.1\r\nhost: sordino\r\ncontent-length: {}\r\n{headers}\r\n", body.len())
-        .map_err(|_| Broken("a request that is too long"))?;
-    let sent = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).and_then(|()| stream.flush());
-    sent.map_err(|_| Broken("sending"))?;
-    let (end, filled) = head_of(stream, buffer)?;
-    let mut answer = parse(&buffer[..end]).ok_or(Broken("a head that cannot be read"))?;
-    // What came behind the head is the beginning of the body.
-    buffer.copy_within(end..filled, 0);
-    let mut came = filled - end;
+    let (mut answer, mut came) = asked(stream, method, path, headers, body, buffer)?;
     answer.kept = answer.whole.min(buffer.len());
     while came < answer.whole {
         // What has no place is read into the last bytes and forgotten; only a list of candidates is so long.
@@ -68,6 +59,54 @@ pub fn request<S: Read + Write>(
         answer.kept = buffer.len() - SPARE;
     }
     Ok(answer)
+}
+
+/// Takes a piece of an answer that lies so many bytes behind its beginning.
+pub type Sink<'s, E> = dyn FnMut(usize, &[u8]) -> Result<(), E> + 's;
+
+/// Asks for what may be longer than the buffer: `sink` gets it piece by piece, if the status is 200.
+///
+/// **Errors**: [`Broken`], or that of the sink.
+pub fn fetch<S: Read + Write, E: From<Broken>>(
+    stream: &mut S,
+    path: fmt::Arguments<'_>,
+    buffer: &mut [u8],
+    sink: &mut Sink<'_, E>,
+) -> Result<Answer, E> {
+    let (answer, mut came) = asked(stream, "GET", path, format_args!(""), &[], buffer)?;
+    let mut read = came;
+    loop {
+        if answer.status == 200 {
+            sink(came - read, &buffer[..read])?;
+        }
+        if came >= answer.whole {
+            return Ok(answer);
+        }
+        let most = (answer.whole - came).min(buffer.len());
+        read = some(stream, &mut buffer[..most])?;
+        came += read;
+    }
+}
+
+/// Asks: the head of the answer, and how many bytes of its body are in the buffer already.
+fn asked<S: Read + Write>(
+    stream: &mut S,
+    method: &str,
+    path: fmt::Arguments<'_>,
+    headers: fmt::Arguments<'_>,
+    body: &[u8],
+    buffer: &mut [u8],
+) -> Result<(Answer, usize), Broken> {
+    let mut head = String::<HEAD_MAX>::new();
+    write!(head, "{method} {path} HTTP/1.1\r\nhost: sordino\r\ncontent-length: {}\r\n{headers}\r\n", body.len())
+        .map_err(|_| Broken("a request that is too long"))?;
+    let sent = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).and_then(|()| stream.flush());
+    sent.map_err(|_| Broken("sending"))?;
+    let (end, filled) = head_of(stream, buffer)?;
+    let answer = parse(&buffer[..end]).ok_or(Broken("a head that cannot be read"))?;
+    // What came behind the head is the beginning of the body.
+    buffer.copy_within(end..filled, 0);
+    Ok((answer, filled - end))
 }
 
 /// Bytes at the end of the buffer that are read into again and again.

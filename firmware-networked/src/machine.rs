@@ -1,8 +1,8 @@
 //! What a [`Party`](crate::party::Party) asks of the agents of either method: beside what a member does on a link, what it
 //! keeps.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use sordino_core::federated::prior::{self, JointVectors, MemberState};
 use sordino_core::federated::{Agent, AgentState, Member};
 use sordino_core::snapshot::Stored;
@@ -49,6 +49,28 @@ impl State for MemberState<f32> {
 
     fn observations(&self) -> u32 {
         MemberState::agent(self).observations()
+    }
+}
+
+/// What a site of a campaign keeps beside its log: its releases stay with the server.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct SiteState {
+    /// Index of the agent.
+    pub agent: u32,
+    /// Points that were measured.
+    pub observations: u32,
+}
+
+impl State for SiteState {
+    const KIND: u8 = 0x52;
+    const BODY_MAX: usize = 2 * WORD;
+
+    fn agent(&self) -> u32 {
+        self.agent
+    }
+
+    fn observations(&self) -> u32 {
+        self.observations
     }
 }
 

@@ -13,6 +13,9 @@
 //! | [`grid`] | candidates that the device computes itself |
 //! | [`draws`] | what an agent that shares draws computes with |
 //! | [`prior`] | what a member of a federated prior computes with |
+//! | [`site`] | a site of a campaign |
+//! | [`search`] | how it goes on with the file |
+//! | [`plant`] | what it measures |
 //! | [`machine`] | what a party asks of either |
 //! | [`fatal`] | why the device gives up |
 //! | [`party`] | the agent and its exchange, in flash |
@@ -32,8 +35,11 @@ mod lan9118;
 mod machine;
 mod masks;
 mod party;
+mod plant;
 mod prior;
 mod provision;
+mod search;
+mod site;
 mod tcp;
 mod tls;
 

@@ -20,7 +20,7 @@ use sordino_core::federated::{AgentState, Entry, Frame, Next};
 use sordino_core::privacy::Event;
 use sordino_core::privacy::budget::{BudgetError, Filter};
 use sordino_core::snapshot::Stored;
-use sordino_core::wire::{self, Header, Kind, ScalarTag};
+use sordino_core::wire::{self, Header, Kind, Payload, ScalarTag};
 
 use crate::fatal::Fatal;
 use crate::machine::{Machine, State, WORD};
@@ -30,7 +30,7 @@ use crate::masks::{self, HIDDEN_MAX, Masks, NUMBERS_MAX, hidden_max};
 const RELEASES: usize = 4;
 const RELEASES_MAX: u32 = 8;
 /// The first slot of the log.
-const LOG: usize = RELEASES + RELEASES_MAX as usize;
+pub const LOG: usize = RELEASES + RELEASES_MAX as usize;
 /// What follows an upload in a rehearsal, for each step of its epoch: the agent's leaf of the transcript and its best value.
 const STEP: usize = 40;
 
@@ -68,9 +68,12 @@ pub struct Found<S> {
 /// Where a party stands with its server.
 #[derive(Clone)]
 pub struct Standing {
-    exchange: AgentExchange,
+    /// What was exchanged.
+    pub exchange: AgentExchange,
+    /// How often it was stored.
     number: u32,
-    given: u32,
+    /// How many rounds were contributed to, and the last of them.
+    pub given: u32,
     last: Option<u32>,
     learned: u8,
 }
@@ -114,6 +117,44 @@ impl<S: State> Found<S> {
 }
 
 impl Standing {
+    /// Makes it durable, in one piece with a state.
+    ///
+    /// **Errors**: [`Fatal::Flash`].
+    pub fn save<S: State>(&mut self, state: &S, flash: &mut Flash<'_>, agreement: &Digest) -> Result<(), Fatal> {
+        let Standing { exchange, number, given, last, learned } = self;
+        let kept =
+            Kept { state: state.clone(), exchange: exchange.clone(), given: *given, last: *last, learned: *learned };
+        Ok(flash.save(&kept, number, agreement)?)
+    }
+
+    /// A frame of the server; nothing of an older one that came late.
+    ///
+    /// **Errors**: [`Fatal::Frame`].
+    pub fn hear(
+        &mut self,
+        header: &Header,
+        payload: &Payload<'_>,
+        current: u32,
+        seal: Seal,
+    ) -> Result<Option<Heard>, Fatal> {
+        match self.exchange.frame(header, payload, current, seal) {
+            Err(FrameError::Round { .. }) => Ok(None),
+            heard => heard.map(Some).map_err(Fatal::Frame),
+        }
+    }
+
+    /// Whether nothing was contributed to this round yet.
+    pub fn is_new(&self, round: u32) -> bool {
+        self.last != Some(round)
+    }
+
+    /// Counts a contribution to this round, once: to be stored before it leaves.
+    pub fn count(&mut self, round: u32) {
+        if self.is_new(round) {
+            (self.given, self.last) = (self.given + 1, Some(round));
+        }
+    }
+
     /// Puts the numbers of a release into `numbers`, if it was learned.
     ///
     /// **Errors**: [`Fatal::Given`] for one that was learned and is missing.
@@ -155,11 +196,7 @@ pub struct Party<'a, 'f, M: Machine> {
     agreement: &'a Agreement,
     digest: Digest,
     machine: M,
-    exchange: AgentExchange,
-    number: u32,
-    given: u32,
-    last: Option<u32>,
-    learned: u8,
+    standing: Standing,
     /// The epoch of the last contribution that this boot hid, and what is sent: the same again, if a line broke.
     hidden: Option<(u32, Vec<u8, HIDDEN_MAX>)>,
     parts: Parts<'a, 'f>,
@@ -182,10 +219,8 @@ pub struct Told {
 pub struct Lent<'l, 'f> {
     /// Where the party is stored.
     pub flash: &'l mut Flash<'f>,
-    /// All its numbers.
-    pub numbers: &'l mut [f32],
-    /// Candidates of virtual designs.
-    pub designs: &'l mut [u32],
+    /// All its numbers, of whatever format.
+    pub numbers: &'l mut [f64],
     /// The values of its sensor.
     pub sensor: &'l [u8],
     /// As [`Parts::rehearses`].
@@ -194,6 +229,15 @@ pub struct Lent<'l, 'f> {
 
 /// What is done with a party once it is put together.
 pub type Taking<'t> = dyn FnMut(&mut dyn TakesPart) -> Result<(), Fatal> + 't;
+
+/// What a party may lack that its server offers to everybody.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Lack {
+    /// What this release is made with.
+    Opening(u32),
+    /// The numbers of the file after the last release.
+    File,
+}
 
 /// A party of either method, as its link sees it.
 pub trait TakesPart {
@@ -223,6 +267,25 @@ pub trait TakesPart {
     ///
     /// **Errors**: [`Fatal`].
     fn answer(&mut self, header: Header, out: &mut [u8]) -> Result<usize, Fatal>;
+
+    /// What it must have before it goes on, of parties that do not compute it.
+    fn lacks(&self) -> Option<Lack> {
+        None
+    }
+
+    /// A piece of what it lacks, `from` so many bytes of its beginning.
+    ///
+    /// **Errors**: [`Fatal`].
+    fn piece(&mut self, _from: usize, _bytes: &[u8]) -> Result<(), Fatal> {
+        Ok(())
+    }
+
+    /// All so many bytes of it came, or there is none: whether it is what was lacking.
+    ///
+    /// **Errors**: [`Fatal`].
+    fn came(&mut self, _len: Option<usize>) -> Result<bool, Fatal> {
+        Ok(true)
+    }
 
     /// What to do at this moment.
     fn want(&mut self, now: Millis) -> Want {
@@ -255,8 +318,7 @@ where
         if wire::frame_len_max(ScalarTag::F32, protocol.upload_len()) + hidden + trailer > ANSWER_MAX {
             return Err(Fatal::Given("answers that are too long for this device"));
         }
-        let (digest, Standing { exchange, number, given, last, learned }) = (agreement.digest(), standing);
-        Ok(Party { agreement, digest, machine, exchange, number, given, last, learned, hidden: None, parts })
+        Ok(Party { agreement, digest: agreement.digest(), machine, standing, hidden: None, parts })
     }
 
     /// What the sensor shows.
@@ -303,10 +365,12 @@ where
         let announced = self.agreement.announced;
         let Some(epsilon_max) = announced.epsilon_max else { return Ok(true) };
         match &self.agreement.protocol {
-            Protocol::Prior(prior) => prior.affords(release, epsilon_max, announced.delta).map_err(|_| UNCOUNTED),
+            Protocol::Prior(prior) => {
+                prior.plan().affords(release, epsilon_max, announced.delta).map_err(|_| UNCOUNTED)
+            }
             Protocol::Draws(_) => {
                 let mut filter = Filter::new(epsilon_max, announced.delta).map_err(|_| UNCOUNTED)?;
-                for _ in 0..self.given {
+                for _ in 0..self.standing.given {
                     filter.charge(&self.event()?).map_err(|_| UNCOUNTED)?;
                 }
                 match filter.admits(&self.event()?) {
@@ -325,31 +389,25 @@ where
     Fatal: From<M::Error>,
 {
     fn exchange(&mut self) -> &mut AgentExchange {
-        &mut self.exchange
+        &mut self.standing.exchange
     }
 
     fn told(&self) -> Told {
         Told {
-            given: self.given,
+            given: self.standing.given,
             observations: self.machine.state().observations(),
             masks: self.parts.masks.as_ref().map_or(0, Masks::used),
-            chain: self.exchange.have().chain,
+            chain: self.standing.exchange.have().chain,
         }
     }
 
     fn save(&mut self) -> Result<(), Fatal> {
-        let (state, exchange) = (self.machine.state().clone(), self.exchange.clone());
-        let kept = Kept { state, exchange, given: self.given, last: self.last, learned: self.learned };
-        Ok(self.parts.flash.save(&kept, &mut self.number, &self.digest)?)
+        self.standing.save(self.machine.state(), self.parts.flash, &self.digest)
     }
 
     fn heard(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<(), Fatal> {
         let (header, payload) = wire::decode(bytes, self.agreement.frame_numbers_max())?;
-        let heard = match self.exchange.frame(&header, &payload, current, seal) {
-            // An older frame that came late says nothing.
-            Err(FrameError::Round { .. }) => return Ok(()),
-            heard => heard.map_err(Fatal::Frame)?,
-        };
+        let Some(heard) = self.standing.hear(&header, &payload, current, seal)? else { return Ok(()) };
         let broadcast = &mut *self.parts.broadcast;
         let vectors = broadcast.get_mut(..header.len as usize).ok_or(Fatal::Given("a frame too long"))?;
         payload.read(vectors)?;
@@ -364,14 +422,14 @@ where
         if let (true, Some(numbers), Some(index)) = (M::KEEPS_RELEASES, frame.numbers(), header.round.checked_sub(1)) {
             let kept = Released::new(numbers).ok_or(Fatal::Given("a release too long"))?;
             self.parts.flash.write(RELEASES + index as usize, &kept, index, &self.digest)?;
-            self.learned |= 1 << index;
+            self.standing.learned |= 1 << index;
         }
         Ok(self.machine.enter(frame)?)
     }
 
     fn work(&mut self) -> Result<(), Fatal> {
         let Next::Query { candidate, number } = self.machine.next()? else {
-            self.exchange.made();
+            self.standing.exchange.made();
             return Ok(());
         };
         let slot = LOG + number as usize;
@@ -388,7 +446,7 @@ where
     }
 
     fn answer(&mut self, header: Header, out: &mut [u8]) -> Result<usize, Fatal> {
-        let (epoch, new) = (header.round, self.last != Some(header.round));
+        let (epoch, new) = (header.round, self.standing.is_new(header.round));
         let mut upload = [0.0; UPLOAD_MAX];
         let wanted = match self.machine.next()? {
             Next::Give(numbers) => {
@@ -402,7 +460,7 @@ where
         let len = if wanted == 0 || !new || self.affords(epoch)? { wanted } else { 0 };
         let upload = &upload[..len];
         if len > 0 && new {
-            (self.given, self.last) = (self.given + 1, Some(epoch));
+            self.standing.count(epoch);
             self.save()?;
         }
         let Parts { flash, masks, .. } = &mut self.parts;
@@ -437,6 +495,6 @@ where
 /// The longest answer.
 pub const ANSWER_MAX: usize = 1024;
 /// What a device whose budget cannot be counted says.
-const UNCOUNTED: Fatal = Fatal::Given("a budget that cannot be counted");
+pub const UNCOUNTED: Fatal = Fatal::Given("a budget that cannot be counted");
 /// Numbers of a contribution at most.
 const UPLOAD_MAX: usize = 112;

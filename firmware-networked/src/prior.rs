@@ -18,7 +18,7 @@ use crate::party::{Found, Lent, Parts, Party, Taking};
 /// Features at most.
 const FEATURES_MAX: usize = 16;
 /// Candidates of all virtual designs together, at most.
-pub const DESIGNS_MAX: usize = 1024;
+const DESIGNS_MAX: usize = 1024;
 /// Numbers in double precision for the largest context.
 const DOUBLES: usize = MemberSizes::new(0, FEATURES_MAX, 0, 0, 0).doubles(DIM_MAX);
 const SHORT: Fatal = Fatal::Given("more numbers than this device has memory for");
@@ -33,7 +33,10 @@ pub fn with(
     lent: Lent<'_, '_>,
     taking: &mut Taking<'_>,
 ) -> Result<(), Fatal> {
-    let Lent { flash, numbers, designs, sensor, rehearses } = lent;
+    let Lent { flash, numbers, sensor, rehearses } = lent;
+    let (designs, numbers) = numbers.split_at_mut_checked(DESIGNS_MAX / 2).ok_or(SHORT)?;
+    let (designs, numbers): (&mut [u32], &mut [f32]) =
+        (bytemuck::cast_slice_mut(designs), bytemuck::cast_slice_mut(numbers));
     // Before anything else is stored: a device with a past that knows no attempts has lost them.
     let masks = helper.map(|(own, helper)| Masks::load(flash, agreement.digest(), own, helper)).transpose()?;
     let mut found = Found::load(flash, agreement, MemberState::new(agent, seed))?;

@@ -7,6 +7,8 @@ use sordino_core::digest::Digest;
 use sordino_core::federated::shares::PublicKey;
 use sordino_core::random::RunSeed;
 
+use crate::fatal::Fatal;
+
 /// As `sordino-net rehearse --device` writes it, in postcard form.
 #[derive(Serialize, Deserialize)]
 pub struct Provision<'p> {
@@ -21,6 +23,50 @@ pub struct Provision<'p> {
     pub rehearses: bool,
     /// The value of observation `number` at each candidate, `f32`, little-endian, number after number.
     pub sensor: &'p [u8],
+    /// Of a campaign: what follows in the same file, at the next multiple of eight bytes.
+    pub site: Option<Follows>,
+}
+
+/// Numbers that follow: landmarks, `f64`, then points, `f32`, both little-endian and in coordinates of the unit box.
+#[derive(Serialize, Deserialize)]
+pub struct Follows {
+    /// Whether smaller values are better.
+    pub minimises: bool,
+    /// Numbers of the landmarks.
+    pub landmarks: u32,
+    /// Numbers of the points that the device may measure.
+    pub points: u32,
+}
+
+/// What a site of a campaign was given.
+pub struct Given<'p> {
+    /// Whether smaller values are better.
+    pub minimises: bool,
+    /// Landmarks, row by row.
+    pub landmarks: &'p [f64],
+    /// Points that it may measure, row by row.
+    pub points: &'p [f32],
+}
+
+impl<'p> Given<'p> {
+    /// Reads the numbers where they lie: behind `used` bytes of a region that begins at a multiple of eight.
+    ///
+    /// **Errors**: none if there are fewer, or they lie elsewhere.
+    pub fn read(follows: &Follows, region: &'p [u8], used: usize) -> Option<Self> {
+        let rest = region.get(used.next_multiple_of(8)..)?;
+        let (landmarks, rest) = rest.split_at_checked(8usize.checked_mul(follows.landmarks as usize)?)?;
+        let points = rest.get(..4usize.checked_mul(follows.points as usize)?)?;
+        let (landmarks, points) = (bytemuck::try_cast_slice(landmarks).ok()?, bytemuck::try_cast_slice(points).ok()?);
+        Some(Given { minimises: follows.minimises, landmarks, points })
+    }
+
+    /// A point of the list, in `dim` dimensions.
+    ///
+    /// **Errors**: [`Fatal::Given`].
+    pub fn point(&self, place: u32, dim: usize) -> Result<&'p [f32], Fatal> {
+        let from = place as usize * dim;
+        self.points.get(from..from + dim).ok_or(Fatal::Given("a point that is not in its list"))
+    }
 }
 
 /// What an invitation says.

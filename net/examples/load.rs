@@ -101,7 +101,7 @@ async fn handshakes() -> Result<(), Failed> {
     let everybody = Limits::default().connections;
     let door = Door {
         deployment: 1,
-        offered: tokio::sync::watch::channel(sordino_net::door::Offered::default()).1,
+        offered: tokio::sync::watch::channel(Some(sordino_net::door::Offered::default())).1,
         terms: terms.to_bytes()?.into(),
         body_max: terms.upload_bytes_max(),
         enrolment: Arc::new(Enrolment::in_memory()),

@@ -4,11 +4,12 @@
 //! |---|---|
 //! | `GET /v1/RUN/agreement` | 200 the terms |
 //! | `GET /v1/RUN/prior.safetensors` | 200 the file of a campaign's releases so far; 404 before the first, and of other methods |
+//! | `GET /v1/RUN/prior.frame` | 200 the numbers of that file in one frame, for devices; 404 as the file |
 //! | `POST /v1/RUN/enrol/SLOT`, the token, or nothing for a certificate; behind it the key of the masks, where there are two servers | 200; 403 not invited, slot taken, shut out, no such certificate; 422 another length |
 //! | `GET /v1/RUN/rounds/T`: "I have T frames" | 200 a frame; 204 later; 400 no chain or no seal; 403 not you; 409 a fork; 422 a history that was never made |
 //! | `GET /v1/RUN/rounds/T/opening` | 200 what release T of a campaign is made with, while it is open; 404 of another round, and of other methods |
 //! | `PUT /v1/RUN/rounds/T/agents/N`: "here is mine" | 200 taken; 409 already; 410 over; 403 not you; 422 no such frame |
-//! | any of them | 404 another run; 408 it never ended; 413 too long; 503 the queue is full |
+//! | any of them | 404 another run; 408 it never ended; 413 too long; 503 the queue is full, or the server is beginning |
 //!
 //! The caller is identified by the key of its connection, or by its certificate where the terms name an authority. The
 //! header `server` of every answer names this program and its version. The
@@ -140,11 +141,16 @@ pub struct Counts {
     pub requests: [AtomicU64; 3],
 }
 
+/// In how many milliseconds to come back to a server that is beginning.
+const RESTART_MS: u64 = 1000;
+
 /// What anybody may fetch, a function of what was announced: it costs nobody anything more, whoever reads it.
 #[derive(Clone, Debug, Default)]
 pub struct Offered {
     /// The file of a campaign's releases so far; empty if there is none.
     pub file: Bytes,
+    /// Its numbers, a frame in single precision; empty if there is none.
+    pub numbers: Bytes,
     /// What the release that is open is made with, a frame, and its round; nothing after the last, and of other methods.
     pub opening: Option<(u32, Bytes)>,
 }
@@ -155,8 +161,8 @@ pub struct Door {
     pub deployment: u64,
     /// What is published.
     pub terms: Bytes,
-    /// What anybody may fetch of a campaign.
-    pub offered: watch::Receiver<Offered>,
+    /// What anybody may fetch of a campaign; nothing as long as a server that began again has not found its round.
+    pub offered: watch::Receiver<Option<Offered>>,
     /// The longest body, in bytes.
     pub body_max: usize,
     /// Which key belongs to which agent.
@@ -240,10 +246,23 @@ async fn agreement(State(door): State<Shared>, Path(run): Path<String>) -> Respo
     door.terms.clone().into_response()
 }
 
-/// Anybody's, and to be asked again.
 async fn file(State(door): State<Shared>, Path(run): Path<String>) -> Response {
-    let bytes = door.offered.borrow().file.clone();
-    if !door.is_run(&run) || bytes.is_empty() {
+    public(&door, &run, |offered| &offered.file)
+}
+
+async fn numbers(State(door): State<Shared>, Path(run): Path<String>) -> Response {
+    public(&door, &run, |offered| &offered.numbers)
+}
+
+/// Anybody's, and to be asked again.
+fn public(door: &Door, run: &str, which: fn(&Offered) -> &Bytes) -> Response {
+    if !door.is_run(run) {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    let Some(bytes) = door.offered.borrow().as_ref().map(|offered| which(offered).clone()) else {
+        return door.later(StatusCode::SERVICE_UNAVAILABLE, RESTART_MS);
+    };
+    if bytes.is_empty() {
         return StatusCode::NOT_FOUND.into_response();
     }
     let kept = (axum::http::header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=60"));
@@ -252,9 +271,14 @@ async fn file(State(door): State<Shared>, Path(run): Path<String>) -> Response {
 
 /// Anybody's. A round has one answer for ever, so caches may keep it.
 async fn opening(State(door): State<Shared>, Path((run, round)): Path<(String, u32)>) -> Response {
-    let opening = door.offered.borrow().opening.clone();
+    if !door.is_run(&run) {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    let Some(opening) = door.offered.borrow().as_ref().map(|offered| offered.opening.clone()) else {
+        return door.later(StatusCode::SERVICE_UNAVAILABLE, RESTART_MS);
+    };
     match opening {
-        Some((open, frame)) if door.is_run(&run) && open == round => {
+        Some((open, frame)) if open == round => {
             let kept = HeaderValue::from_static("public, max-age=31536000, immutable");
             ([(axum::http::header::CACHE_CONTROL, kept)], frame).into_response()
         }
@@ -438,6 +462,7 @@ pub async fn serve(listener: TcpListener, shown: Shown, door: Door) {
     let app = Router::new()
         .route("/v1/{run}/agreement", get(agreement))
         .route("/v1/{run}/prior.safetensors", get(file))
+        .route("/v1/{run}/prior.frame", get(numbers))
         .route("/v1/{run}/enrol/{slot}", post(enrol))
         .route("/v1/{run}/rounds/{frames}", get(ask))
         .route("/v1/{run}/rounds/{round}/opening", get(opening))

@@ -79,6 +79,7 @@ pub mod keys;
 pub mod link;
 pub mod party;
 pub mod progress;
+pub mod provision;
 pub mod rehearsal;
 pub mod rounds;
 pub mod serve;

@@ -183,6 +183,16 @@ impl Link {
         if answered.status == StatusCode::OK { Ok(answered.body) } else { Err(status(&answered)) }
     }
 
+    /// The numbers of that file in a frame of the kind `Prior`, for devices; anybody may have them.
+    ///
+    /// **Errors**: [`LinkError`]; 404 before the first release.
+    pub async fn numbers(&mut self) -> Result<Bytes, LinkError> {
+        let path = format!("/v1/{}/prior.frame", self.run);
+        let answered =
+            self.request(Method::GET, &path, HeaderMap::new(), Bytes::new(), FILE_BYTES_MAX as usize).await?;
+        if answered.status == StatusCode::OK { Ok(answered.body) } else { Err(status(&answered)) }
+    }
+
     /// What the release of this round of a campaign is made with, a frame, while it is open; anybody may have it.
     ///
     /// **Errors**: [`LinkError`]; 404 of another round.

@@ -81,7 +81,9 @@ async fn serve_in<T: Number, P: Served<T>>(folder: &Folder, serving: Serving) ->
     let enrolment = Arc::new(Enrolment::open(folder.path())?.trusting(trust));
     let (sender, requests) = mpsc::channel(crate::rounds::QUEUE);
     let counts = Arc::new(Counts::default());
-    let (offer, offered) = watch::channel(Offered::default());
+    // What a server that begins again offers follows from its round, which is not found yet.
+    let nothing = folder.frames()?.is_empty().then(Offered::default);
+    let (offer, offered) = watch::channel(nothing);
     let door = Door {
         deployment: agreement.deployment,
         terms: folder.terms.to_bytes()?.into(),
@@ -253,13 +255,13 @@ async fn all_rounds<T: Number, P: Served<T>>(
         if round == last {
             say_if_late(announcing);
             tokio::time::sleep_until(announcing).await;
-            around.offer.send_replace(offered);
+            around.offer.send_replace(Some(offered));
             return around.end(rounds, (round, attempt), frame, chain, first == last).await;
         }
         let open = host.open()?;
         say_if_late(announcing);
         tokio::time::sleep_until(announcing).await;
-        around.offer.send_replace(offered);
+        around.offer.send_replace(Some(offered));
         let length_ms = length_ms(protocol, round, announced.deadline_ms, serving.pace.ask_again_ms);
         rounds.announce(round, attempt, frame, chain, length_ms, announced.may_close_early)?;
         rounds.excuse(enrolment::revoked(folder.path())?);

@@ -35,6 +35,13 @@ pub enum PublicPriorError {
         /// The length it must have; of lent storage the least.
         expected: usize,
     },
+    /// So many numbers in one row as no file has.
+    Numbers {
+        /// How many numbers were given.
+        len: usize,
+        /// Number of coordinates of a landmark.
+        dim: usize,
+    },
     /// A number that is not finite or outside of its range.
     Number {
         /// Which slice or number.
@@ -63,6 +70,12 @@ impl fmt::Display for PublicPriorError {
             }
             PublicPriorError::Length { what, len, expected } => {
                 write!(f, "prior: {what} holds {len} numbers; {expected} are needed")
+            }
+            PublicPriorError::Numbers { len, dim } => {
+                write!(
+                    f,
+                    "prior: no file in {dim} dimensions has {len} numbers: 2 + M({dim} + 1) + M(M + 1)/2 for M landmarks"
+                )
             }
             PublicPriorError::Number { what, index, value, admissible } => {
                 write!(f, "prior: {what}, number {index}: {value:e} is outside {admissible}")

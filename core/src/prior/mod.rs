@@ -72,4 +72,4 @@ pub use error::{NewcomerError, PublicPriorError};
 pub use newcomer::{Newcomer, NewcomerSettings};
 pub use public::{PriorNumbers, PublicPrior};
 pub use reading::Reading;
-pub use storage::{LANDMARKS_MAX, attach_len, storage_len};
+pub use storage::{LANDMARKS_MAX, attach_len, numbers_len, storage_len};

@@ -1,7 +1,7 @@
 //! The numbers of a prior file, checked once.
 
 use super::error::PublicPriorError;
-use super::storage::{LANDMARKS_MAX, attach_len};
+use super::storage::{LANDMARKS_MAX, attach_len, numbers_len};
 use crate::domain::DIM_MAX;
 use crate::kernel::{Kernel, SquaredExponential};
 use crate::linalg::slice::{self, head, head_mut};
@@ -32,6 +32,36 @@ pub struct PriorNumbers<'a, T> {
     pub covariance: &'a [T],
     /// B, the self-test.
     pub self_test: T,
+}
+
+impl<'a, T: Scalar> PriorNumbers<'a, T> {
+    /// The numbers of a file in one row, as frames of the kind [`Prior`](crate::wire::Kind::Prior) and devices have them: ℓ, B,
+    /// landmarks, weights, covariance.
+    ///
+    /// **Errors**: [`PublicPriorError::Dimension`]; [`PublicPriorError::Numbers`] for a length that is that of no file.
+    ///
+    /// ```
+    /// use sordino_core::prior::{PriorNumbers, PublicPriorError, numbers_len};
+    /// let row: [f32; numbers_len(2, 1)] = [0.2, 4.0, 0.2, 0.8, 1.0, -0.5, 0.1, 0.0, 0.3];
+    /// let numbers = PriorNumbers::read(1, &row)?;
+    /// assert_eq!((numbers.lengthscale, numbers.self_test, numbers.landmarks), (0.2, 4.0, &[0.2, 0.8][..]));
+    /// assert_eq!((numbers.weights, numbers.covariance), (&[1.0, -0.5][..], &[0.1, 0.0, 0.3][..]));
+    /// assert!(matches!(PriorNumbers::read(1, &row[1..]), Err(PublicPriorError::Numbers { len: 8, dim: 1 })));
+    /// # Ok::<(), PublicPriorError>(())
+    /// ```
+    pub fn read(dim: usize, numbers: &'a [T]) -> Result<Self, PublicPriorError> {
+        if !(1..=DIM_MAX).contains(&dim) {
+            return Err(PublicPriorError::Dimension { dim });
+        }
+        let len = numbers.len();
+        let known = (1..=LANDMARKS_MAX).take_while(|count| numbers_len(*count, dim) <= len).last();
+        let count = known.filter(|count| numbers_len(*count, dim) == len);
+        let count = count.ok_or(PublicPriorError::Numbers { len, dim })?;
+        let (landmarks, rest) = slice::tail(numbers, 2).split_at_checked(count * dim).unwrap_or_default();
+        let (weights, covariance) = rest.split_at_checked(count).unwrap_or_default();
+        let (lengthscale, self_test) = (slice::at(numbers, 0), slice::at(numbers, 1));
+        Ok(PriorNumbers { dim, landmarks, lengthscale, weights, covariance, self_test })
+    }
 }
 
 /// A prior file that was checked: m(x) = φ(x)·w and its uncertainty φ(x)ᵀΣφ(x), φ(x) = L⁻¹k(P, x), L = chol k(P, P).

@@ -11,6 +11,12 @@ pub const fn attach_len(landmarks: usize) -> usize {
     packed_len(landmarks)
 }
 
+/// Numbers of a file of M landmarks in D dimensions when they stand in one row ([`super::PriorNumbers::read`]):
+/// 2 + MD + M + M(M + 1)/2.
+pub const fn numbers_len(landmarks: usize, dim: usize) -> usize {
+    2 + landmarks * (dim + 1) + packed_len(landmarks)
+}
+
 /// Numbers of storage for a prior of `landmarks` landmarks (0 without one), at most `capacity` observations, and `width`
 /// candidates that are looked at together: n² + nM + max(n, M) + 6n + (n + 3)·width.
 ///

@@ -194,6 +194,13 @@ impl PriorFile {
         bytes::write(&self.label, self.tensors(), self.signed.as_ref())
     }
 
+    /// All numbers in one row, as devices have them that read no file: ℓ, B, landmarks, weights, covariance
+    /// ([`PriorNumbers::read`](sordino_core::prior::PriorNumbers::read)).
+    pub fn numbers(&self) -> Vec<f32> {
+        let [landmarks, weights, covariance] = self.tensors();
+        [&[self.label.lengthscale, self.label.self_test as f32], landmarks, weights, covariance].concat()
+    }
+
     /// Reads a file and checks all of it.
     ///
     /// **Errors**: [`PriorFileError`] naming the first entry that is wrong.

@@ -24,6 +24,7 @@ use crate::folder::PRIOR;
 use crate::invitation::{Invitation, NoInvitation};
 use crate::join::{Joining, WAIT_MAX, fetched, join, trusted};
 use crate::progress::note;
+use crate::provision;
 use crate::shares::MaskKey;
 
 /// An invitation is read up to this length.
@@ -169,6 +170,13 @@ pub struct Terms {
     /// Text for people, one JSON object, or what a device of a campaign is compiled with
     #[arg(long, value_enum, default_value_t)]
     format: TermsFormat,
+    /// Write what a device with the firmware `firmware-networked` is given before its first boot: the invitation, a secret that is drawn here, of a
+    /// campaign its landmarks and points. Whoever reads the file can be the device
+    #[arg(long, value_name = "FILE")]
+    device: Option<PathBuf>,
+    /// Where the device finds the server, an IPv4 address with its port [default: the invitation's]
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "device")]
+    server: Option<String>,
 }
 
 /// As what terms are printed.
@@ -193,6 +201,11 @@ pub fn terms(arguments: &Terms) -> Result<(), CliError> {
     let terms = terms.map_err(CliError::failure)?;
     trusted(&terms, &invitation).map_err(CliError::failure)?;
     let asked = Asked::of(&terms, &invitation).map_err(CliError::failure)?;
+    if let Some(path) = &arguments.device {
+        let written = provision::write(path, &terms, &invitation, arguments.server.as_deref());
+        written.map_err(|error| CliError::input(format!("--device {}: {error}", path.display())))?;
+        note(&format!("what a device is given: {}; only one device may have it", path.display()));
+    }
     let constants = |language| terms.constants(&asked.to_string(), language).map_err(CliError::input);
     match arguments.format {
         TermsFormat::Text => print(&asked.to_string()),

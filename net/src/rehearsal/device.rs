@@ -5,14 +5,13 @@
 
 use std::path::Path;
 
-use serde::Serialize;
 use sordino_core::federated::log_len;
 use sordino_core::math::Scalar;
-use sordino_core::random::RunSeed;
 use sordino_engine::federated::context::MethodContext;
-use sordino_host::files::{FileError, write_privately};
+use sordino_host::files::write_privately;
 
 use crate::invitation::Invitation;
+use crate::provision::{Provision, ProvisionError};
 
 /// Which agent the device is.
 pub const SLOT: u32 = 0;
@@ -20,37 +19,15 @@ pub const SLOT: u32 = 0;
 /// What a device in QEMU's user network calls this machine.
 const HOST: &str = "10.0.2.2";
 
-/// As the device reads it, in postcard form.
-#[derive(Serialize)]
-struct Provision {
-    invitation: String,
-    secret: [u8; 32],
-    seed: RunSeed,
-    /// Digests of what was observed follow every answer, for the comparison with the simulator.
-    rehearses: bool,
-    /// `f32`, little-endian: the value of the first observation at each candidate, then of the second, …
-    sensor: Vec<u8>,
-}
-
-/// Why the file was not written.
-#[derive(Debug, thiserror::Error)]
-pub enum DeviceError {
-    /// The file cannot be written.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// Its content has no binary form.
-    #[error("what the device is given cannot be written: {0}")]
-    Format(#[from] postcard::Error),
-    /// The system gives no randomness.
-    #[error("no randomness from the system: {0}")]
-    Entropy(#[from] getrandom::Error),
-}
-
 /// Writes the file, readable by its owner alone: anyone who reads it can be the device. The invitation's host is replaced by
 /// the emulator's name for this machine.
 ///
-/// **Errors**: [`DeviceError`].
-pub fn write<T: Scalar>(path: &Path, context: &MethodContext<T>, invitation: &Invitation) -> Result<(), DeviceError> {
+/// **Errors**: [`ProvisionError`].
+pub fn write<T: Scalar>(
+    path: &Path,
+    context: &MethodContext<T>,
+    invitation: &Invitation,
+) -> Result<(), ProvisionError> {
     let mut secret = [0; 32];
     getrandom::fill(&mut secret)?;
     let port = invitation.address.rsplit(':').next().unwrap_or_default();
@@ -64,6 +41,6 @@ pub fn write<T: Scalar>(path: &Path, context: &MethodContext<T>, invitation: &In
             sensor.extend_from_slice(&value.to_le_bytes());
         }
     }
-    let provision = Provision { invitation, secret, seed: run.seed, rehearses: true, sensor };
+    let provision = Provision { invitation, secret, seed: run.seed, rehearses: true, sensor, site: None };
     Ok(write_privately(path, &postcard::to_allocvec(&provision)?)?)
 }

@@ -5,13 +5,13 @@ use sordino_experiment::scenario::Method;
 use sordino_experiment::world::ObjectiveError;
 use sordino_host::entropy::NoEntropy;
 
-use super::device::DeviceError;
 use crate::agent::AgentEnd;
 use crate::agent::masks::MaskError;
 use crate::help::desk::Refused;
 use crate::help::line::LineError;
 use crate::identity::IdentityError;
 use crate::link::LinkError;
+use crate::provision::ProvisionError;
 use crate::rounds::Stop;
 use crate::terms::TermsError;
 
@@ -72,7 +72,7 @@ pub enum RehearsalError {
     Entropy(#[from] NoEntropy),
     /// What a device is given cannot be written.
     #[error(transparent)]
-    Device(#[from] DeviceError),
+    Device(#[from] ProvisionError),
     /// No listener on loopback.
     #[error("cannot listen on loopback: {0}")]
     Listen(#[source] std::io::Error),

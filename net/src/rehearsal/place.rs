@@ -91,7 +91,7 @@ impl Place {
         let agreement = &terms.agreement;
         let door = Door {
             deployment: agreement.deployment,
-            offered: watch::channel(Offered::default()).1,
+            offered: watch::channel(Some(Offered::default())).1,
             terms: terms.to_bytes()?.into(),
             body_max: terms.upload_bytes_max() + SLOT_BYTES * steps_max(&agreement.protocol),
             enrolment: self.enrolment.clone(),

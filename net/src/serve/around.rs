@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use sordino_core::digest::Digest;
-use sordino_core::wire;
+use sordino_core::math::Scalar;
+use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
 use sordino_experiment::text::chain;
 use tokio::sync::watch;
 
@@ -27,7 +28,7 @@ pub(super) struct Around<'a> {
     pub(super) enrolment: &'a Enrolment,
     pub(super) spent: &'a Spent,
     /// What anybody may fetch.
-    pub(super) offer: watch::Sender<Offered>,
+    pub(super) offer: watch::Sender<Option<Offered>>,
 }
 
 impl Around<'_> {
@@ -43,27 +44,24 @@ impl Around<'_> {
         for (round, frame) in (0..).zip(folder.frames()?) {
             let decoded = wire::decode(&frame, folder.terms.agreement.frame_numbers_max());
             let (header, payload) = decoded.map_err(|error| FolderError::Frame { round, error })?;
-            if header.kind == wire::Kind::Broadcast {
+            if header.kind == Kind::Broadcast {
                 let mut sums = vec![T::ZERO; header.len as usize];
                 payload.read(&mut sums).map_err(|error| FolderError::Frame { round, error })?;
                 released.extend(sums);
             }
         }
+        let decoded = wire::decode(frame, folder.terms.agreement.frame_numbers_max());
+        let failed = |error| FolderError::Frame { round, error };
+        let (header, _) = decoded.map_err(failed)?;
         let mut offered = Offered::default();
         if let Some(file) = party.file(&released)? {
+            offered.numbers = beside(header, Kind::Prior, &file.numbers()).map_err(failed)?;
             offered.file = folder.publish(file)?;
         }
         // Where a budget skipped releases there are numbers of one that never comes.
         let opening = if round < folder.terms.agreement.protocol.epochs() { party.opening(&released)? } else { None };
         if let Some(numbers) = opening {
-            let decoded = wire::decode(frame, folder.terms.agreement.frame_numbers_max());
-            let (header, _) = decoded.map_err(|error| FolderError::Frame { round, error })?;
-            let mut bytes = vec![0; wire::frame_len_max(header.scalar, numbers.len())];
-            // The same bytes however often the round is begun.
-            let header = wire::Header { kind: wire::Kind::Opening, attempt: 0, ..header };
-            let len = wire::encode(header, &numbers, &mut bytes);
-            bytes.truncate(len.map_err(|error| FolderError::Frame { round, error })?);
-            offered.opening = Some((round, bytes.into()));
+            offered.opening = Some((round, beside(header, Kind::Opening, &numbers).map_err(failed)?));
         }
         Ok(offered)
     }
@@ -130,4 +128,13 @@ impl Around<'_> {
             Err(_elapsed) => Ok(()),
         }
     }
+}
+
+/// Numbers that follow from a frame with this header, as a frame of another kind: the same bytes however often the round is begun.
+fn beside<T: Scalar>(header: Header, kind: Kind, numbers: &[T]) -> Result<Bytes, WireError> {
+    let scalar = ScalarTag::of::<T>();
+    let mut bytes = vec![0; wire::frame_len_max(scalar, numbers.len())];
+    let len = wire::encode(Header { kind, scalar, attempt: 0, ..header }, numbers, &mut bytes)?;
+    bytes.truncate(len);
+    Ok(bytes.into())
 }

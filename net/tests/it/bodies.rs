@@ -195,7 +195,7 @@ async fn stuck_door(limits: Limits) -> (Hostile, mpsc::Receiver<Asking>, Arc<Cou
     let (requests, queue) = mpsc::channel(1);
     let door = Door {
         deployment: 77,
-        offered: tokio::sync::watch::channel(sordino_net::door::Offered::default()).1,
+        offered: tokio::sync::watch::channel(Some(sordino_net::door::Offered::default())).1,
         terms: terms.to_bytes().unwrap().into(),
         body_max: terms.upload_bytes_max(),
         enrolment,

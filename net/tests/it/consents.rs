@@ -170,7 +170,7 @@ pub async fn offered(
     let deployment = terms.agreement.deployment;
     let door = Door {
         deployment,
-        offered: tokio::sync::watch::channel(sordino_net::door::Offered::default()).1,
+        offered: tokio::sync::watch::channel(Some(sordino_net::door::Offered::default())).1,
         terms: terms.to_bytes().unwrap().into(),
         body_max: 1 << 16,
         enrolment: enrolment.clone(),

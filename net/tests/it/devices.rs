@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use sordino_core::federated::exchange::{AgentExchange, Announced, Heard, Millis, Protocol, Want, after};
 use sordino_core::federated::prior::{Opening, OwnPoints, Site, opening_len, own_points_len, own_points_scratch_len};
 use sordino_core::federated::shares::Trust;
-use sordino_core::prior::{Newcomer, NewcomerSettings, PriorNumbers, PublicPrior, attach_len, storage_len};
+use sordino_core::prior::{
+    Newcomer, NewcomerSettings, PriorNumbers, PublicPrior, attach_len, numbers_len, storage_len,
+};
 use sordino_core::wire::{self, Header, Kind, ScalarTag};
 use sordino_engine::federated::export::Language;
 use sordino_experiment::scenario::{Shipped, method};
@@ -21,10 +23,11 @@ use sordino_net::identity::Identity;
 use sordino_net::invitation::Invitation;
 use sordino_net::join::{Joining, join};
 use sordino_net::link::{Link, LinkError};
+use sordino_net::provision::{self, ProvisionError};
 use sordino_net::rounds::Asked;
 use sordino_net::terms::{ConstantsError, Terms};
 
-use super::util::{Federation, PATIENCE, bounded, runtime, said};
+use super::util::{Federation, PATIENCE, Place, bounded, runtime, said};
 
 const AGENTS: u32 = 5;
 const SPACE: &str = "goal = \"minimize\"\n[parameters.x]\nlow = 0\nhigh = 10\n[parameters.rate]\nlow = 1e-3\nhigh = 1\nscale = \"log\"\n";
@@ -59,9 +62,9 @@ struct Flash {
     landmarks: Vec<f64>,
 }
 
-/// What a device says at its end: the history it saw, what it sent to each release, the file, and when it heard of the first
+/// What a device says at its end: the history it saw, what it sent to each release, the file, its numbers in a frame, and when it heard of the first
 /// release.
-type Told = (String, Vec<Vec<f64>>, bytes::Bytes, Instant);
+type Told = (String, Vec<Vec<f64>>, [bytes::Bytes; 2], Instant);
 
 async fn device(invitation: Invitation, flash: Flash) -> Told {
     let Flash { agreement, landmarks } = &flash;
@@ -131,7 +134,11 @@ async fn device(invitation: Invitation, flash: Flash) -> Told {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
-    (exchange.have().chain.to_string(), given, link.file().await.unwrap(), announced)
+    let (file, numbers) = (link.file().await.unwrap(), link.numbers().await.unwrap());
+    let frame = wire::decode(&numbers, 2000).unwrap().0;
+    assert_eq!((frame.kind, frame.scalar), (Kind::Prior, ScalarTag::F32));
+    assert_eq!((frame.round, frame.chain), (2, wire::prefix(&exchange.have().chain)));
+    (exchange.have().chain.to_string(), given, [file, numbers], announced)
 }
 
 /// When anybody could have the file of the first release.
@@ -188,7 +195,7 @@ fn a_device_that_holds_no_posterior_contributes_and_goes_on_with_the_file() {
             }
             (campaign, told)
         });
-        let (campaign, (history, given, file, _)) = found;
+        let (campaign, (history, given, [file, frame], _)) = found;
         for site in sites {
             let joined = runtime.block_on(async { tokio::time::timeout(PATIENCE, site).await });
             assert_eq!(joined.unwrap().unwrap().unwrap().given, [0, 1]);
@@ -198,7 +205,7 @@ fn a_device_that_holds_no_posterior_contributes_and_goes_on_with_the_file() {
         assert!(replayed.contains("broadcasts 2, charges 2"), "{replayed}");
         assert!(replayed.contains(&history), "the device's history is the server's: {replayed}");
         compared(&campaign, &federation, &given);
-        newcomer(&PriorFile::parse(&file).unwrap());
+        newcomer(&PriorFile::parse(&file).unwrap(), &frame);
     });
 }
 
@@ -225,9 +232,13 @@ fn compared(campaign: &Campaign, federation: &Federation, given: &[Vec<f64>]) {
     assert_eq!((given.len(), released.len()), (2, FEATURES + 1));
 }
 
-/// The same device searches with the file, in single precision.
-fn newcomer(file: &PriorFile) {
-    let numbers = PriorNumbers {
+/// The same device searches with the numbers of the file, in single precision.
+fn newcomer(file: &PriorFile, frame: &[u8]) {
+    let payload = wire::decode(frame, numbers_len(FEATURES, 2) as u32).unwrap().1;
+    let mut numbers = vec![0f32; numbers_len(FEATURES, 2)];
+    payload.read(&mut numbers).unwrap();
+    let numbers = PriorNumbers::read(2, &numbers).unwrap();
+    let of_file = PriorNumbers {
         dim: 2,
         landmarks: &file.landmarks,
         lengthscale: file.label.lengthscale,
@@ -235,6 +246,7 @@ fn newcomer(file: &PriorFile) {
         covariance: &file.covariance,
         self_test: file.label.self_test as f32,
     };
+    assert_eq!(numbers, of_file);
     let mut factor = vec![0f32; attach_len(file.features())];
     let prior = PublicPrior::attach(numbers, &mut factor).unwrap();
     let candidates: Vec<f32> = (0..400).flat_map(|i| [(i % 20) as f32 / 19.0, (i / 20) as f32 / 19.0]).collect();
@@ -400,20 +412,24 @@ fn an_opening_is_the_same_after_a_restart_and_constants_are_printed_for_an_invit
                 }
             }
         });
-        let fetch = || {
+        let fetch = |again: bool| {
             let tls = Identity::generate().unwrap().client(&slot.pins).unwrap();
             let mut link = Link::new(&slot.address, slot.deployment, tls, Duration::from_secs(1));
             runtime.block_on(async {
                 loop {
-                    if let Ok(bytes) = link.opening(0, 4096).await {
-                        assert_eq!(status(link.opening(1, 4096).await.err()), Some(404));
-                        break bytes;
+                    match link.opening(0, 4096).await {
+                        Ok(bytes) => {
+                            assert_eq!(status(link.opening(1, 4096).await.err()), Some(404));
+                            break bytes;
+                        }
+                        // A server that has not found its round yet does not say that the release is over.
+                        Err(error) => assert!(!again || status(Some(error)) != Some(404)),
                     }
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
             })
         };
-        let before = fetch();
+        let before = fetch(false);
         for (format, begins) in [("c", "/*\n * A site of a campaign"), ("rust", "//! A site of a campaign")] {
             let printed = said(&["terms", &slot.to_string(), "--format", format]);
             let text = String::from_utf8(printed.stdout).unwrap();
@@ -422,6 +438,51 @@ fn an_opening_is_the_same_after_a_restart_and_constants_are_printed_for_an_invit
         }
         server.kill();
         let _again = federation.serve();
-        assert_eq!(fetch(), before);
+        assert_eq!(fetch(true), before);
     });
+}
+
+#[test]
+fn what_a_device_is_given_before_its_first_boot_is_written_once() {
+    let place = Place::new("device-given");
+    let path = place.0.join("device.bin");
+    let (campaign, terms) = example();
+    let pins = vec![Identity::generate().unwrap().fingerprint().unwrap()];
+    let invitation = Invitation {
+        address: "server.example:8443".to_owned(),
+        deployment: terms.agreement.deployment,
+        slot: 7,
+        terms: terms.digest(),
+        pins,
+        token: Some([5; 16]),
+        helper: None,
+    };
+    let write = |terms: &Terms, server| provision::write(&path, terms, &invitation, server);
+    // A device asks no name service.
+    for server in [None, Some("server.example:8443"), Some("0.0.0.0:8443"), Some("10.0.0.1")] {
+        assert!(matches!(write(&terms, server), Err(ProvisionError::Address { .. })), "{server:?}");
+    }
+    let two = Campaign::trusting(campaign.publication().clone(), 30, Trust::TwoServers).unwrap();
+    let two = Terms::of_campaign(&two, 1, terms.agreement.announced).unwrap();
+    assert!(matches!(write(&two, Some("10.0.0.1:8443")), Err(ProvisionError::Constants(ConstantsError::TwoServers))));
+    assert!(!path.exists());
+    write(&terms, Some("10.0.0.1:8443")).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    assert!(matches!(write(&terms, Some("10.0.0.1:8443")), Err(ProvisionError::There { .. })));
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+
+    // What follows lies where a device reads it: landmarks and points at the end, from a multiple of eight on.
+    let (landmarks, points) = (campaign.context().landmarks(), campaign.coordinates());
+    let behind = bytes.len() - 8 * landmarks.len() - 4 * points.len();
+    assert_eq!(behind % 8, 0);
+    let (found, rest) = bytes[behind..].split_at(8 * landmarks.len());
+    let found: Vec<f64> = found.as_chunks().0.iter().map(|x| f64::from_le_bytes(*x)).collect();
+    let list: Vec<f32> = rest.as_chunks().0.iter().map(|x| f32::from_le_bytes(*x)).collect();
+    assert_eq!(found, landmarks);
+    assert!(list.iter().zip(points).all(|(found, x)| *found == *x as f32) && list.len() == points.len());
+    type Given<'a> = (&'a str, [u8; 32], u64, bool, &'a [u8], Option<(bool, u32, u32)>);
+    let (line, secret, _, rehearses, sensor, site) = postcard::from_bytes::<Given<'_>>(&bytes).unwrap();
+    assert_eq!(line.parse::<Invitation>().unwrap(), Invitation { address: "10.0.0.1:8443".to_owned(), ..invitation });
+    assert_eq!((rehearses, sensor, site), (false, &[][..], Some((true, landmarks.len() as u32, points.len() as u32))));
+    assert!(secret != [0; 32]);
 }

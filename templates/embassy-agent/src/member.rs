@@ -38,7 +38,7 @@ impl Machine for Member<'_, f32> {
     fn affords(&self, agreement: &Agreement, release: u32) -> bool {
         let announced = agreement.announced;
         let (Some(prior), Some(epsilon_max)) = (agreement.protocol.prior(), announced.epsilon_max) else { return true };
-        prior.affords(release, epsilon_max, announced.delta).expect("a budget that can be counted")
+        prior.plan().affords(release, epsilon_max, announced.delta).expect("a budget that can be counted")
     }
 
     #[cfg(two_servers)]

@@ -15,6 +15,7 @@ use super::plan;
 use super::public::Public;
 use super::state::{PublicState, Terms, scratch_len};
 use crate::math::Scalar;
+use crate::privacy::budget::{BudgetError, GaussianFilter};
 use crate::privacy::event::Event;
 
 /// When releases are made and at which multipliers: public, fixed beforehand.
@@ -32,6 +33,23 @@ impl Plan<'_> {
     /// What release j costs; nothing beyond the last.
     pub fn event(&self, index: u32) -> Option<Event> {
         self.noise_multipliers.get(index as usize).copied().map(plan::event)
+    }
+
+    /// Whether a contribution to release `index` fits a budget of (ε, δ) that its server announced. All releases of the plan up
+    /// to it count, whether the member gave to them or not, so that no reset and no missed epoch refills the budget.
+    ///
+    /// **Errors**: [`BudgetError`], but for a budget that is exhausted.
+    pub fn affords(&self, index: u32, epsilon_max: f64, delta: f64) -> Result<bool, BudgetError> {
+        let mut filter = GaussianFilter::new(epsilon_max, delta)?;
+        for release in 0..=index {
+            let Some(event) = self.event(release) else { return Ok(false) };
+            match filter.charge(&event) {
+                Ok(()) => {}
+                Err(BudgetError::Exhausted { .. }) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
     }
 
     pub(super) fn check(&self) -> Result<(), PriorError> {

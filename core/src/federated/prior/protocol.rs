@@ -10,7 +10,6 @@ use super::filter::Plan;
 use crate::digest::Digest;
 use crate::kernel::Stationary;
 use crate::math::Scalar;
-use crate::privacy::budget::{BudgetError, GaussianFilter};
 use crate::random::RunSeed;
 
 /// The most releases of a plan that is agreed on.
@@ -116,23 +115,6 @@ impl PriorProtocol {
         self.release_rounds.get(epoch as usize).copied().unwrap_or(self.rounds)
     }
 
-    /// Whether a contribution to release `index` fits a budget of (ε, δ) that its server announced. All releases of the plan up
-    /// to it count, whether the member gave to them or not, so that no reset and no missed epoch refills the budget.
-    ///
-    /// **Errors**: [`BudgetError`], but for a budget that is exhausted.
-    pub fn affords(&self, index: u32, epsilon_max: f64, delta: f64) -> Result<bool, BudgetError> {
-        let mut filter = GaussianFilter::new(epsilon_max, delta)?;
-        for release in 0..=index {
-            let Some(event) = self.plan().event(release) else { return Ok(false) };
-            match filter.charge(&event) {
-                Ok(()) => {}
-                Err(BudgetError::Exhausted { .. }) => return Ok(false),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(true)
-    }
-
     /// The models of how an agent's function relates to the posterior.
     pub fn models<T: Scalar>(&self) -> [Model<T>; 6] {
         let mut models = models::<T>(0);
@@ -223,6 +205,7 @@ impl CampaignProtocol {
 mod tests {
     use super::*;
     use crate::federated::prior::{Parameters, levels};
+    use crate::privacy::budget::GaussianFilter;
 
     fn protocol(noise_multipliers: &[f64]) -> PriorProtocol {
         PriorProtocol {
@@ -251,11 +234,11 @@ mod tests {
             filter.charge(&protocol.plan().event(release).unwrap()).unwrap();
             filter.spent().unwrap().epsilon
         });
-        let affords = |release, epsilon| protocol.affords(release, epsilon, 1e-5).unwrap();
+        let affords = |release, epsilon| protocol.plan().affords(release, epsilon, 1e-5).unwrap();
         // A member that comes late has no more of the budget than one that was there from the beginning.
         assert!(affords(0, spent[1]) && affords(1, spent[1]) && !affords(2, spent[1]));
         assert!(affords(2, spent[2]) && !affords(3, f64::INFINITY));
-        assert!(protocol.affords(0, 1.0, 0.0).is_err());
+        assert!(protocol.plan().affords(0, 1.0, 0.0).is_err());
     }
 
     #[test]

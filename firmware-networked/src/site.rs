@@ -1,0 +1,302 @@
+//! A site of a campaign: it measures its first points, contributes what they say to every release, and keeps no posterior. What
+//! a release is made with it asks the server for.
+
+use firmware_example::reset::{Flash, SLOT, Stop};
+use sordino_core::digest::Digest;
+use sordino_core::federated::Entry;
+use sordino_core::federated::exchange::{AgentExchange, Agreement, FrameError, Seal};
+use sordino_core::federated::prior::{
+    CampaignProtocol, Opening, OwnPoints, PriorError, Site, opening_len, own_points_len, own_points_scratch_len,
+};
+use sordino_core::wire::{self, Header, Kind, ScalarTag, prefix};
+
+use crate::fatal::Fatal;
+use crate::machine::SiteState;
+use crate::party::{Found, LOG, Lack, Lent, Standing, TakesPart, Taking, Told, UNCOUNTED};
+use crate::plant;
+use crate::provision::Given;
+use crate::search;
+
+/// Bytes of what a release is made with, of 100 features at most.
+const OPENING_MAX: usize = wire::frame_len_max(ScalarTag::F64, opening_len(100));
+const TOO_LONG: Fatal = Fatal::Given("a frame that is longer than its place");
+const SHORT: Fatal = Fatal::Given("more features or points than this device has memory for");
+
+/// Puts the site together and takes part: how it stands at the end.
+///
+/// **Errors**: [`Fatal`].
+pub fn with(
+    (agreement, protocol): (&Agreement, &CampaignProtocol),
+    slot: u32,
+    (given, file): (&Given<'_>, &mut [u8]),
+    lent: Lent<'_, '_>,
+    taking: &mut Taking<'_>,
+) -> Result<(), Fatal> {
+    let Lent { flash, numbers, rehearses, .. } = lent;
+    if rehearses {
+        return Err(Fatal::Given("a campaign that is rehearsed: what follows an answer there is not known of sites"));
+    }
+    let (dim, first) = (agreement.dim as usize, agreement.protocol.initial_points() as usize);
+    if LOG + first + search::QUESTIONS as usize > flash.bytes.len() / SLOT {
+        return Err(Fatal::Given("more first points than this device has flash for"));
+    }
+    if given.points.len() < first * dim || !given.points.len().is_multiple_of(dim) {
+        return Err(Fatal::Given("fewer points than it measures first"));
+    }
+    let site = Site::new(protocol, given.landmarks, dim)?;
+    if !search::fits((site.features(), dim, first as u32), numbers, file) {
+        return Err(Fatal::Given("a file with more landmarks or dimensions than this device has memory for"));
+    }
+    let Found { state, standing } = Found::load(flash, agreement, SiteState { agent: slot, observations: 0 })?;
+    if state.agent != slot || state.observations as usize > first {
+        return Err(Fatal::Given("its state is that of another site"));
+    }
+    let numbers = Numbers::split((first, dim, site.features()), numbers).ok_or(SHORT)?;
+    let digest = agreement.digest();
+    let has_file = search::stored(file, flash, &digest).is_some();
+    let (made, is_computed, frame) = (None, false, [0; OPENING_MAX]);
+    let mut party = SiteParty {
+        agreement,
+        digest,
+        protocol,
+        site,
+        given,
+        state,
+        standing,
+        flash,
+        file,
+        frame,
+        numbers,
+        made,
+        is_computed,
+        has_file,
+    };
+    for number in 0..party.state.observations {
+        let entry: Option<Entry<f32>> = party.flash.entry(LOG + number as usize, number, &party.digest);
+        party.learn(number, entry.ok_or(Fatal::Given("an observation is missing in its log"))?)?;
+    }
+    taking(&mut party)
+}
+
+/// Which point of the list a site measures as this number: sites have different ones as long as there are enough.
+pub fn first_place(slot: u32, number: u32, first: u32, points: u32) -> u32 {
+    let place = u64::from(slot) * u64::from(first) + u64::from(number);
+    (place % u64::from(points.max(1))) as u32
+}
+
+/// What a value counts as: larger is better.
+pub fn worth(given: &Given<'_>, value: f32) -> f32 {
+    if given.minimises { -value } else { value }
+}
+
+/// What is measured there, from flash if it was measured before: it is there before anybody learns of it.
+///
+/// **Errors**: [`Fatal`].
+pub fn measured(
+    flash: &mut Flash<'_>,
+    agreement: &Digest,
+    (slot, number, place): (u32, u32, u32),
+    point: &[f32],
+) -> Result<Entry<f32>, Fatal> {
+    let at = LOG + number as usize;
+    match flash.entry::<Entry<f32>>(at, number, agreement) {
+        Some(entry) if entry.candidate == place => Ok(entry),
+        _ => {
+            flash.step().map_err(Stop::from)?;
+            let entry = Entry { candidate: place, value: plant::shows(slot, point) };
+            flash.write(at, &entry, number, agreement)?;
+            Ok(entry)
+        }
+    }
+}
+
+/// All numbers of a site, in double precision as hosts have them.
+struct Numbers<'a> {
+    points: &'a mut [f64],
+    values: &'a mut [f64],
+    own: &'a mut [f64],
+    opening: &'a mut [f64],
+    upload: &'a mut [f64],
+    scratch: &'a mut [f64],
+}
+
+impl<'a> Numbers<'a> {
+    /// Divides memory among n points in `dim` dimensions and M features; nothing where it is too small.
+    fn split((n, dim, m): (usize, usize, usize), memory: &'a mut [f64]) -> Option<Self> {
+        let (points, rest) = memory.split_at_mut_checked(n * dim)?;
+        let (values, rest) = rest.split_at_mut_checked(n)?;
+        let (own, rest) = rest.split_at_mut_checked(own_points_len(n, m))?;
+        let (opening, rest) = rest.split_at_mut_checked(opening_len(m))?;
+        let (upload, rest) = rest.split_at_mut_checked(m + 1)?;
+        let scratch = rest.get_mut(..own_points_scratch_len(n, m))?;
+        Some(Numbers { points, values, own, opening, upload, scratch })
+    }
+}
+
+/// The site at work.
+struct SiteParty<'a, 'f> {
+    agreement: &'a Agreement,
+    digest: Digest,
+    protocol: &'a CampaignProtocol,
+    site: Site<'a, f64>,
+    given: &'a Given<'a>,
+    state: SiteState,
+    standing: Standing,
+    flash: &'a mut Flash<'f>,
+    /// Where the file is kept.
+    file: &'a mut [u8],
+    /// What a release is made with, as it came.
+    frame: [u8; OPENING_MAX],
+    numbers: Numbers<'a>,
+    /// The last release that was made up its mind about in this boot, and whether there is something to give to it.
+    made: Option<(u32, bool)>,
+    /// Whether features and factor of its points are there.
+    is_computed: bool,
+    /// Whether the file is in flash, or it is known that there is none.
+    has_file: bool,
+}
+
+impl SiteParty<'_, '_> {
+    /// Points that it measures.
+    fn first(&self) -> u32 {
+        self.agreement.protocol.initial_points()
+    }
+
+    /// The round that it has the frame of; before the first none that there is.
+    fn round(&self) -> Option<u32> {
+        self.standing.exchange.have().frames.checked_sub(1)
+    }
+
+    /// Keeps a value with its point.
+    fn learn(&mut self, number: u32, entry: Entry<f32>) -> Result<(), Fatal> {
+        let (given, dim, index) = (self.given, self.agreement.dim as usize, number as usize);
+        let point = given.point(entry.candidate, dim)?;
+        let places = self.numbers.points.get_mut(index * dim..(index + 1) * dim).ok_or(SHORT)?;
+        let value = self.numbers.values.get_mut(index).ok_or(SHORT)?;
+        places.iter_mut().zip(point).for_each(|(place, u)| *place = f64::from(*u));
+        *value = f64::from(worth(given, entry.value));
+        Ok(())
+    }
+
+    /// Whether a contribution to this release fits the budget that was announced, with all releases before it.
+    fn affords(&self, release: u32) -> Result<bool, Fatal> {
+        let announced = self.agreement.announced;
+        let Some(epsilon_max) = announced.epsilon_max else { return Ok(true) };
+        self.protocol.plan().affords(release, epsilon_max, announced.delta).map_err(|_| UNCOUNTED)
+    }
+
+    /// Computes what it gives to the release that is made with this; false where its values say nothing.
+    fn contribute(&mut self, len: usize, release: u32) -> Result<bool, Fatal> {
+        let Numbers { points, values, own, opening, upload, scratch } = &mut self.numbers;
+        let bytes = self.frame.get(..len).ok_or(TOO_LONG)?;
+        let (header, payload) = wire::decode(bytes, opening.len() as u32)?;
+        let have = self.standing.exchange.have();
+        let known = (self.agreement.deployment, prefix(&self.digest), prefix(&have.chain), release, Kind::Opening);
+        if (header.deployment, header.config, header.chain, header.round, header.kind) != known {
+            return Err(Fatal::Frame(FrameError::Foreign));
+        }
+        payload.read(opening)?;
+        let opening = Opening::read(opening)?;
+        let computed = if self.is_computed {
+            OwnPoints::stored(&self.protocol.config, values.len(), own)
+        } else {
+            OwnPoints::compute(self.site, points, values, own, scratch)
+        };
+        match computed.and_then(|own| own.contribution(&opening, scratch, upload)) {
+            Ok(_) => self.is_computed = true,
+            // Its points say nothing that could be given, or not to this release.
+            Err(PriorError::Singular(_)) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(true)
+    }
+}
+
+impl TakesPart for SiteParty<'_, '_> {
+    fn exchange(&mut self) -> &mut AgentExchange {
+        &mut self.standing.exchange
+    }
+
+    fn told(&self) -> Told {
+        let (given, chain) = (self.standing.given, self.standing.exchange.have().chain);
+        Told { given, observations: self.state.observations, masks: 0, chain }
+    }
+
+    fn save(&mut self) -> Result<(), Fatal> {
+        self.standing.save(&self.state, self.flash, &self.digest)
+    }
+
+    fn heard(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<(), Fatal> {
+        let (header, payload) = wire::decode(bytes, self.agreement.frame_numbers_max())?;
+        // What was released is in what the next release is made with, and in the file.
+        self.standing.hear(&header, &payload, current, seal).map(|_| ())
+    }
+
+    fn lacks(&self) -> Option<Lack> {
+        let (round, releases) = (self.round()?, self.protocol.releases());
+        if round >= releases {
+            return (!self.has_file).then_some(Lack::File);
+        }
+        let is_made = self.made.is_some_and(|(made, _)| made == round);
+        (self.state.observations >= self.first() && !is_made).then_some(Lack::Opening(round))
+    }
+
+    fn piece(&mut self, from: usize, bytes: &[u8]) -> Result<(), Fatal> {
+        let place = match self.lacks() {
+            Some(Lack::File) => {
+                self.flash.step().map_err(Stop::from)?;
+                &mut *self.file
+            }
+            _ => &mut self.frame[..],
+        };
+        place.get_mut(from..from + bytes.len()).ok_or(TOO_LONG)?.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn came(&mut self, len: Option<usize>) -> Result<bool, Fatal> {
+        match self.lacks() {
+            Some(Lack::Opening(release)) => {
+                let gives = match len {
+                    Some(len) if self.affords(release)? => self.contribute(len, release)?,
+                    _ => false,
+                };
+                self.made = Some((release, gives));
+            }
+            Some(Lack::File) => {
+                let file = self.file.get(..len.unwrap_or(0)).ok_or(TOO_LONG)?;
+                let history = self.standing.exchange.have().chain;
+                self.has_file = search::keep(file, self.flash, self.agreement, &history)?;
+                if !self.has_file {
+                    return Ok(false);
+                }
+            }
+            None => {}
+        }
+        self.standing.exchange.made();
+        Ok(true)
+    }
+
+    fn work(&mut self) -> Result<(), Fatal> {
+        let (slot, number, first) = (self.state.agent, self.state.observations, self.first());
+        if number >= first {
+            self.standing.exchange.made();
+            return Ok(());
+        }
+        let (given, dim) = (self.given, self.agreement.dim as usize);
+        let place = first_place(slot, number, first, (given.points.len() / dim) as u32);
+        let entry = measured(self.flash, &self.digest, (slot, number, place), given.point(place, dim)?)?;
+        self.learn(number, entry)?;
+        self.state.observations = number + 1;
+        Ok(())
+    }
+
+    fn answer(&mut self, header: Header, out: &mut [u8]) -> Result<usize, Fatal> {
+        let gives = self.made == Some((header.round, true));
+        if gives && self.standing.is_new(header.round) {
+            self.standing.count(header.round);
+            self.save()?;
+        }
+        let upload: &[f64] = if gives { self.numbers.upload } else { &[] };
+        Ok(wire::encode(header, upload, out)?)
+    }
+}

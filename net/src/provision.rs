@@ -1,0 +1,134 @@
+//! What a device of its own is given before its first boot, in one file: `firmware-networked` reads it where it lies in flash.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::Path;
+
+use serde::Serialize;
+use sordino_core::federated::exchange::Protocol;
+use sordino_core::federated::shares::Trust;
+use sordino_core::random::RunSeed;
+use sordino_host::files::{FileError, write_privately};
+use sordino_host::space::Goal;
+
+use crate::invitation::Invitation;
+use crate::terms::{ConstantsError, Terms, TermsError};
+
+/// The largest file that a device reads.
+pub const BYTES_MAX: usize = 1 << 16;
+
+/// The file in postcard form. Behind it, at the next multiple of eight bytes, stand the numbers of [`Follows`].
+#[derive(Clone, Debug, Serialize)]
+pub struct Provision {
+    /// The line of its invitation, with an IPv4 address.
+    pub invitation: String,
+    /// What its keys are made of.
+    pub secret: [u8; 32],
+    /// The seed of its own draws.
+    pub seed: RunSeed,
+    /// Whether digests of what was observed follow every answer, for the comparison with a simulator.
+    pub rehearses: bool,
+    /// Of an emulated device, `f32`, little-endian: the value of the first observation at each candidate, then of the second, …
+    pub sensor: Vec<u8>,
+    /// What follows for a site of a campaign.
+    pub site: Option<Follows>,
+}
+
+/// Numbers that follow: landmarks, `f64`, then points, `f32`, both little-endian and in coordinates of the unit box.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Follows {
+    /// Whether smaller values are better.
+    pub minimises: bool,
+    /// Numbers of the landmarks.
+    pub landmarks: u32,
+    /// Numbers of the points that the device may measure.
+    pub points: u32,
+}
+
+/// Why the file was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum ProvisionError {
+    /// A device asks no name service.
+    #[error(
+        "{address:?} is not HOST:PORT with an IPv4 address, and a device asks no name service: --server says where it finds the server"
+    )]
+    Address {
+        /// The address as given.
+        address: String,
+    },
+    /// A campaign whose numbers no device is given.
+    #[error(transparent)]
+    Constants(#[from] ConstantsError),
+    /// The terms are none.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    /// A device has it.
+    #[error("{path} is there already, and the secret in it would be lost")]
+    There {
+        /// Where it was to be written.
+        path: String,
+    },
+    /// It would not fit.
+    #[error(
+        "{bytes} bytes; a device reads at most {BYTES_MAX}: fewer features (`sordino serve --features`) take fewer"
+    )]
+    Long {
+        /// Bytes of the file.
+        bytes: usize,
+    },
+    /// The file cannot be written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Its content has no binary form.
+    #[error("what the device is given cannot be written: {0}")]
+    Format(#[from] postcard::Error),
+    /// The system gives no randomness.
+    #[error("no randomness from the system: {0}")]
+    Entropy(#[from] getrandom::Error),
+}
+
+/// Writes the file of a device that takes part with this invitation, readable by its owner alone: whoever reads it can be the
+/// device. Its secret is drawn here. `server` is where the device finds the server, if not where the invitation says.
+///
+/// **Errors**: [`ProvisionError`].
+pub fn write(path: &Path, terms: &Terms, invitation: &Invitation, server: Option<&str>) -> Result<(), ProvisionError> {
+    let address = server.unwrap_or(&invitation.address);
+    let is_numeric = address.parse::<SocketAddrV4>().is_ok_and(|found| *found.ip() != Ipv4Addr::UNSPECIFIED);
+    if !is_numeric {
+        return Err(ProvisionError::Address { address: address.to_owned() });
+    }
+    if path.exists() {
+        return Err(ProvisionError::There { path: path.display().to_string() });
+    }
+    let (site, numbers) = site(terms)?;
+    let (mut secret, mut seed) = ([0; 32], [0; 8]);
+    getrandom::fill(&mut secret)?;
+    getrandom::fill(&mut seed)?;
+    let seed = RunSeed::new(u64::from_le_bytes(seed), 0);
+    let invitation = Invitation { address: address.to_owned(), ..invitation.clone() }.to_string();
+    let provision = Provision { invitation, secret, seed, rehearses: false, sensor: Vec::new(), site };
+    let mut bytes = postcard::to_allocvec(&provision)?;
+    bytes.resize(bytes.len().next_multiple_of(8), 0);
+    bytes.extend(numbers);
+    match bytes.len() {
+        len if len > BYTES_MAX => Err(ProvisionError::Long { bytes: len }),
+        _ => Ok(write_privately(path, &bytes)?),
+    }
+}
+
+/// What a site of these terms is given, with its bytes; nothing of other methods.
+fn site(terms: &Terms) -> Result<(Option<Follows>, Vec<u8>), ProvisionError> {
+    let Protocol::Campaign(protocol) = &terms.agreement.protocol else { return Ok((None, Vec::new())) };
+    if protocol.config.parameters().trust == Trust::TwoServers {
+        return Err(ConstantsError::TwoServers.into());
+    }
+    let campaign = terms.campaign()?;
+    let (landmarks, points) = (campaign.context().landmarks(), campaign.coordinates());
+    let follows = Follows {
+        minimises: campaign.publication().goal == Goal::Minimize,
+        landmarks: landmarks.len() as u32,
+        points: points.len() as u32,
+    };
+    let landmarks = landmarks.iter().flat_map(|x| x.to_le_bytes());
+    let points = points.iter().flat_map(|x| (*x as f32).to_le_bytes());
+    Ok((Some(follows), landmarks.chain(points).collect()))
+}
