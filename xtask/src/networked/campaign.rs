@@ -108,7 +108,7 @@ fn judged(folder: &Path, heard: &str) -> Result<(), String> {
     if number_before(heard, " observations") != Some(POINTS) || number_before(heard, " rounds") != Some(2) {
         return Err(format!("{POINTS} points and two contributions were expected"));
     }
-    // A search without a file would not come so near in eight points, from ten that are so far off.
+    // The list has points that near.
     let [first, best] = losses(heard)?;
     if best - LOSS_MIN < (first - LOSS_MIN) / 4.0 {
         return Ok(());
