@@ -2,6 +2,7 @@
 //! list of candidates, no virtual designs and no posterior of its own.
 
 use std::path::Path;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use sordino_core::federated::exchange::{AgentExchange, Announced, Heard, Millis, Protocol, Want, after};
@@ -10,7 +11,7 @@ use sordino_core::federated::shares::Trust;
 use sordino_core::prior::{
     Newcomer, NewcomerSettings, PriorNumbers, PublicPrior, attach_len, numbers_len, storage_len,
 };
-use sordino_core::wire::{self, Header, Kind, ScalarTag};
+use sordino_core::wire::{self, Header, Kind, ScalarTag, fragments};
 use sordino_engine::federated::export::Language;
 use sordino_experiment::scenario::{Shipped, method};
 use sordino_host::campaign::Campaign;
@@ -485,4 +486,43 @@ fn what_a_device_is_given_before_its_first_boot_is_written_once() {
     assert_eq!(line.parse::<Invitation>().unwrap(), Invitation { address: "10.0.0.1:8443".to_owned(), ..invitation });
     assert_eq!((rehearses, sensor, site), (false, &[][..], Some((true, landmarks.len() as u32, points.len() as u32))));
     assert!(secret != [0; 32]);
+}
+
+/// In packets as short as those of a radio at its slowest rates, each piece twice and in another order: the pieces of a frame, and
+/// whether it came back.
+fn through_packets(frame: &[u8], packet: usize) -> usize {
+    let pieces = fragments::count(frame.len(), packet).unwrap();
+    let mut buffer = vec![0; frame.len()];
+    let mut reassembly = fragments::Reassembly::new(&mut buffer);
+    for index in (0..pieces).rev().chain(0..pieces) {
+        let mut bytes = vec![0; packet];
+        let len = fragments::piece(frame, index, &mut bytes).unwrap();
+        if let Poll::Ready(whole) = reassembly.push(&bytes[..len]).unwrap() {
+            assert!(whole == frame && len <= packet);
+            return pieces;
+        }
+    }
+    panic!("a frame that does not come back");
+}
+
+#[test]
+fn all_that_a_site_sends_and_hears_goes_through_packets_of_51_bytes() {
+    // A site of 50 landmarks in two dimensions.
+    let (m, header) = (50, wire::decode(&frames(&example())[2], 100).unwrap().0);
+    let written = |kind, len: usize| {
+        let numbers: Vec<f64> = (0..len).map(|i| (i as f64).sin()).collect();
+        let mut bytes = vec![0; wire::frame_len_max(ScalarTag::F64, len)];
+        let used = wire::encode(Header { kind, round: u32::MAX, attempt: u16::MAX, ..header }, &numbers, &mut bytes);
+        bytes.truncate(used.unwrap());
+        through_packets(&bytes, 51)
+    };
+    let file: Vec<f32> = vec![0.5; numbers_len(m, 2)];
+    let mut bytes = vec![0; wire::frame_len_max(ScalarTag::F32, file.len())];
+    let used = wire::encode(Header { kind: Kind::Prior, ..header }, &file, &mut bytes).unwrap();
+    let pieces =
+        [written(Kind::Broadcast, m + 1), written(Kind::Opening, opening_len(m)), written(Kind::Upload, m + 1)];
+    assert_eq!(pieces, [11, 11, 11]);
+    // The file comes once, after the last release; at the very lowest rates in more pieces than a frame may have.
+    assert_eq!((through_packets(&bytes[..used], 222), fragments::count(used, 51)), (27, None));
+    assert_eq!(fragments::count(wire::frame_len_max(ScalarTag::F32, numbers_len(47, 2)), 51), Some(123));
 }
