@@ -1,5 +1,6 @@
 //! From reset to the end of the federation: what is in flash, a connection, one request after the other.
 
+use core::cell::Cell;
 use core::fmt;
 
 use cortex_m_semihosting::hprintln;
@@ -33,6 +34,8 @@ const BOOT_SLOTS: usize = 2;
 const GRAIN: usize = 16;
 /// How long a question may wait at the server, in milliseconds.
 const WAIT: u64 = 5000;
+/// Before an older file is asked for again, in milliseconds.
+const PAUSE_OLDER: u64 = 2000;
 /// Between two attempts to connect, in milliseconds.
 const PAUSE: u64 = 200;
 
@@ -148,11 +151,10 @@ pub fn run(board: Board, memory: &mut Memory) -> Result<End, Fatal> {
     let mut taking = |party: &mut dyn TakesPart| {
         let mut enrolled = false;
         // A server that has nothing more to say may be gone.
-        if party.want(now()) == Want::Done {
-            told = party.told();
-            return Ok(());
+        if party.want(now()) != Want::Done || party.lacks().is_some() {
+            let rest = Cell::new(Rest::of(party));
+            line.until(&own, &rest, &mut |own, tls, buffer| take_part(own, tls, buffer, party, &mut enrolled, &rest))?;
         }
-        line.until_done(&own, &mut |own, tls, buffer| take_part(own, tls, buffer, party, &mut enrolled))?;
         told = party.told();
         Ok(())
     };
@@ -198,13 +200,60 @@ impl From<Fatal> for Ended {
     }
 }
 
+/// What a party still wants of its server, and how long it tries to reach one that does not answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// Everything: for ever.
+    All,
+    /// The file after the last release.
+    File,
+    /// To say that it has everything.
+    LastWord,
+}
+
+impl Rest {
+    fn of(party: &dyn TakesPart) -> Self {
+        match (party.is_over(), party.lacks()) {
+            (true, _) => Rest::LastWord,
+            (false, Some(Lack::File)) => Rest::File,
+            (false, _) => Rest::All,
+        }
+    }
+
+    /// In milliseconds.
+    fn patience(self) -> u64 {
+        match self {
+            Rest::All => u64::MAX,
+            Rest::File => 600_000,
+            Rest::LastWord => 5_000,
+        }
+    }
+}
+
 impl Line<'_, '_> {
     /// Connects and acts until that comes to its end; what breaks is made again.
     fn until_done<R>(&mut self, own: &Own<'_>, act: &mut Act<'_, R>) -> Result<R, Fatal> {
         loop {
+            if let Some(result) = self.until(own, &Cell::new(Rest::All), act)? {
+                return Ok(result);
+            }
+        }
+    }
+
+    /// The same as long as there is patience for what is left to do; then nothing.
+    fn until<R>(&mut self, own: &Own<'_>, rest: &Cell<Rest>, act: &mut Act<'_, R>) -> Result<Option<R>, Fatal> {
+        let (mut since, mut left) = (now(), rest.get());
+        loop {
+            if left != rest.get() {
+                (since, left) = (now(), rest.get());
+            }
+            if now().0 - since.0 > left.patience() {
+                hprintln!("[{} ms] the server is gone", now().0);
+                return Ok(None);
+            }
             let Line { tcp, entropy, buffers: (read, write), buffer } = self;
             match session(tcp, (read, write), buffer, own, entropy, act) {
-                Ok(result) => return Ok(result),
+                Ok(result) => return Ok(Some(result)),
                 Err(Ended::Fatal(fatal)) => return Err(fatal),
                 Err(Ended::Broken(Broken(what))) => hprintln!("[{} ms] {}: again", now().0, what),
             }
@@ -282,10 +331,12 @@ fn take_part<S: Read + Write>(
     buffer: &mut [u8],
     party: &mut dyn TakesPart,
     enrolled: &mut bool,
+    rest: &Cell<Rest>,
 ) -> Result<(), Ended> {
     loop {
+        rest.set(Rest::of(party));
         let want = party.want(now());
-        if let (Want::Work | Want::Give(_), Some(lack)) = (&want, party.lacks()) {
+        if let (Want::Work | Want::Give(_) | Want::Done, Some(lack)) = (&want, party.lacks()) {
             supply(own, tls, buffer, party, lack)?;
             party.save()?;
             continue;
@@ -354,11 +405,21 @@ fn supply<S: Read + Write>(
         Lack::File => fetch(tls, format_args!("/v1/{run:016x}/prior.frame"), buffer, &mut put),
     }?;
     let came = match answer.status {
+        200 if answer.whole == 0 => return Err(Broken("an answer without content").into()),
         200 => Some(answer.whole),
         404 => None,
+        // A server that is beginning says when to come back.
+        503 => {
+            pause(now().after(answer.later_ms));
+            return Ok(());
+        }
         _ => return Err(refusal(&answer)),
     };
-    if party.came(came)? { Ok(()) } else { Err(Broken("what came is older").into()) }
+    if !party.came(came)? {
+        // Not what follows from the history that it knows, of a cache perhaps.
+        pause(now().after(PAUSE_OLDER));
+    }
+    Ok(())
 }
 
 fn enrol<S: Read + Write>(own: &Own<'_>, tls: &mut S, buffer: &mut [u8]) -> Result<(), Ended> {

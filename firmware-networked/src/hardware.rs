@@ -22,7 +22,7 @@ const FLASH: usize = 0x0030_0000;
 pub const FLASH_BYTES: usize = 50 * SLOT;
 /// Behind them: the file of a campaign.
 const FILE: usize = 0x0030_8000;
-/// Bytes of the largest file that it takes: 60 landmarks.
+/// Bytes of the largest file that it takes: of 50 landmarks in at most 14 dimensions.
 pub const FILE_BYTES: usize = 1 << 13;
 /// Behind it: the agreement, if it is no longer than this.
 const AGREEMENT: usize = FILE + FILE_BYTES;

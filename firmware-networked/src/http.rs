@@ -136,11 +136,12 @@ fn parse(head: &[u8]) -> Option<Answer> {
     let head = core::str::from_utf8(head).ok()?;
     let mut lines = head.split("\r\n");
     let status = lines.next()?.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
+    let mut whole = (status == 204).then_some(0);
     let mut answer = Answer { status, whole: 0, kept: 0, round: None, seal: None, later_ms: LATER };
     for (name, value) in lines.filter_map(|line| line.split_once(':')) {
         let (is, value) = (|other: &str| name.eq_ignore_ascii_case(other), value.trim());
         if is("content-length") {
-            answer.whole = value.parse().ok()?;
+            whole = Some(value.parse().ok()?);
         } else if is("transfer-encoding") {
             return None;
         } else if is("sordino-round") {
@@ -151,5 +152,7 @@ fn parse(head: &[u8]) -> Option<Answer> {
             answer.later_ms = value.parse::<u64>().ok()?.min(LATER_MAX);
         }
     }
+    // What does not say how long it is may have been cut off.
+    answer.whole = whole?;
     Some(answer)
 }

@@ -59,11 +59,14 @@ pub struct SiteState {
     pub agent: u32,
     /// Points that were measured.
     pub observations: u32,
+    /// The last release that was answered, and the first 64 bits of a digest of the answer: another is never given.
+    pub answered: Option<(u32, u64)>,
 }
 
 impl State for SiteState {
     const KIND: u8 = 0x52;
-    const BODY_MAX: usize = 2 * WORD;
+    // Two counts; whether there is an answer, its release, a number of 64 bits.
+    const BODY_MAX: usize = 2 * WORD + 1 + WORD + 10;
 
     fn agent(&self) -> u32 {
         self.agent

@@ -4,7 +4,7 @@
 //! | slots | what |
 //! |---|---|
 //! | 0, 1 | [`Kept`]: agent, exchange and what was contributed to, in one piece |
-//! | 2, 3 | which masks were used, where there are two servers |
+//! | 2, 3 | which masks were used, where there are two servers; in 2 how long the file of a campaign is, of which a site keeps no releases |
 //! | 4 to 11 | a release each, of which a member makes its posterior again |
 //! | 12 and up | an observation each |
 
@@ -75,7 +75,8 @@ pub struct Standing {
     /// How many rounds were contributed to, and the last of them.
     pub given: u32,
     last: Option<u32>,
-    learned: u8,
+    /// Which releases were learned; of a site, whether it heard of one.
+    pub learned: u8,
 }
 
 impl<S: State> Found<S> {
@@ -271,6 +272,11 @@ pub trait TakesPart {
     /// What it must have before it goes on, of parties that do not compute it.
     fn lacks(&self) -> Option<Lack> {
         None
+    }
+
+    /// Whether all that it still owes its server is a last word, which nobody may wait for any more.
+    fn is_over(&self) -> bool {
+        false
     }
 
     /// A piece of what it lacks, `from` so many bytes of its beginning.

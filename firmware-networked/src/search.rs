@@ -22,6 +22,7 @@ use crate::site::{first_place, measured, worth};
 pub const QUESTIONS: u32 = 8;
 /// The slot that says how long the file in flash is: where masks stand in other methods, of which a site has none.
 const FILE: usize = 2;
+const NONE: Fatal = Fatal::Given("its campaign ended without one, or the server before it came");
 const SHORT: Fatal = Fatal::Given("a file with more numbers than this device has memory for");
 
 /// Bytes of the file that is whole in flash.
@@ -40,10 +41,12 @@ pub fn fits((landmarks, dim, first): (usize, usize, u32), memory: &[f64], file: 
     numbers + search <= 2 * memory.len() && wire::frame_len_max(ScalarTag::F32, numbers) <= file.len()
 }
 
-/// The file of the campaign, if all of it is in flash; nothing of it where it ended without one.
+/// The file of the campaign, if all of it is in flash and whole; nothing of it where it ended without one.
 pub fn stored<'f>(file: &'f [u8], slots: &Flash<'_>, agreement: &Digest) -> Option<Option<&'f [u8]>> {
-    let Fetched(len) = slots.entry(FILE, 0, agreement)?;
-    Some(file.get(..len as usize).filter(|file| !file.is_empty()))
+    match slots.entry(FILE, 0, agreement)? {
+        Fetched(0) => Some(None),
+        Fetched(len) => file.get(..len as usize).filter(|file| wire::decode(file, u32::MAX).is_ok()).map(Some),
+    }
 }
 
 /// Takes a file that was written into flash, once it is whole and of this history; false for an older one. No bytes are a
@@ -76,10 +79,15 @@ pub fn go_on(
     memory: &mut [f32],
 ) -> Result<u32, Fatal> {
     let (dim, first, digest) = (agreement.dim as usize, agreement.protocol.initial_points(), agreement.digest());
-    let file = stored(file, slots, &digest).ok_or(Fatal::Given("the file of its campaign is not in flash"))?;
-    let (prior, rest) = match file {
-        Some(file) => attached(dim, file, memory).map(|(prior, rest)| (Some(prior), rest))?,
-        None => (None, memory),
+    let file = stored(file, slots, &digest).flatten();
+    let features = given.landmarks.len() / dim;
+    let (prior, rest) = match file.map(|file| attached((dim, features), file, &mut *memory)) {
+        Some(Ok((prior, rest))) => (Some(prior), rest),
+        refused => {
+            // What is no file, or none that this device has memory for, helps nobody.
+            hprintln!("no file: {}", refused.and_then(Result::err).unwrap_or(NONE));
+            (None, memory)
+        }
     };
     let (landmarks, capacity) = (prior.as_ref().map_or(0, PublicPrior::count), (first + QUESTIONS) as usize);
     let storage = rest.get_mut(..storage_len(landmarks, capacity, 1)).ok_or(SHORT)?;
@@ -104,16 +112,19 @@ pub fn go_on(
     Ok(first + QUESTIONS)
 }
 
-/// The file with its numbers in memory, and what is left of that.
+/// The file with its numbers in memory, and what is left of that: of so many dimensions and landmarks.
 fn attached<'m>(
-    dim: usize,
+    (dim, features): (usize, usize),
     file: &[u8],
     memory: &'m mut [f32],
 ) -> Result<(PublicPrior<'m, f32>, &'m mut [f32]), Fatal> {
     let (header, payload) = wire::decode(file, u32::MAX)?;
+    if header.len as usize != numbers_len(features, dim) {
+        return Err(Fatal::Given("a file with other landmarks than its campaign"));
+    }
     let (numbers, rest) = memory.split_at_mut_checked(header.len as usize).ok_or(SHORT)?;
     payload.read(numbers)?;
     let numbers = PriorNumbers::read(dim, numbers)?;
-    let (factor, rest) = rest.split_at_mut_checked(attach_len(numbers.weights.len())).ok_or(SHORT)?;
+    let (factor, rest) = rest.split_at_mut_checked(attach_len(features)).ok_or(SHORT)?;
     Ok((PublicPrior::attach(numbers, factor)?, rest))
 }

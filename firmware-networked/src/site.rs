@@ -2,12 +2,13 @@
 //! a release is made with it asks the server for.
 
 use firmware_example::reset::{Flash, SLOT, Stop};
-use sordino_core::digest::Digest;
+use sordino_core::digest::{Digest, Frame};
 use sordino_core::federated::Entry;
 use sordino_core::federated::exchange::{AgentExchange, Agreement, FrameError, Seal};
 use sordino_core::federated::prior::{
     CampaignProtocol, Opening, OwnPoints, PriorError, Site, opening_len, own_points_len, own_points_scratch_len,
 };
+use sordino_core::prior::{Newcomer, NewcomerSettings, storage_len};
 use sordino_core::wire::{self, Header, Kind, ScalarTag, prefix};
 
 use crate::fatal::Fatal;
@@ -19,6 +20,8 @@ use crate::search;
 
 /// Bytes of what a release is made with, of 100 features at most.
 const OPENING_MAX: usize = wire::frame_len_max(ScalarTag::F64, opening_len(100));
+/// Bytes of the file that are written in one step.
+const PAGE: usize = 256;
 const TOO_LONG: Fatal = Fatal::Given("a frame that is longer than its place");
 const SHORT: Fatal = Fatal::Given("more features or points than this device has memory for");
 
@@ -47,7 +50,10 @@ pub fn with(
     if !search::fits((site.features(), dim, first as u32), numbers, file) {
         return Err(Fatal::Given("a file with more landmarks or dimensions than this device has memory for"));
     }
-    let Found { state, standing } = Found::load(flash, agreement, SiteState { agent: slot, observations: 0 })?;
+    // Points that cannot be searched are found out before anything is contributed.
+    Newcomer::new(given.points, dim, None, NewcomerSettings::default(), 1, [0.0; storage_len(0, 1, 1)])?;
+    let Found { state, standing } =
+        Found::load(flash, agreement, SiteState { agent: slot, observations: 0, answered: None })?;
     if state.agent != slot || state.observations as usize > first {
         return Err(Fatal::Given("its state is that of another site"));
     }
@@ -103,7 +109,11 @@ pub fn measured(
         Some(entry) if entry.candidate == place => Ok(entry),
         _ => {
             flash.step().map_err(Stop::from)?;
-            let entry = Entry { candidate: place, value: plant::shows(slot, point) };
+            let value = plant::shows(slot, point);
+            if !value.is_finite() {
+                return Err(Fatal::Given("its sensor says no number"));
+            }
+            let entry = Entry { candidate: place, value };
             flash.write(at, &entry, number, agreement)?;
             Ok(entry)
         }
@@ -228,8 +238,11 @@ impl TakesPart for SiteParty<'_, '_> {
 
     fn heard(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<(), Fatal> {
         let (header, payload) = wire::decode(bytes, self.agreement.frame_numbers_max())?;
-        // What was released is in what the next release is made with, and in the file.
-        self.standing.hear(&header, &payload, current, seal).map(|_| ())
+        // What was released is in what the next release is made with, and in the file; that there was a release is remembered.
+        if self.standing.hear(&header, &payload, current, seal)?.is_some() && header.kind == Kind::Broadcast {
+            self.standing.learned = 1;
+        }
+        Ok(())
     }
 
     fn lacks(&self) -> Option<Lack> {
@@ -241,15 +254,20 @@ impl TakesPart for SiteParty<'_, '_> {
         (self.state.observations >= self.first() && !is_made).then_some(Lack::Opening(round))
     }
 
+    fn is_over(&self) -> bool {
+        self.round().is_some_and(|round| round >= self.protocol.releases()) && self.has_file
+    }
+
     fn piece(&mut self, from: usize, bytes: &[u8]) -> Result<(), Fatal> {
-        let place = match self.lacks() {
-            Some(Lack::File) => {
-                self.flash.step().map_err(Stop::from)?;
-                &mut *self.file
-            }
-            _ => &mut self.frame[..],
-        };
-        place.get_mut(from..from + bytes.len()).ok_or(TOO_LONG)?.copy_from_slice(bytes);
+        if self.lacks() != Some(Lack::File) {
+            self.frame.get_mut(from..from + bytes.len()).ok_or(TOO_LONG)?.copy_from_slice(bytes);
+            return Ok(());
+        }
+        let place = self.file.get_mut(from..from + bytes.len()).ok_or(TOO_LONG)?;
+        for (place, part) in place.chunks_mut(PAGE).zip(bytes.chunks(PAGE)) {
+            self.flash.step().map_err(Stop::from)?;
+            place.copy_from_slice(part);
+        }
         Ok(())
     }
 
@@ -263,6 +281,10 @@ impl TakesPart for SiteParty<'_, '_> {
                 self.made = Some((release, gives));
             }
             Some(Lack::File) => {
+                // Of releases there is a file, whatever a server says.
+                if len.is_none() && self.standing.learned > 0 {
+                    return Ok(false);
+                }
                 let file = self.file.get(..len.unwrap_or(0)).ok_or(TOO_LONG)?;
                 let history = self.standing.exchange.have().chain;
                 self.has_file = search::keep(file, self.flash, self.agreement, &history)?;
@@ -292,11 +314,21 @@ impl TakesPart for SiteParty<'_, '_> {
 
     fn answer(&mut self, header: Header, out: &mut [u8]) -> Result<usize, Fatal> {
         let gives = self.made == Some((header.round, true));
-        if gives && self.standing.is_new(header.round) {
-            self.standing.count(header.round);
+        let upload: &[f64] = if gives { self.numbers.upload } else { &[] };
+        let mut digest = Frame::leaf();
+        digest.scalars(upload);
+        let digest = prefix(&digest.end());
+        let answered = self.state.answered.filter(|(round, _)| *round == header.round);
+        // After a reset a server may say something else of how the release is made. What was answered is never contradicted.
+        let upload = if answered.is_some_and(|(_, before)| before != digest) { &[] } else { upload };
+        let len = wire::encode(header, upload, out)?;
+        if answered.is_none() {
+            if !upload.is_empty() {
+                self.standing.count(header.round);
+            }
+            self.state.answered = Some((header.round, digest));
             self.save()?;
         }
-        let upload: &[f64] = if gives { self.numbers.upload } else { &[] };
-        Ok(wire::encode(header, upload, out)?)
+        Ok(len)
     }
 }

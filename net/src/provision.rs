@@ -7,7 +7,7 @@ use serde::Serialize;
 use sordino_core::federated::exchange::Protocol;
 use sordino_core::federated::shares::Trust;
 use sordino_core::random::RunSeed;
-use sordino_host::files::{FileError, write_privately};
+use sordino_host::files::{FileError, create_privately};
 use sordino_host::space::Goal;
 
 use crate::invitation::Invitation;
@@ -15,6 +15,9 @@ use crate::terms::{ConstantsError, Terms, TermsError};
 
 /// The largest file that a device reads.
 pub const BYTES_MAX: usize = 1 << 16;
+
+/// The most landmarks of a campaign that `firmware-networked` has memory for.
+pub const FEATURES_MAX: usize = 50;
 
 /// The file in postcard form. Behind it, at the next multiple of eight bytes, stand the numbers of [`Follows`].
 #[derive(Clone, Debug, Serialize)]
@@ -67,6 +70,14 @@ pub enum ProvisionError {
         /// Where it was to be written.
         path: String,
     },
+    /// More landmarks than a device has memory for.
+    #[error(
+        "{features} landmarks, and a device has memory for {FEATURES_MAX}: `sordino serve --features {FEATURES_MAX}`"
+    )]
+    Features {
+        /// Landmarks of the campaign.
+        features: usize,
+    },
     /// It would not fit.
     #[error(
         "{bytes} bytes; a device reads at most {BYTES_MAX}: fewer features (`sordino serve --features`) take fewer"
@@ -96,9 +107,6 @@ pub fn write(path: &Path, terms: &Terms, invitation: &Invitation, server: Option
     if !is_numeric {
         return Err(ProvisionError::Address { address: address.to_owned() });
     }
-    if path.exists() {
-        return Err(ProvisionError::There { path: path.display().to_string() });
-    }
     let (site, numbers) = site(terms)?;
     let (mut secret, mut seed) = ([0; 32], [0; 8]);
     getrandom::fill(&mut secret)?;
@@ -111,7 +119,8 @@ pub fn write(path: &Path, terms: &Terms, invitation: &Invitation, server: Option
     bytes.extend(numbers);
     match bytes.len() {
         len if len > BYTES_MAX => Err(ProvisionError::Long { bytes: len }),
-        _ => Ok(write_privately(path, &bytes)?),
+        _ if create_privately(path, &bytes)? => Ok(()),
+        _ => Err(ProvisionError::There { path: path.display().to_string() }),
     }
 }
 
@@ -120,6 +129,10 @@ fn site(terms: &Terms) -> Result<(Option<Follows>, Vec<u8>), ProvisionError> {
     let Protocol::Campaign(protocol) = &terms.agreement.protocol else { return Ok((None, Vec::new())) };
     if protocol.config.parameters().trust == Trust::TwoServers {
         return Err(ConstantsError::TwoServers.into());
+    }
+    let features = protocol.config.features();
+    if features > FEATURES_MAX {
+        return Err(ProvisionError::Features { features });
     }
     let campaign = terms.campaign()?;
     let (landmarks, points) = (campaign.context().landmarks(), campaign.coordinates());

@@ -22,13 +22,18 @@ fn layout() {
     println!("cargo:rustc-link-search={out}");
 }
 
-/// The switch: `cfg(member)` for a member of a federated prior, `cfg(two_servers)` beside it where there are two, none for
-/// an agent that shares draws. Nobody sets them by hand, so they cannot contradict the module.
+/// The switch: `cfg(member)` for a member of a federated prior, `cfg(two_servers)` beside it where there are two, `cfg(site)` for a
+/// site of a campaign, none for an agent that shares draws. Nobody sets them by hand, so they cannot contradict the module.
 fn kind() -> Result<(), String> {
     println!("cargo:rerun-if-changed={MODULE}");
-    println!("cargo:rustc-check-cfg=cfg(member, two_servers)");
+    println!("cargo:rustc-check-cfg=cfg(member, site, two_servers)");
     let module = fs::read_to_string(MODULE).map_err(|error| format!("{MODULE}: {error}"))?;
     let says = |beginning: &str| module.lines().any(|line| line.starts_with(beginning));
+    // Only a module that `sordino terms` writes has landmarks in double precision, as a campaign's sites compute.
+    if says("pub static LANDMARKS: [f64; ") {
+        println!("cargo:rustc-cfg=site");
+        return Ok(());
+    }
     if !says("pub type Number = f32;") {
         return Err(format!(
             "{MODULE}: this template computes in single precision; export with surrogate.scalar = \"f32\""
@@ -45,8 +50,8 @@ fn kind() -> Result<(), String> {
         [false, false, true] => println!("cargo:rustc-cfg=member\ncargo:rustc-cfg=two_servers"),
         _ => {
             return Err(format!(
-                "{MODULE} says neither of an agent that shares draws nor of a member of a federated prior: write it again, \
-                 `sordino export … --lang rust > {MODULE}`"
+                "{MODULE} says neither of an agent that shares draws nor of a member of a federated prior nor of a site of a campaign: write it \
+                 again, `sordino terms @INVITATION --format rust` or `sordino export … --lang rust > {MODULE}`"
             ));
         }
     }

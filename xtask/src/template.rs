@@ -49,6 +49,7 @@ pub fn run(report: &mut Report) {
     for trust in MEMBER.1 {
         report.step(&format!("template for devices: a member, {trust}"), || member(trust));
     }
+    report.step("template for devices: a site of a campaign", site);
     report.step("template for devices: a federation of no agent is refused", neither);
 }
 
@@ -106,14 +107,27 @@ fn member(trust: &str) -> Result<String, String> {
     let path = folder.join("src/federation.rs").display().to_string();
     let example = ["run", "-q", "-p", "sordino-tests", "--example", "template_member", "--", &path];
     let here = process::run(&mut cargo(&example))?;
-    built(&folder)?;
+    ends_as(&folder, &here)
+}
+
+/// A device says what a host said.
+fn ends_as(folder: &Path, here: &str) -> Result<String, String> {
+    built(folder)?;
     let words =
         ["run", "--release", "--locked", "--target", tools::M4F, "--no-default-features", "--features", "agent"];
-    let there = process::run(&mut in_folder(&folder, &words))?;
+    let there = process::run(&mut in_folder(folder, &words))?;
     if here.lines().count() != 2 || here != there {
         return Err(format!("the device says {there:?}, and a host {here:?}"));
     }
     Ok(format!("{} on M4F and here, 3 targets", here.lines().next().unwrap_or_default()))
+}
+
+/// A site of a campaign ends on a device with what hosts' functions end with here; its module is the one that `sordino terms` writes.
+fn site() -> Result<String, String> {
+    let example = ["run", "-q", "-p", "sordino-net", "--example", "template_site"];
+    let module = process::run(cargo(&example).args(["--", "module"]))?;
+    let here = process::run(&mut cargo(&example))?;
+    ends_as(&copy("template-site", &module)?, &here)
 }
 
 /// A wrong module ends in a sentence, not in a device of the wrong kind.

@@ -68,6 +68,8 @@ impl Around<'_> {
 
     /// Waits until it is time for the first round, and tells what for. Who asks meanwhile is sent away.
     pub(super) async fn begin(&self, rounds: &mut Rounds) -> Result<(), ServeError> {
+        // Nothing is announced yet, whatever was kept before a restart.
+        self.offer.send_replace(Some(Offered::default()));
         let (begin, agents) = (self.serving.begin, self.folder.terms.agreement.protocol.agents());
         let (mut told, mut told_broken) = (None, false);
         let waited = rounds.wait(|| {

@@ -2,7 +2,6 @@
 //! list of candidates, no virtual designs and no posterior of its own.
 
 use std::path::Path;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use sordino_core::federated::exchange::{AgentExchange, Announced, Heard, Millis, Protocol, Want, after};
@@ -11,7 +10,7 @@ use sordino_core::federated::shares::Trust;
 use sordino_core::prior::{
     Newcomer, NewcomerSettings, PriorNumbers, PublicPrior, attach_len, numbers_len, storage_len,
 };
-use sordino_core::wire::{self, Header, Kind, ScalarTag, fragments};
+use sordino_core::wire::{self, Header, Kind, ScalarTag};
 use sordino_engine::federated::export::Language;
 use sordino_experiment::scenario::{Shipped, method};
 use sordino_host::campaign::Campaign;
@@ -24,11 +23,10 @@ use sordino_net::identity::Identity;
 use sordino_net::invitation::Invitation;
 use sordino_net::join::{Joining, join};
 use sordino_net::link::{Link, LinkError};
-use sordino_net::provision::{self, ProvisionError};
 use sordino_net::rounds::Asked;
 use sordino_net::terms::{ConstantsError, Terms};
 
-use super::util::{Federation, PATIENCE, Place, bounded, runtime, said};
+use super::util::{Federation, PATIENCE, bounded, runtime, said};
 
 const AGENTS: u32 = 5;
 const SPACE: &str = "goal = \"minimize\"\n[parameters.x]\nlow = 0\nhigh = 10\n[parameters.rate]\nlow = 1e-3\nhigh = 1\nscale = \"log\"\n";
@@ -50,9 +48,9 @@ fn of_site(query: &Query) -> f64 {
 }
 
 /// The status of a refusal.
-fn status(error: Option<LinkError>) -> Option<u16> {
+pub fn status(error: Option<LinkError>) -> Option<u16> {
     match error {
-        Some(LinkError::Status { status, .. }) => Some(status),
+        Some(LinkError::Status { status, .. } | LinkError::Busy { status, .. }) => Some(status),
         _ => None,
     }
 }
@@ -263,7 +261,7 @@ fn newcomer(file: &PriorFile, frame: &[u8]) {
 }
 
 /// The campaign of the example in C, which was never served: sums of its first release are made up.
-fn example() -> (Campaign, Terms) {
+pub fn example() -> (Campaign, Terms) {
     let publication = Publication {
         space: SpaceFile::parse("s", SPACE).unwrap().space,
         goal: Goal::Minimize,
@@ -284,7 +282,7 @@ fn example() -> (Campaign, Terms) {
 }
 
 /// The server's frames of that campaign, and its openings, each after the frame of its round.
-fn frames((campaign, terms): &(Campaign, Terms)) -> [Vec<u8>; 4] {
+pub fn frames((campaign, terms): &(Campaign, Terms)) -> [Vec<u8>; 4] {
     let agreement = &terms.agreement;
     let len = agreement.protocol.upload_len();
     let sums: Vec<f64> = (0..len).map(|i| if i + 1 == len { 20.0 } else { (i % 5) as f64 - 2.0 }).collect();
@@ -441,88 +439,4 @@ fn an_opening_is_the_same_after_a_restart_and_constants_are_printed_for_an_invit
         let _again = federation.serve();
         assert_eq!(fetch(true), before);
     });
-}
-
-#[test]
-fn what_a_device_is_given_before_its_first_boot_is_written_once() {
-    let place = Place::new("device-given");
-    let path = place.0.join("device.bin");
-    let (campaign, terms) = example();
-    let pins = vec![Identity::generate().unwrap().fingerprint().unwrap()];
-    let invitation = Invitation {
-        address: "server.example:8443".to_owned(),
-        deployment: terms.agreement.deployment,
-        slot: 7,
-        terms: terms.digest(),
-        pins,
-        token: Some([5; 16]),
-        helper: None,
-    };
-    let write = |terms: &Terms, server| provision::write(&path, terms, &invitation, server);
-    // A device asks no name service.
-    for server in [None, Some("server.example:8443"), Some("0.0.0.0:8443"), Some("10.0.0.1")] {
-        assert!(matches!(write(&terms, server), Err(ProvisionError::Address { .. })), "{server:?}");
-    }
-    let two = Campaign::trusting(campaign.publication().clone(), 30, Trust::TwoServers).unwrap();
-    let two = Terms::of_campaign(&two, 1, terms.agreement.announced).unwrap();
-    assert!(matches!(write(&two, Some("10.0.0.1:8443")), Err(ProvisionError::Constants(ConstantsError::TwoServers))));
-    assert!(!path.exists());
-    write(&terms, Some("10.0.0.1:8443")).unwrap();
-    let bytes = std::fs::read(&path).unwrap();
-    assert!(matches!(write(&terms, Some("10.0.0.1:8443")), Err(ProvisionError::There { .. })));
-    assert_eq!(std::fs::read(&path).unwrap(), bytes);
-
-    // What follows lies where a device reads it: landmarks and points at the end, from a multiple of eight on.
-    let (landmarks, points) = (campaign.context().landmarks(), campaign.coordinates());
-    let behind = bytes.len() - 8 * landmarks.len() - 4 * points.len();
-    assert_eq!(behind % 8, 0);
-    let (found, rest) = bytes[behind..].split_at(8 * landmarks.len());
-    let found: Vec<f64> = found.as_chunks().0.iter().map(|x| f64::from_le_bytes(*x)).collect();
-    let list: Vec<f32> = rest.as_chunks().0.iter().map(|x| f32::from_le_bytes(*x)).collect();
-    assert_eq!(found, landmarks);
-    assert!(list.iter().zip(points).all(|(found, x)| *found == *x as f32) && list.len() == points.len());
-    type Given<'a> = (&'a str, [u8; 32], u64, bool, &'a [u8], Option<(bool, u32, u32)>);
-    let (line, secret, _, rehearses, sensor, site) = postcard::from_bytes::<Given<'_>>(&bytes).unwrap();
-    assert_eq!(line.parse::<Invitation>().unwrap(), Invitation { address: "10.0.0.1:8443".to_owned(), ..invitation });
-    assert_eq!((rehearses, sensor, site), (false, &[][..], Some((true, landmarks.len() as u32, points.len() as u32))));
-    assert!(secret != [0; 32]);
-}
-
-/// In packets as short as those of a radio at its slowest rates, each piece twice and in another order: the pieces of a frame, and
-/// whether it came back.
-fn through_packets(frame: &[u8], packet: usize) -> usize {
-    let pieces = fragments::count(frame.len(), packet).unwrap();
-    let mut buffer = vec![0; frame.len()];
-    let mut reassembly = fragments::Reassembly::new(&mut buffer);
-    for index in (0..pieces).rev().chain(0..pieces) {
-        let mut bytes = vec![0; packet];
-        let len = fragments::piece(frame, index, &mut bytes).unwrap();
-        if let Poll::Ready(whole) = reassembly.push(&bytes[..len]).unwrap() {
-            assert!(whole == frame && len <= packet);
-            return pieces;
-        }
-    }
-    panic!("a frame that does not come back");
-}
-
-#[test]
-fn all_that_a_site_sends_and_hears_goes_through_packets_of_51_bytes() {
-    // A site of 50 landmarks in two dimensions.
-    let (m, header) = (50, wire::decode(&frames(&example())[2], 100).unwrap().0);
-    let written = |kind, len: usize| {
-        let numbers: Vec<f64> = (0..len).map(|i| (i as f64).sin()).collect();
-        let mut bytes = vec![0; wire::frame_len_max(ScalarTag::F64, len)];
-        let used = wire::encode(Header { kind, round: u32::MAX, attempt: u16::MAX, ..header }, &numbers, &mut bytes);
-        bytes.truncate(used.unwrap());
-        through_packets(&bytes, 51)
-    };
-    let file: Vec<f32> = vec![0.5; numbers_len(m, 2)];
-    let mut bytes = vec![0; wire::frame_len_max(ScalarTag::F32, file.len())];
-    let used = wire::encode(Header { kind: Kind::Prior, ..header }, &file, &mut bytes).unwrap();
-    let pieces =
-        [written(Kind::Broadcast, m + 1), written(Kind::Opening, opening_len(m)), written(Kind::Upload, m + 1)];
-    assert_eq!(pieces, [11, 11, 11]);
-    // The file comes once, after the last release; at the very lowest rates in more pieces than a frame may have.
-    assert_eq!((through_packets(&bytes[..used], 222), fragments::count(used, 51)), (27, None));
-    assert_eq!(fragments::count(wire::frame_len_max(ScalarTag::F32, numbers_len(47, 2)), 51), Some(123));
 }

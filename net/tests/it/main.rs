@@ -14,6 +14,7 @@ mod consents;
 mod datasets;
 mod deadlines;
 mod deaths;
+mod device_offers;
 mod devices;
 mod folders;
 mod front_door;

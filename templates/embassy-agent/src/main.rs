@@ -3,11 +3,11 @@
 #![no_std]
 #![no_main]
 
-#[cfg(feature = "agent")]
+#[cfg(all(feature = "agent", not(site)))]
 mod agent;
 mod board;
 mod config;
-#[cfg(all(feature = "agent", not(member)))]
+#[cfg(all(feature = "agent", not(any(member, site))))]
 mod draws;
 #[allow(dead_code, reason = "it holds every constant of the federation")]
 mod federation;
@@ -17,14 +17,18 @@ mod masks;
 mod member;
 #[cfg(feature = "reporter")]
 mod reporter;
+#[cfg(all(feature = "agent", site))]
+mod site;
 mod store;
 
 use embassy_executor::Spawner;
 
-#[cfg(all(feature = "agent", not(member)))]
+#[cfg(all(feature = "agent", not(any(member, site))))]
 use draws as kind;
 #[cfg(all(feature = "agent", member))]
 use member as kind;
+#[cfg(all(feature = "agent", site))]
+use site as kind;
 
 #[cfg(not(any(feature = "agent", feature = "reporter")))]
 compile_error!("choose a party: --features agent, reporter, or both");

@@ -6,6 +6,7 @@
 //! | [`MASKS`] | which masks were used, where there are two servers | before anything else, and before every mask |
 //! | [`RELEASES`] and up | the releases, of which a member makes its posterior again | before one is learned |
 //! | [`LOG`] and up | an observation each | before it counts |
+//! | behind them | of a site of a campaign the numbers of the file, row by row | before the last frame is answered |
 #![cfg_attr(not(feature = "agent"), allow(dead_code, reason = "a reporter has one item"))]
 
 use core::ops::Range;
@@ -14,9 +15,11 @@ use embedded_storage_async::nor_flash::NorFlash;
 use sequential_storage::cache::CacheImpl;
 use sequential_storage::map::MapStorage;
 use sordino_core::digest::Digest;
+#[cfg(not(site))]
 use sordino_core::federated::exchange::AgentExchange;
 use sordino_core::snapshot::{self, SnapshotError, Stored, max_bytes};
 
+#[cfg(not(site))]
 use crate::federation::OBSERVATIONS;
 
 /// The state of an agent with its exchange.
@@ -28,11 +31,17 @@ pub const MASKS: u16 = 1;
 pub const RELEASES: u16 = 2;
 /// The first observation, behind as many releases as an agreement can have.
 pub const LOG: u16 = RELEASES + sordino_core::federated::prior::RELEASES_MAX as u16;
+/// Observations of a whole run.
+#[cfg(site)]
+const OBSERVATIONS: usize = crate::federation::FIRST_POINTS + crate::config::QUESTIONS;
+/// The first row of the numbers of a campaign's file.
+#[cfg(site)]
+pub const FILE: u16 = LOG + OBSERVATIONS as u16;
 /// What an agent wrote after its first state.
 pub const PAST: Range<u16> = RELEASES..LOG + OBSERVATIONS as u16;
 
 /// Bytes of the largest item.
-#[cfg(not(member))]
+#[cfg(not(any(member, site)))]
 const LARGEST: usize = max_bytes::<(sordino_core::federated::AgentState, AgentExchange)>();
 /// Bytes of the largest item.
 #[cfg(member)]
@@ -41,6 +50,12 @@ const LARGEST: usize = {
     let state = max_bytes::<(MemberState<f32>, AgentExchange)>();
     let release = max_bytes::<Released<f32, { crate::config::NUMBERS }>>();
     if state > release { state } else { release }
+};
+/// Bytes of the largest item.
+#[cfg(site)]
+const LARGEST: usize = {
+    let (state, row) = (max_bytes::<crate::site::Kept>(), max_bytes::<crate::site::Row>());
+    if state > row { state } else { row }
 };
 /// Bytes of the buffer that the map works in.
 const BUFFER: usize = (LARGEST + 16).next_multiple_of(32);

@@ -108,6 +108,11 @@ fn judged(folder: &Path, heard: &str) -> Result<(), String> {
     if number_before(heard, " observations") != Some(POINTS) || number_before(heard, " rounds") != Some(2) {
         return Err(format!("{POINTS} points and two contributions were expected"));
     }
+    let trust =
+        heard.split("trust in the file: ").nth(1).and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
+    if trust.is_none_or(|trust| trust < 0.5) {
+        return Err(format!("it searched alone: {trust:?}"));
+    }
     // The list has points that near.
     let [first, best] = losses(heard)?;
     if best - LOSS_MIN < (first - LOSS_MIN) / 4.0 {

@@ -60,6 +60,14 @@ impl Protocol {
         }
     }
 
+    /// The numbers of a campaign; none of another method.
+    pub fn campaign(&self) -> Option<&CampaignProtocol> {
+        match self {
+            Protocol::Campaign(campaign) => Some(campaign),
+            Protocol::Draws(_) | Protocol::Prior(_) | Protocol::Vote(_) | Protocol::Own(_) => None,
+        }
+    }
+
     /// The numbers of a federated prior; none of another method.
     pub fn prior(&self) -> Option<&PriorProtocol> {
         match self {

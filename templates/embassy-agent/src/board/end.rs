@@ -38,12 +38,13 @@ pub fn done(party: &str, count: u32) {
 #[cfg(target_arch = "riscv32")]
 pub fn done(_party: &str, _count: u32) {}
 
-/// What a member ended with. The emulator says it, to be compared with what a host ends with.
-#[cfg(all(feature = "agent", member, target_arch = "arm"))]
+/// What a member or a site ended with. The emulator says it, to be compared with what a host ends with.
+#[cfg(all(feature = "agent", any(member, site), target_arch = "arm"))]
 pub fn learned(end: sordino_core::digest::Digest) {
-    cortex_m_semihosting::hprintln!("member: {end}");
+    let who = if cfg!(site) { "site" } else { "member" };
+    cortex_m_semihosting::hprintln!("{who}: {end}");
 }
 
-/// What a member ended with.
-#[cfg(all(feature = "agent", member, target_arch = "riscv32"))]
+/// What a member or a site ended with.
+#[cfg(all(feature = "agent", any(member, site), target_arch = "riscv32"))]
 pub fn learned(_end: sordino_core::digest::Digest) {}

@@ -8,8 +8,8 @@ use sordino_core::wire::{self, Header, WireError};
 use static_cell::StaticCell;
 
 use super::served::Served;
-use crate::config::{AGENT, FRAME, NUMBERS};
-use crate::federation::{OBSERVATIONS, agreement};
+use crate::config::{AGENT, FRAME, NUMBERS, ROUNDS, Scalar};
+use crate::federation::agreement;
 
 /// A frame, with what is hidden behind it, and its length.
 pub type Frame = ([u8; FRAME], usize);
@@ -20,6 +20,12 @@ pub enum Request {
     Next(Have),
     /// "Here is mine."
     Give(Frame),
+    /// "What is this release made with?"
+    #[cfg(site)]
+    Opening(u32),
+    /// "What did all learn?", and where to put it.
+    #[cfg(site)]
+    File(&'static mut [u8]),
 }
 
 /// What the server says to that.
@@ -28,6 +34,12 @@ pub enum Answer {
     Next { frame: Frame, current: u32, seal: Seal },
     /// Nothing new; come back after this time.
     Later { after_ms: u64 },
+    /// What was asked for, a frame.
+    #[cfg(site)]
+    Frame(Frame),
+    /// The place that came with the question, and how many bytes are in it: none where there is no file, 0 where the way was lost.
+    #[cfg(site)]
+    File(&'static mut [u8], Option<usize>),
     /// What became of a frame that was given; `NotYou` also where a frame was asked for.
     Reply(Reply),
 }
@@ -55,9 +67,9 @@ pub async fn ask(link: &Link, request: Request) -> Answer {
 struct Server<'a> {
     exchange: ServerExchange<&'a mut [u8]>,
     /// Digests after 0, 1, … frames.
-    history: [Digest; OBSERVATIONS + 2],
+    history: [Digest; ROUNDS + 2],
     frame: Frame,
-    numbers: [f32; NUMBERS],
+    numbers: [Scalar; NUMBERS],
 }
 
 impl Server<'_> {
@@ -121,6 +133,18 @@ pub async fn server(link: &'static Link) {
                 Answer::Next { frame: server.frame, current: server.exchange.round(), seal: Seal::default() }
             }
             Request::Give(message) => Answer::Reply(server.given(&agreement, &mut served, message)),
+            #[cfg(site)]
+            Request::Opening(release) => {
+                assert_eq!(release, server.exchange.round(), "the release that is open");
+                let chain = server.history[release as usize + 1];
+                Answer::Frame(served.opening((&agreement, chain), release))
+            }
+            #[cfg(site)]
+            Request::File(place) => {
+                let round = server.exchange.round();
+                let len = served.file((&agreement, server.history[round as usize + 1]), round, place);
+                Answer::File(place, Some(len))
+            }
         };
         link.down.send(answer).await;
     }

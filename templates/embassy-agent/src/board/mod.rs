@@ -12,17 +12,21 @@
 //! | `now`, `sleep_until` | embassy-time |
 //! | [`done`] | sleep |
 
+#[cfg(all(feature = "agent", site))]
+mod campaign;
 #[cfg(feature = "agent")]
 mod clock;
 mod end;
 #[cfg(feature = "agent")]
 mod link;
+#[cfg(all(feature = "agent", site))]
+mod made_up;
 #[cfg(feature = "reporter")]
 mod noise;
 mod nor;
 #[cfg(all(feature = "agent", member))]
 mod releases;
-#[cfg(all(feature = "agent", not(member)))]
+#[cfg(all(feature = "agent", not(any(member, site))))]
 mod vectors;
 
 use sequential_storage::cache::{Cache, CacheImpl};
@@ -32,7 +36,7 @@ use sordino_core::digest::Digest;
 #[cfg(feature = "agent")]
 pub use clock::{now, sleep_until};
 pub use end::done;
-#[cfg(all(feature = "agent", member))]
+#[cfg(all(feature = "agent", any(member, site)))]
 pub use end::learned;
 #[cfg(feature = "agent")]
 pub use link::{Answer, Link, Request, ask, link, server};
@@ -43,9 +47,11 @@ use nor::Nor;
 use crate::federation::DIM;
 use crate::store::Store;
 
+#[cfg(all(feature = "agent", site))]
+use campaign as served;
 #[cfg(all(feature = "agent", member))]
 use releases as served;
-#[cfg(all(feature = "agent", not(member)))]
+#[cfg(all(feature = "agent", not(any(member, site))))]
 use vectors as served;
 
 /// A party's part of the flash. Each has a flash of its own here; on one chip, give each **another range**.
