@@ -20,6 +20,8 @@
 #define SORDINO_RELEASES 2u
 /* first points, as many as everybody is expected to have; three at least */
 #define SORDINO_FIRST_POINTS 10u
+/* whether smaller values are better: a site gives them with the other sign */
+#define SORDINO_MINIMISES 1
 /* digest of the agreement; frames carry its first 64 bits */
 #define SORDINO_DIGEST_LEN 32u
 static const unsigned char SORDINO_DIGEST[32] = {

@@ -333,7 +333,7 @@ impl Body {
 fn affords(agreement: &Agreement, protocol: &PriorProtocol, epoch: u32) -> Result<bool, Refused> {
     let announced = agreement.announced;
     let Some(epsilon_max) = announced.epsilon_max else { return Ok(true) };
-    protocol.affords(epoch, epsilon_max, announced.delta).map_err(|_| Status::Agreement.into())
+    protocol.plan().affords(epoch, epsilon_max, announced.delta).map_err(|_| Status::Agreement.into())
 }
 
 fn refused(error: HideError<Refused>) -> Refused {

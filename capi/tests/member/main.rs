@@ -373,7 +373,7 @@ fn a_device_that_lost_its_attempts_or_its_state_is_refused() {
 fn a_budget_that_does_not_hold_the_release_lets_nothing_leave() {
     let announced = Announced { epsilon_max: Some(1.5), ..agreement(Trust::TwoServers).announced };
     let agreement = Agreement { announced, ..agreement(Trust::TwoServers) };
-    let affords = |release| agreement.protocol.prior().unwrap().affords(release, 1.5, 1e-5).unwrap();
+    let affords = |release| agreement.protocol.prior().unwrap().plan().affords(release, 1.5, 1e-5).unwrap();
     assert_eq!((affords(0), affords(1)), (true, false));
     let mut device = Device::new(&agreement, true);
     assert_eq!(device.open(), Status::Ok);

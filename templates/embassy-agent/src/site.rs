@@ -25,13 +25,11 @@ use static_cell::ConstStaticCell;
 
 use crate::board::{self, Answer, Link, Request};
 use crate::config::{AGENT, FILE_BYTES, FILE_NUMBERS, FRAME, NUMBERS, OPENING, QUESTIONS};
-use crate::federation::{DIM, FEATURES, FIRST_POINTS, LANDMARKS, POINTS, agreement};
+use crate::federation::{DIM, FEATURES, FIRST_POINTS, LANDMARKS, MINIMISES, POINTS, agreement};
 use crate::store::{FILE, LOG, PAST, STATE, Store};
 
 /// Milliseconds after which a frame that says nothing is asked for again.
 const AGAIN: u64 = 1000;
-/// Whether smaller values are better, as the first lines of the module say.
-const MINIMISES: bool = true;
 /// Numbers of the file in one item of the flash.
 const ROW: usize = 32;
 /// Such an item.

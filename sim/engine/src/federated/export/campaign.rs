@@ -118,9 +118,19 @@ impl CampaignExport<'_> {
             (same, "NUMBERS", Numbers::Double(&numbers, self.parameters.len())),
         ];
         let constants = constants.map(|(doc, name, value)| constant(language, doc, name, value));
+        let sign = match language {
+            Language::C => format!(
+                "/* whether smaller values are better: a site gives them with the other sign */\n#define SORDINO_MINIMISES {}\n",
+                u8::from(self.minimises)
+            ),
+            Language::Rust => format!(
+                "/// Whether smaller values are better: a site gives them with the other sign.\npub const MINIMISES: bool = {};\n",
+                self.minimises
+            ),
+        };
         let arrays = arrays.map(|(doc, name, numbers)| array(language, doc, name, &numbers));
         let tail = if language == Language::C { TAIL_OF_C } else { TAIL_OF_RUST };
-        Ok(self.head(language) + &constants.concat() + &arrays.concat() + tail)
+        Ok(self.head(language) + &constants.concat() + &sign + &arrays.concat() + tail)
     }
 
     /// What the file is, and what the numbers of a point mean.
