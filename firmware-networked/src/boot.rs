@@ -21,8 +21,9 @@ use crate::fatal::Fatal;
 use crate::hardware::{Board, FLASH_BYTES, Registers, now, reset, rest};
 use crate::http::{Answer, Broken, fetch, request};
 use crate::lan9118::Lan9118;
-use crate::party::{ANSWER_MAX, Lack, Lent, TakesPart, Told};
+use crate::party::{ANSWER_MAX, Lent};
 use crate::provision::{Given, Invitation, Provision};
+use crate::takes::{Lack, TakesPart, Told};
 use crate::tcp::Tcp;
 use crate::tls::{Entropy, Keys, READ_BYTES, WRITE_BYTES};
 use crate::{der, draws, masks, prior, search, site, tls};
@@ -242,7 +243,8 @@ impl Line<'_, '_> {
 
     /// The same as long as there is patience for what is left to do; then nothing.
     fn until<R>(&mut self, own: &Own<'_>, rest: &Cell<Rest>, act: &mut Act<'_, R>) -> Result<Option<R>, Fatal> {
-        let (mut since, mut left) = (now(), rest.get());
+        let mut since = now();
+        let mut left = rest.get();
         loop {
             if left != rest.get() {
                 (since, left) = (now(), rest.get());

@@ -8,7 +8,8 @@ use sordino_core::random::RunSeed;
 
 use crate::fatal::Fatal;
 use crate::grid::points_per_axis;
-use crate::party::{Found, Lent, Parts, Party, Taking};
+use crate::party::{Found, Lent, Parts, Party};
+use crate::takes::Taking;
 
 const SHORT: Fatal = Fatal::Given("more numbers than this device has memory for");
 

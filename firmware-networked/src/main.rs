@@ -15,10 +15,12 @@
 //! | [`prior`] | what a member of a federated prior computes with |
 //! | [`site`] | a site of a campaign |
 //! | [`search`] | how it goes on with the file |
-//! | [`plant`] | what it measures |
+//! | [`points`] | which points it measures |
+//! | [`plant`] | what an emulated board has for a sensor |
 //! | [`machine`] | what a party asks of either |
 //! | [`fatal`] | why the device gives up |
 //! | [`party`] | the agent and its exchange, in flash |
+//! | [`takes`] | a party as its link sees it |
 //! | [`masks`] | what hides its contributions where there are two servers |
 //! | [`boot`] | from reset to the end of the federation |
 #![no_std]
@@ -36,10 +38,12 @@ mod machine;
 mod masks;
 mod party;
 mod plant;
+mod points;
 mod prior;
 mod provision;
 mod search;
 mod site;
+mod takes;
 mod tcp;
 mod tls;
 

@@ -13,7 +13,8 @@ use sordino_core::random::RunSeed;
 use crate::fatal::Fatal;
 use crate::grid::{DIM_MAX, points_per_axis};
 use crate::masks::Masks;
-use crate::party::{Found, Lent, Parts, Party, Taking};
+use crate::party::{Found, Lent, Parts, Party};
+use crate::takes::Taking;
 
 /// Features at most.
 const FEATURES_MAX: usize = 16;

@@ -56,7 +56,8 @@ impl<'p> Given<'p> {
         let rest = region.get(used.next_multiple_of(8)..)?;
         let (landmarks, rest) = rest.split_at_checked(8usize.checked_mul(follows.landmarks as usize)?)?;
         let points = rest.get(..4usize.checked_mul(follows.points as usize)?)?;
-        let (landmarks, points) = (bytemuck::try_cast_slice(landmarks).ok()?, bytemuck::try_cast_slice(points).ok()?);
+        let landmarks = bytemuck::try_cast_slice(landmarks).ok()?;
+        let points = bytemuck::try_cast_slice(points).ok()?;
         Some(Given { minimises: follows.minimises, landmarks, points })
     }
 

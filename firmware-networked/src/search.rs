@@ -15,8 +15,8 @@ use sordino_core::wire::{self, Kind, ScalarTag, prefix};
 use crate::fatal::Fatal;
 use crate::machine::WORD;
 use crate::party::LOG;
+use crate::points::{first_place, measured, worth};
 use crate::provision::Given;
-use crate::site::{first_place, measured, worth};
 
 /// Points that are measured with the file.
 pub const QUESTIONS: u32 = 8;
@@ -78,7 +78,9 @@ pub fn go_on(
     slots: &mut Flash<'_>,
     memory: &mut [f32],
 ) -> Result<u32, Fatal> {
-    let (dim, first, digest) = (agreement.dim as usize, agreement.protocol.initial_points(), agreement.digest());
+    let dim = agreement.dim as usize;
+    let first = agreement.protocol.initial_points();
+    let digest = agreement.digest();
     let file = stored(file, slots, &digest).flatten();
     let features = given.landmarks.len() / dim;
     let (prior, rest) = match file.map(|file| attached((dim, features), file, &mut *memory)) {
@@ -89,7 +91,8 @@ pub fn go_on(
             (None, memory)
         }
     };
-    let (landmarks, capacity) = (prior.as_ref().map_or(0, PublicPrior::count), (first + QUESTIONS) as usize);
+    let landmarks = prior.as_ref().map_or(0, PublicPrior::count);
+    let capacity = (first + QUESTIONS) as usize;
     let storage = rest.get_mut(..storage_len(landmarks, capacity, 1)).ok_or(SHORT)?;
     let settings = NewcomerSettings::default();
     let mut search = Newcomer::new(given.points, dim, prior.as_ref(), settings, capacity, storage)?;

@@ -13,10 +13,11 @@ use sordino_core::wire::{self, Header, Kind, ScalarTag, prefix};
 
 use crate::fatal::Fatal;
 use crate::machine::SiteState;
-use crate::party::{Found, LOG, Lack, Lent, Standing, TakesPart, Taking, Told, UNCOUNTED};
-use crate::plant;
+use crate::party::{Found, LOG, Lent, Standing, UNCOUNTED};
+use crate::points::{first_place, measured, worth};
 use crate::provision::Given;
 use crate::search;
+use crate::takes::{Lack, TakesPart, Taking, Told};
 
 /// Bytes of what a release is made with, of 100 features at most.
 const OPENING_MAX: usize = wire::frame_len_max(ScalarTag::F64, opening_len(100));
@@ -39,7 +40,8 @@ pub fn with(
     if rehearses {
         return Err(Fatal::Given("a campaign that is rehearsed: what follows an answer there is not known of sites"));
     }
-    let (dim, first) = (agreement.dim as usize, agreement.protocol.initial_points() as usize);
+    let dim = agreement.dim as usize;
+    let first = agreement.protocol.initial_points() as usize;
     if LOG + first + search::QUESTIONS as usize > flash.bytes.len() / SLOT {
         return Err(Fatal::Given("more first points than this device has flash for"));
     }
@@ -60,7 +62,6 @@ pub fn with(
     let numbers = Numbers::split((first, dim, site.features()), numbers).ok_or(SHORT)?;
     let digest = agreement.digest();
     let has_file = search::stored(file, flash, &digest).is_some();
-    let (made, is_computed, frame) = (None, false, [0; OPENING_MAX]);
     let mut party = SiteParty {
         agreement,
         digest,
@@ -71,10 +72,10 @@ pub fn with(
         standing,
         flash,
         file,
-        frame,
+        frame: [0; OPENING_MAX],
         numbers,
-        made,
-        is_computed,
+        made: None,
+        is_computed: false,
         has_file,
     };
     for number in 0..party.state.observations {
@@ -82,42 +83,6 @@ pub fn with(
         party.learn(number, entry.ok_or(Fatal::Given("an observation is missing in its log"))?)?;
     }
     taking(&mut party)
-}
-
-/// Which point of the list a site measures as this number: sites have different ones as long as there are enough.
-pub fn first_place(slot: u32, number: u32, first: u32, points: u32) -> u32 {
-    let place = u64::from(slot) * u64::from(first) + u64::from(number);
-    (place % u64::from(points.max(1))) as u32
-}
-
-/// What a value counts as: larger is better.
-pub fn worth(given: &Given<'_>, value: f32) -> f32 {
-    if given.minimises { -value } else { value }
-}
-
-/// What is measured there, from flash if it was measured before: it is there before anybody learns of it.
-///
-/// **Errors**: [`Fatal`].
-pub fn measured(
-    flash: &mut Flash<'_>,
-    agreement: &Digest,
-    (slot, number, place): (u32, u32, u32),
-    point: &[f32],
-) -> Result<Entry<f32>, Fatal> {
-    let at = LOG + number as usize;
-    match flash.entry::<Entry<f32>>(at, number, agreement) {
-        Some(entry) if entry.candidate == place => Ok(entry),
-        _ => {
-            flash.step().map_err(Stop::from)?;
-            let value = plant::shows(slot, point);
-            if !value.is_finite() {
-                return Err(Fatal::Given("its sensor says no number"));
-            }
-            let entry = Entry { candidate: place, value };
-            flash.write(at, &entry, number, agreement)?;
-            Ok(entry)
-        }
-    }
 }
 
 /// All numbers of a site, in double precision as hosts have them.
@@ -179,7 +144,9 @@ impl SiteParty<'_, '_> {
 
     /// Keeps a value with its point.
     fn learn(&mut self, number: u32, entry: Entry<f32>) -> Result<(), Fatal> {
-        let (given, dim, index) = (self.given, self.agreement.dim as usize, number as usize);
+        let given = self.given;
+        let dim = self.agreement.dim as usize;
+        let index = number as usize;
         let point = given.point(entry.candidate, dim)?;
         let places = self.numbers.points.get_mut(index * dim..(index + 1) * dim).ok_or(SHORT)?;
         let value = self.numbers.values.get_mut(index).ok_or(SHORT)?;
@@ -228,7 +195,8 @@ impl TakesPart for SiteParty<'_, '_> {
     }
 
     fn told(&self) -> Told {
-        let (given, chain) = (self.standing.given, self.standing.exchange.have().chain);
+        let given = self.standing.given;
+        let chain = self.standing.exchange.have().chain;
         Told { given, observations: self.state.observations, masks: 0, chain }
     }
 
@@ -246,8 +214,8 @@ impl TakesPart for SiteParty<'_, '_> {
     }
 
     fn lacks(&self) -> Option<Lack> {
-        let (round, releases) = (self.round()?, self.protocol.releases());
-        if round >= releases {
+        let round = self.round()?;
+        if round >= self.protocol.releases() {
             return (!self.has_file).then_some(Lack::File);
         }
         let is_made = self.made.is_some_and(|(made, _)| made == round);
@@ -299,12 +267,15 @@ impl TakesPart for SiteParty<'_, '_> {
     }
 
     fn work(&mut self) -> Result<(), Fatal> {
-        let (slot, number, first) = (self.state.agent, self.state.observations, self.first());
+        let slot = self.state.agent;
+        let number = self.state.observations;
+        let first = self.first();
         if number >= first {
             self.standing.exchange.made();
             return Ok(());
         }
-        let (given, dim) = (self.given, self.agreement.dim as usize);
+        let given = self.given;
+        let dim = self.agreement.dim as usize;
         let place = first_place(slot, number, first, (given.points.len() / dim) as u32);
         let entry = measured(self.flash, &self.digest, (slot, number, place), given.point(place, dim)?)?;
         self.learn(number, entry)?;

@@ -17,9 +17,12 @@
 //!
 //! Where the terms let rounds close early, 204 and the 200 of an upload say how many agents have joined (`sordino-joined`).
 
+mod limits;
+mod offered;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -32,7 +35,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustls::pki_types::UnixTime;
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{Have, Reply, Seal};
@@ -40,6 +42,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio_rustls::TlsAcceptor;
 
+pub use self::limits::{Limits, TooFewHandles};
+pub use self::offered::{Counts, Offered};
 use crate::authority::{Authority, Refused};
 use crate::enrolment::{Enrolment, Refusal};
 use crate::keys::Shown;
@@ -64,96 +68,8 @@ pub const JOINED: HeaderName = HeaderName::from_static("sordino-joined");
 /// Every answer names the program and its version, in the header `server`.
 const PROGRAM: HeaderValue = HeaderValue::from_static(concat!("sordino-net/", env!("CARGO_PKG_VERSION")));
 
-/// Bounds of a door.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Connections at one time.
-    pub connections: usize,
-    /// Connections of one key.
-    pub per_key: u32,
-    /// The share of all connections for keys that are not enrolled, so that nobody can fill the door with new keys.
-    pub strangers: usize,
-    /// A handshake, a header, a request that stands still: no longer than this.
-    pub patience: Duration,
-    /// The longest that a question is kept waiting.
-    pub wait_max: Duration,
-    /// A connection of an enrolled key, whatever happens on it, is over after this; a stranger's after three times the
-    /// patience.
-    pub session: Duration,
-}
-
-/// File handles that no connection may take: ledger, frames, locks, listeners, metrics.
-const HANDLES_KEPT: u64 = 256;
-/// A server with fewer file handles does not start.
-const HANDLES_MIN: u64 = 512;
-
-/// The process may open too few files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this process may open {handles} files, {HANDLES_MIN} are needed at least: raise ulimit -n, or LimitNOFILE")]
-pub struct TooFewHandles {
-    /// Files that it may open.
-    pub handles: u64,
-}
-
-impl Limits {
-    /// These limits in a process that may open this many files: connections never take the handles that a release needs.
-    ///
-    /// **Errors**: [`TooFewHandles`] below 512.
-    pub fn within(self, handles: u64) -> Result<Self, TooFewHandles> {
-        if handles < HANDLES_MIN {
-            return Err(TooFewHandles { handles });
-        }
-        let connections =
-            usize::try_from(handles - HANDLES_KEPT).map_or(self.connections, |most| self.connections.min(most));
-        Ok(Limits { connections, strangers: self.strangers.min(connections / 4), ..self })
-    }
-
-    /// How many files this process may open, after raising its limit as far as these limits need.
-    pub fn handles(&self) -> u64 {
-        let (now, wanted) = (getrlimit(Resource::Nofile), self.connections as u64 + HANDLES_KEPT);
-        // None is no limit.
-        let (soft, hard) = (now.current.unwrap_or(u64::MAX), now.maximum.unwrap_or(u64::MAX));
-        let raised = wanted.min(hard);
-        if soft >= raised {
-            return soft;
-        }
-        match setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum: now.maximum }) {
-            Ok(()) => raised,
-            Err(_refused) => soft,
-        }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        let (patience, wait_max) = (Duration::from_secs(20), Duration::from_secs(30));
-        let session = Duration::from_secs(3600);
-        Limits { connections: 20_000, per_key: 2, strangers: 5_000, patience, wait_max, session }
-    }
-}
-
-/// What a door counts, for metrics.
-#[derive(Debug, Default)]
-pub struct Counts {
-    /// Handshakes that failed.
-    pub tls_failures: AtomicU64,
-    /// Requests by the first digit of their status: 2, 4, 5.
-    pub requests: [AtomicU64; 3],
-}
-
 /// In how many milliseconds to come back to a server that is beginning.
 const RESTART_MS: u64 = 1000;
-
-/// What anybody may fetch, a function of what was announced: it costs nobody anything more, whoever reads it.
-#[derive(Clone, Debug, Default)]
-pub struct Offered {
-    /// The file of a campaign's releases so far; empty if there is none.
-    pub file: Bytes,
-    /// Its numbers, a frame in single precision; empty if there is none.
-    pub numbers: Bytes,
-    /// What the release that is open is made with, a frame, and its round; nothing after the last, and of other methods.
-    pub opening: Option<(u32, Bytes)>,
-}
 
 /// A door of one federation.
 pub struct Door {

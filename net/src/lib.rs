@@ -14,6 +14,7 @@
 //! | [`terms`] | the agreement with its candidates, and everything that both sides compute from them |
 //! | [`party`] | what a method is to agents and servers: the one place that knows which methods there are |
 //! | [`cost`] | what releases cost |
+//! | [`provision`] | what a device of its own is given before its first boot |
 //! | [`admission`] | what may be served and joined, one check for both |
 //! | [`enrolment`] | which key belongs to which agent |
 //! | [`data`] | the data of a site: its name, and what it gave to all federations |

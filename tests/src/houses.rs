@@ -88,7 +88,7 @@ pub const HOUSES: &[House] = &[
             &["identity", "shares", "tunnel"],
             &["keys", "authority", "stored"],
             &["invitation", "terms"],
-            &["party", "cost"],
+            &["party", "cost", "provision"],
             &["admission", "enrolment", "data"],
             &["rounds"],
             &["folder"],

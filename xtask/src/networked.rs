@@ -5,29 +5,20 @@
 //! a command.
 
 mod campaign;
+mod emulator;
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Instant;
 
+use self::emulator::{Running, device, image_path, number_before, text, weighed};
 use crate::process::{self, Report, cargo, root, target_folder};
 use crate::{elf, tools};
 
-/// Bytes of flash and of RAM, stack and all, that the device may take.
+/// Bytes of flash that the device may take.
 const FLASH_MAX: u32 = 360_000;
-const RAM_MAX: u32 = 64 << 10;
-/// The longest that one federation may take, connecting and resets included.
-const LIMIT: Duration = Duration::from_secs(120);
 /// A device that is reset lives for fewer steps than this.
 const CUTS: u32 = 97;
-/// Boots that a device which is reset must come to, or the test is none.
-const BOOTS_MIN: u32 = 10;
-/// Where the image reads what it is given, and the number of steps between resets.
-const PROVISION: &str = "0x380000";
-const RESETS: u32 = 0x3f_0000;
-/// Where it keeps its state, and bytes of a slot; its observations begin at slot 12.
-const FLASH: u32 = 0x30_0000;
-const SLOT: u32 = 192;
 
 /// A federation that the device takes part in: the scenario `firmware` with these values.
 struct Case {
@@ -102,10 +93,6 @@ fn in_folder(words: &[&str]) -> Command {
     command
 }
 
-fn image_path() -> PathBuf {
-    target_folder().join("networked").join(tools::M4F).join("release/firmware-networked")
-}
-
 fn image() -> Result<String, String> {
     process::run(&mut in_folder(&["fmt", "--check"]))?;
     process::run(&mut in_folder(&["clippy", "--locked", "--release", "--target", tools::M4F, "--", "-D", "warnings"]))?;
@@ -118,46 +105,6 @@ fn image() -> Result<String, String> {
         return Err(format!("{flash} bytes of flash, {FLASH_MAX} are allowed"));
     }
     Ok(format!("{flash} bytes of flash, {ram} of statics"))
-}
-
-/// A process that ends with the step, at the latest.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Running {
-    /// Starts it with its output in a file.
-    fn start(command: &mut Command, output: &Path) -> Result<Self, String> {
-        let file = std::fs::File::create(output).map_err(|error| format!("{}: {error}", output.display()))?;
-        let child = command.stdin(Stdio::null()).stdout(file).spawn();
-        child.map(Running).map_err(|error| format!("{:?}: {error}", command.get_program()))
-    }
-
-    /// Waits until this is there.
-    fn has_made(&mut self, path: &Path, start: Instant) -> Result<(), String> {
-        match self.ended(start, || path.exists())? {
-            None => Ok(()),
-            Some(_) => Err(format!("{} was not made", path.display())),
-        }
-    }
-
-    /// Waits for its end by itself, or until `over` says that it is no longer awaited; whether it ended with success.
-    fn ended(&mut self, start: Instant, over: impl Fn() -> bool) -> Result<Option<bool>, String> {
-        loop {
-            match self.0.try_wait().map_err(|error| error.to_string())? {
-                Some(status) => return Ok(Some(status.success())),
-                None if over() => return Ok(None),
-                None if start.elapsed() > LIMIT => return Err(format!("not over within {} s", LIMIT.as_secs())),
-                None => std::thread::sleep(Duration::from_millis(20)),
-            }
-        }
-    }
 }
 
 /// A rehearsal that waits for its agent 0, and the file that makes a device that agent.
@@ -183,25 +130,6 @@ impl Rehearsal {
     fn device(&self, cuts: u32, slot: Option<u32>, output: &Path) -> Result<Running, String> {
         device(&self.provision, cuts, slot, output)
     }
-}
-
-/// The device that was given this file, with a word in this slot of the flash that it writes. The emulator writes it again at
-/// every reset.
-fn device(provision: &Path, cuts: u32, slot: Option<u32>, output: &Path) -> Result<Running, String> {
-    let mut command = Command::new("qemu-system-arm");
-    command.args(["-machine", "mps2-an386", "-nographic", "-nic", "user,model=lan9118"]);
-    command.args(["-semihosting-config", "enable=on,target=native", "-device"]);
-    command.arg(format!("loader,file={},addr={PROVISION},force-raw=on", provision.display()));
-    let begun = slot.map(|slot| (FLASH + SLOT * slot, 1));
-    for (place, word) in begun.into_iter().chain([(RESETS, cuts)]) {
-        command.args(["-device", &format!("loader,addr={place:#x},data={word},data-len=4")]);
-    }
-    command.arg("-kernel");
-    Running::start(command.arg(image_path()), output)
-}
-
-fn text(path: &Path) -> Result<String, String> {
-    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn federation(case: &Case, cuts: u32) -> Result<String, String> {
@@ -233,16 +161,6 @@ fn federation(case: &Case, cuts: u32) -> Result<String, String> {
     Ok(format!(
         "the simulator's digest, {ram} bytes of RAM with its stack, {boots} boots, {masks} masks, {seconds:.1} s"
     ))
-}
-
-/// Bytes of RAM and boots of a device, which must be as they should.
-fn weighed(heard: &str, cuts: u32) -> Result<(u32, u32), String> {
-    let ram = number_before(heard, " bytes of RAM").ok_or("the device does not say its RAM")?;
-    let boots = number_before(heard, " boots").ok_or("the device does not say its boots")?;
-    if ram > RAM_MAX || (cuts > 0) != (boots >= BOOTS_MIN) {
-        return Err(format!("{ram} bytes of RAM ({RAM_MAX} are allowed), {boots} boots"));
-    }
-    Ok((ram, boots))
 }
 
 /// One digit of the pin is another: the device must refuse the server by its key, and the server never hears of it.
@@ -280,22 +198,5 @@ fn lost_but(slot: u32) -> Result<(), String> {
             Ok(())
         }
         _ => Err(format!("the device went on: {heard}")),
-    }
-}
-
-/// The number in front of these words.
-fn number_before(text: &str, words: &str) -> Option<u32> {
-    text.split(words).next().filter(|before| before.len() < text.len())?.rsplit([' ', '\n', '\r']).next()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn finds_numbers_before_words() {
-        let text = "agent 0: 6 rounds, 29 boots, chain\n43560 bytes of RAM: 19988 static";
-        assert_eq!((number_before(text, " boots"), number_before(text, " bytes of RAM")), (Some(29), Some(43560)));
-        assert_eq!(number_before(text, " legs"), None);
     }
 }

@@ -133,11 +133,16 @@ async fn device(invitation: Invitation, flash: Flash) -> Told {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
-    let (file, numbers) = (link.file().await.unwrap(), link.numbers().await.unwrap());
+    (exchange.have().chain.to_string(), given, files(&mut link, &exchange).await, announced)
+}
+
+/// The file at the end, and its numbers in a frame of the same history.
+async fn files(link: &mut Link, exchange: &AgentExchange) -> [bytes::Bytes; 2] {
+    let numbers = link.numbers().await.unwrap();
     let frame = wire::decode(&numbers, 2000).unwrap().0;
     assert_eq!((frame.kind, frame.scalar), (Kind::Prior, ScalarTag::F32));
     assert_eq!((frame.round, frame.chain), (2, wire::prefix(&exchange.have().chain)));
-    (exchange.have().chain.to_string(), given, [file, numbers], announced)
+    [link.file().await.unwrap(), numbers]
 }
 
 /// When anybody could have the file of the first release.

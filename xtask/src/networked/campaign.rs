@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use super::{Running, device, number_before, text, weighed};
+use super::emulator::{Running, device, number_before, text, weighed};
 use crate::process::{self, target_folder};
 
 /// Sites, the device among them.
@@ -27,7 +27,7 @@ fn program() -> PathBuf {
     target_folder().join("debug/sordino-net")
 }
 
-/// One campaign.
+/// A campaign from its first word to its last.
 pub(super) fn run(cuts: u32) -> Result<String, String> {
     let place = target_folder().join("networked/campaign");
     // Of an earlier run.
