@@ -402,6 +402,12 @@ fn site() -> Outcome<u64> {
         let used = wire::encode(header, &out, &mut frame)?;
         fold.bytes(&frame[..used]);
     }
+    let file = bytes_of(server, "FILE_2")?;
+    let (header, payload) = wire::decode(&file, 1000)?;
+    let mut numbers = vec![0f32; header.len as usize];
+    payload.read(&mut numbers)?;
+    fold.bytes(&file);
+    fold.add(PriorNumbers::read(agreement.dim as usize, &numbers)?.weights);
     let (version, kind, scalar, round) = (wire::VERSION, wire::Kind::Upload, wire::ScalarTag::F32, protocol.releases());
     let none =
         wire::Header { version, kind, scalar, round, deployment: 0, config: 0, chain: 0, agent: 0, attempt: 0, len: 0 };

@@ -1,5 +1,5 @@
 /* A site of a campaign, from its first values to its last contribution. What the server sends was written down beforehand; it then
- * goes on with the file of the campaign, as the newcomer in device.c. */
+ * has the file of the campaign, with which it goes on as the newcomer in device.c. */
 
 #include "example.h"
 
@@ -58,6 +58,28 @@ int site(void) {
         if (sordino_site_contribution(site, &header, rounds[round].opening, rounds[round].opening_len, frame, sizeof frame,
                                       &len) != SORDINO_STATUS_FOREIGN) {
             return __LINE__;
+        }
+    }
+    /* The file, before the last frame is answered; then a first question of the search with it. */
+    {
+        static float numbers[SORDINO_SITE_FILE_NUMBERS(SORDINO_DIM, SORDINO_FEATURES)];
+        _Alignas(SORDINO_ALIGN) static uint8_t attached[SORDINO_PRIOR_SIZE(SORDINO_FEATURES)];
+        sordino_prior_numbers file;
+        sordino_prior *prior;
+        sordino_site *site;
+        uint32_t reading;
+        OK(boot(memory, sizeof memory, points, values, &site));
+        if (sordino_site_file(site, history, FILE_2, sizeof FILE_2, numbers, sizeof numbers / sizeof numbers[0], &file) !=
+            SORDINO_STATUS_FOREIGN) {
+            return __LINE__;
+        }
+        OK(sordino_frame_chain(history, FRAME_2, sizeof FRAME_2, history));
+        OK(sordino_site_file(site, history, FILE_2, sizeof FILE_2, numbers, sizeof numbers / sizeof numbers[0], &file));
+        OK(sordino_prior_attach(attached, sizeof attached, &file, NULL, 0, &prior, NULL));
+        OK(sordino_prior_describe(prior, &reading, NULL, NULL));
+        fold_bytes(&digest, FILE_2, sizeof FILE_2);
+        for (size_t i = 0; i < file.weights_len; i++) {
+            fold(&digest, file.weights[i]);
         }
     }
     /* To the last frame, and to a release of which the contribution is SORDINO_STATUS_SINGULAR, the answer has no numbers. */

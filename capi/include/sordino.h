@@ -77,6 +77,9 @@
      8 * ((size_t)(points) * ((size_t)(features) + (size_t)(points) + 2) + 2 * (size_t)(features) + 3 + \
           SORDINO_LARGER(SORDINO_PACKED(features), SORDINO_PACKED(points) + (size_t)(points))))
 #define SORDINO_SITE_FRAME_SIZE(features) (SORDINO_FRAME_OVERHEAD + 8 * ((size_t)(features) + 1))
+/* Numbers of a campaign's file. */
+#define SORDINO_SITE_FILE_NUMBERS(dim, features) \
+    (2 + ((size_t)(dim) + 1) * (size_t)(features) + SORDINO_PACKED(features))
 #define SORDINO_FRAME_SIZE(numbers) (SORDINO_FRAME_OVERHEAD + 4 * (size_t)(numbers))
 #define SORDINO_SMALL_SIZE(features) (SORDINO_SMALL_OVERHEAD + 2 * (size_t)(features))
 #define SORDINO_REASSEMBLY_SIZE(frame) (SORDINO_REASSEMBLY_HEAD + (((size_t)(frame) + 7) & ~(size_t)7))
@@ -1960,6 +1963,9 @@ sordino_status sordino_site_open(void *memory,
  * with that frame (sordino_frame_chain). SORDINO_STATUS_FOREIGN: the opening is of another campaign, round or history than the
  * header, or the round has no release. SORDINO_STATUS_SINGULAR: to this release the site sends no numbers, a frame of none.
  *
+ * Keep the frame in flash before it leaves, and send that after a reset: asked again, a server may say something else of how the
+ * release is made, and what was sent is never to be contradicted.
+ *
  * The server learns what is sent, and adds its noise; ε is that of the campaign whatever stands in the opening: a contribution is
  * clipped as a whole before it is added.
  *
@@ -1973,6 +1979,27 @@ sordino_status sordino_site_contribution(struct sordino_site *site,
                                          uint8_t *frame,
                                          size_t room,
                                          size_t *written);
+
+/**
+ * Reads the file of the campaign from the `frame_len` bytes at `frame` that the server answers to `GET /v1/RUN/prior.frame`: its
+ * numbers into the `room` numbers at `numbers`, SORDINO_SITE_FILE_NUMBERS of them, and where they are to `file`, without a factor.
+ * sordino_prior_attach checks them then; they stay where they are.
+ *
+ * `history` are the SORDINO_DIGEST_BYTES bytes of the history with the server's last frame. Ask before the last frame is answered:
+ * the server may end when everybody has. SORDINO_STATUS_FOREIGN: the frame is of another campaign, another kind, or an older history, as
+ * a cache may have it.
+ *
+ * Pointers: `site` is NULL or what sordino_site_open wrote; `history` is NULL or points to SORDINO_DIGEST_BYTES
+ * bytes, `frame` NULL or points to `frame_len` bytes, `numbers` NULL or points to `room` numbers, `file` NULL or
+ * points to one value.
+ */
+sordino_status sordino_site_file(struct sordino_site *site,
+                                 const uint8_t *history,
+                                 const uint8_t *frame,
+                                 size_t frame_len,
+                                 float *numbers,
+                                 size_t room,
+                                 struct sordino_prior_numbers *file);
 
 /**
  * What a status says, in English; a static text, for any number at all.

@@ -68,6 +68,26 @@ pub struct PriorNumbers {
 // SAFETY: integers, floats and pointers.
 unsafe impl Plain for PriorNumbers {}
 
+impl PriorNumbers {
+    /// These numbers where they are, without a factor.
+    pub(crate) fn of_core(numbers: &CoreNumbers<'_, f32>) -> Self {
+        let CoreNumbers { dim, landmarks, lengthscale, weights, covariance, self_test } = *numbers;
+        PriorNumbers {
+            dim: dim as u32,
+            lengthscale,
+            self_test,
+            landmarks: landmarks.as_ptr(),
+            landmarks_len: landmarks.len(),
+            weights: weights.as_ptr(),
+            weights_len: weights.len(),
+            covariance: covariance.as_ptr(),
+            covariance_len: covariance.len(),
+            factor: core::ptr::null(),
+            factor_len: 0,
+        }
+    }
+}
+
 /// Bytes of memory a prior file takes, as SORDINO_PRIOR_SIZE, without a factor that is given; 0 if `landmarks` is out of
 /// range.
 // SAFETY: the name begins with that of the library; it takes a number and reads nothing else.

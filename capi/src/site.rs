@@ -7,11 +7,13 @@ use sordino_core::federated::exchange::{Agreement, Protocol};
 use sordino_core::federated::prior::{
     Opening, OwnPoints, POINTS_MIN, Site as CoreSite, opening_len, own_points_len, own_points_scratch_len,
 };
+use sordino_core::prior::{PriorNumbers as CoreNumbers, numbers_len};
 use sordino_core::wire::{self, Kind, ScalarTag};
 
 use crate::agreement::SORDINO_DIGEST_BYTES;
 use crate::frame::{FrameHeader, SORDINO_FRAME_UPLOAD};
 use crate::memory::{Arena, Handle, Object, Plain, Word, build, with};
+use crate::prior::PriorNumbers;
 use crate::settings::{SORDINO_DIM_MAX, bytes};
 use crate::status::{Refusal, Refused, Status};
 
@@ -48,6 +50,7 @@ pub(crate) struct Body {
     deployment: u64,
     config: u64,
     releases: u32,
+    dim: usize,
     scratch: &'static mut [f64],
     /// κ, C and w as they were announced.
     opening: &'static mut [f64],
@@ -120,7 +123,8 @@ fn open(
     let own = OwnPoints::stored(&protocol.config, n, storage)?;
     let config = wire::prefix(&agreement.digest());
     let deployment = agreement.deployment;
-    Ok(Body { own, deployment, config, releases: protocol.releases(), scratch, opening, upload })
+    let dim = agreement.dim as usize;
+    Ok(Body { own, deployment, config, releases: protocol.releases(), dim, scratch, opening, upload })
 }
 
 /// Builds a site in `memory` of `len` bytes of the points that it has measured, and writes its address to `site`. `points` are
@@ -160,7 +164,7 @@ pub unsafe extern "C" fn sordino_site_open(
 impl Body {
     /// What it gives to the release of this opening, M + 1 numbers.
     fn contribution(&mut self, marks: &FrameHeader, bytes: &[u8]) -> Result<&[f64], Refused> {
-        let Body { own, deployment, config, releases, scratch, opening, upload } = self;
+        let Body { own, deployment, config, releases, scratch, opening, upload, .. } = self;
         let most = u32::try_from(opening.len()).unwrap_or(u32::MAX);
         let (header, payload) = wire::decode(bytes, most)?;
         let known = (*deployment, *config);
@@ -176,6 +180,21 @@ impl Body {
         own.contribution(&Opening::read(opening)?, scratch, upload)?;
         Ok(upload)
     }
+
+    /// Reads the file after this history into `numbers`: how many of them are in use.
+    fn file(&self, history: &Digest, bytes: &[u8], numbers: &mut [f32]) -> Result<usize, Refused> {
+        let len = numbers_len(self.opening.len() - opening_len(0), self.dim);
+        let (header, payload) = wire::decode(bytes, u32::try_from(len).unwrap_or(u32::MAX))?;
+        let known = (Kind::Prior, self.deployment, self.config, wire::prefix(history));
+        if (header.kind, header.deployment, header.config, header.chain) != known {
+            return Err(Status::Foreign.into());
+        }
+        if header.len as usize != len {
+            return Err(Status::Length.into());
+        }
+        payload.read(numbers.get_mut(..len).ok_or(Status::TooShort)?)?;
+        Ok(len)
+    }
 }
 
 /// Writes what the site contributes to a release as the frame that it sends, into the `room` bytes at `frame`, and how many it
@@ -185,6 +204,9 @@ impl Body {
 /// `header` is that of the upload: its round and attempt are those of the server's last frame, its chain the prefix of the history
 /// with that frame (sordino_frame_chain). SORDINO_STATUS_FOREIGN: the opening is of another campaign, round or history than the
 /// header, or the round has no release. SORDINO_STATUS_SINGULAR: to this release the site sends no numbers, a frame of none.
+///
+/// Keep the frame in flash before it leaves, and send that after a reset: asked again, a server may say something else of how the
+/// release is made, and what was sent is never to be contradicted.
 ///
 /// The server learns what is sent, and adds its noise; ε is that of the campaign whatever stands in the opening: a contribution is
 /// clipped as a whole before it is added.
@@ -213,6 +235,44 @@ pub unsafe extern "C" fn sordino_site_contribution(
             let numbers = body.contribution(&header, opening)?;
             let used = wire::encode(header.to_core()?, numbers, out)?;
             word.write(written, used)?;
+            Ok(Status::Ok)
+        })
+    }
+}
+
+/// Reads the file of the campaign from the `frame_len` bytes at `frame` that the server answers to `GET /v1/RUN/prior.frame`: its
+/// numbers into the `room` numbers at `numbers`, SORDINO_SITE_FILE_NUMBERS of them, and where they are to `file`, without a factor.
+/// sordino_prior_attach checks them then; they stay where they are.
+///
+/// `history` are the SORDINO_DIGEST_BYTES bytes of the history with the server's last frame. Ask before the last frame is answered:
+/// the server may end when everybody has. SORDINO_STATUS_FOREIGN: the frame is of another campaign, another kind, or an older history, as
+/// a cache may have it.
+///
+/// # Safety
+///
+/// `site` is NULL or what sordino_site_open wrote; `history` is NULL or good for SORDINO_DIGEST_BYTES bytes, `frame` NULL or good for
+/// `frame_len` bytes, `numbers` NULL or good for `room` numbers, `file` NULL or good for one value.
+// SAFETY: the name begins with that of the library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sordino_site_file(
+    site: *mut Site,
+    history: *const u8,
+    frame: *const u8,
+    frame_len: usize,
+    numbers: *mut f32,
+    room: usize,
+    file: *mut PriorNumbers,
+) -> Status {
+    // SAFETY: what our caller promises is what is asked for.
+    unsafe {
+        with(site, |body, word| {
+            let history = word.list(history, SORDINO_DIGEST_BYTES)?;
+            let history = Digest(*history.first_chunk().ok_or(Status::TooShort)?);
+            word.admit(file, 1)?;
+            let (bytes, out) = word.apart(frame, frame_len, numbers, room)?;
+            let used = body.file(&history, bytes, out)?;
+            let read = CoreNumbers::read(body.dim, out.get(..used).ok_or(Status::TooShort)?)?;
+            word.write(file, PriorNumbers::of_core(&read))?;
             Ok(Status::Ok)
         })
     }

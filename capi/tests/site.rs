@@ -4,7 +4,10 @@
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
-use sordino_c::frame::{FrameHeader, SORDINO_FRAME_BROADCAST, SORDINO_FRAME_UPLOAD, sordino_frame_marks};
+use sordino_c::frame::{
+    FrameHeader, SORDINO_FRAME_BROADCAST, SORDINO_FRAME_UPLOAD, sordino_frame_chain, sordino_frame_marks,
+};
+use sordino_c::prior::{PriorNumbers, sordino_prior_attach};
 use sordino_c::site::*;
 use sordino_c::status::Status;
 use sordino_core::wire::{self, Header, Kind, ScalarTag};
@@ -206,4 +209,80 @@ fn an_opening_of_another_campaign_round_or_form_is_refused_and_the_next_is_answe
     let (header, _) = wire::decode(&next, 100).unwrap();
     let marks = FrameHeader { round: 1, chain: header.chain, ..marks };
     assert_ne!(contribution(site, &marks, &later, room).unwrap(), sent);
+}
+
+/// The file in a row of numbers, and where C is told that its parts are.
+fn file(site: *mut Site, history: &[u8], frame: &[u8], room: usize) -> Result<(Vec<f32>, PriorNumbers), Status> {
+    let mut numbers = vec![0.0; room];
+    let mut found = PriorNumbers {
+        dim: 0,
+        lengthscale: 0.0,
+        self_test: 0.0,
+        landmarks: null(),
+        landmarks_len: 0,
+        weights: null(),
+        weights_len: 0,
+        covariance: null(),
+        covariance_len: 0,
+        factor: null(),
+        factor_len: 0,
+    };
+    let (at, frame_at) = (numbers.as_mut_ptr(), frame.as_ptr());
+    // SAFETY: what `open` wrote, and values of ours.
+    let status = unsafe { sordino_site_file(site, history.as_ptr(), frame_at, frame.len(), at, room, &mut found) };
+    if status == Status::Ok { Ok((numbers, found)) } else { Err(status) }
+}
+
+#[test]
+fn the_file_of_a_campaign_is_read_after_its_last_frame_and_no_other() {
+    let mut board = Board::new();
+    let site = board.open().unwrap();
+    let mut history = board.digest.clone();
+    for name in ["FRAME_0", "FRAME_1", "FRAME_2"] {
+        let (frame, before) = (bytes(FRAMES, name), history.clone());
+        // SAFETY: values of ours.
+        let status = unsafe { sordino_frame_chain(before.as_ptr(), frame.as_ptr(), frame.len(), history.as_mut_ptr()) };
+        assert_eq!(status, Status::Ok);
+    }
+    let frame = bytes(FRAMES, "FILE_2");
+    let room = 2 + 3 * FEATURES + FEATURES * (FEATURES + 1) / 2;
+    let (numbers, found) = file(site, &history, &frame, room).unwrap();
+    let lens = (found.landmarks_len, found.weights_len, found.covariance_len, found.factor_len);
+    assert_eq!((found.dim, lens), (2, (2 * FEATURES, FEATURES, FEATURES * (FEATURES + 1) / 2, 0)));
+    let (at, part) = (numbers.as_ptr(), |skip: usize| numbers[skip..].as_ptr());
+    assert_eq!((found.lengthscale, found.self_test, at), (numbers[0], numbers[1], numbers.as_ptr()));
+    let parts = (found.landmarks, found.weights, found.covariance);
+    assert_eq!(parts, (part(2), part(2 + 2 * FEATURES), part(2 + 3 * FEATURES)));
+    assert!(found.factor.is_null() && numbers[2..34].iter().zip(&board.landmarks).all(|(x, p)| *x == *p as f32));
+
+    let refused = |history: &[u8], frame: &[u8], room| file(site, history, frame, room).unwrap_err();
+    assert_eq!(refused(&board.digest, &frame, room), Status::Foreign);
+    assert_eq!(refused(&history, &bytes(FRAMES, "OPENING_1"), room), Status::Foreign);
+    assert_eq!(refused(&history, &frame[..frame.len() - 1], room), Status::Frame);
+    assert_eq!(refused(&history, &frame, room - 1), Status::TooShort);
+    let changed = |change: fn(Header) -> Header, numbers: &[f32]| {
+        let (header, _) = wire::decode(&frame, 1000).unwrap();
+        let mut bytes = vec![0; wire::frame_len_max(ScalarTag::F32, numbers.len())];
+        let used = wire::encode(change(header), numbers, &mut bytes).unwrap();
+        bytes.truncate(used);
+        bytes
+    };
+    assert_eq!(
+        refused(&history, &changed(|header| Header { deployment: 1, ..header }, &numbers), room),
+        Status::Foreign
+    );
+    assert_eq!(refused(&history, &changed(|header| Header { config: 1, ..header }, &numbers), room), Status::Foreign);
+    assert_eq!(refused(&history, &changed(|header| header, &numbers[1..]), room), Status::Length);
+    assert_eq!(refused(&history, &changed(|header| header, &[&numbers[..], &[0.0]].concat()), room), Status::TooShort);
+    // The numbers themselves are judged where the file is attached.
+    let unknown = changed(|header| header, &[&[f32::NAN], &numbers[1..]].concat());
+    let (_numbers, unknown) = file(site, &history, &unknown, room).unwrap();
+    let attached = |numbers: &PriorNumbers| {
+        let (mut memory, mut prior) = (Box::new(Memory([0; 12_000])), null_mut());
+        // SAFETY: memory and values of ours.
+        unsafe {
+            sordino_prior_attach(memory.0.as_mut_ptr().cast(), 12_000, numbers, null_mut(), 0, &mut prior, null_mut())
+        }
+    };
+    assert_eq!((attached(&unknown), attached(&found)), (Status::Range, Status::Ok));
 }

@@ -286,8 +286,8 @@ pub fn example() -> (Campaign, Terms) {
     (campaign, terms)
 }
 
-/// The server's frames of that campaign, and its openings, each after the frame of its round.
-pub fn frames((campaign, terms): &(Campaign, Terms)) -> [Vec<u8>; 4] {
+/// The server's frames of that campaign, and its openings, each after the frame of its round; then its last frame and the file.
+pub fn frames((campaign, terms): &(Campaign, Terms)) -> [Vec<u8>; 6] {
     let agreement = &terms.agreement;
     let len = agreement.protocol.upload_len();
     let sums: Vec<f64> = (0..len).map(|i| if i + 1 == len { 20.0 } else { (i % 5) as f64 - 2.0 }).collect();
@@ -319,12 +319,19 @@ pub fn frames((campaign, terms): &(Campaign, Terms)) -> [Vec<u8>; 4] {
         write(Header { chain: wire::prefix(&history), ..header })
     };
     let opening = |released: &[f64]| campaign.releases().opening(released).unwrap().unwrap();
-    [
+    let [start, first, middle, second, last] = [
         frame(Kind::NoBroadcast, 0, &[]),
         frame(Kind::Opening, 0, &opening(&[])),
         frame(Kind::Broadcast, 1, &sums),
         frame(Kind::Opening, 1, &opening(&sums)),
-    ]
+        frame(Kind::Broadcast, 2, &sums),
+    ];
+    let numbers = campaign.file(&[&sums[..], &sums].concat(), true).unwrap().unwrap().numbers();
+    let (marks, _) = wire::decode(&last, 100).unwrap();
+    let mut file = vec![0; wire::frame_len_max(ScalarTag::F32, numbers.len())];
+    let used = wire::encode(Header { kind: Kind::Prior, ..marks }, &numbers, &mut file).unwrap();
+    file.truncate(used);
+    [start, first, middle, second, last, file]
 }
 
 #[test]
@@ -332,7 +339,8 @@ fn what_the_example_in_c_is_compiled_with_is_what_the_terms_say() {
     let example = example();
     let terms = &example.1;
     let said = "The campaign of an example; `sordino terms` says here what its owner agrees to";
-    let arrays = frames(&example).into_iter().zip(["FRAME_0", "OPENING_0", "FRAME_1", "OPENING_1"]);
+    let arrays =
+        frames(&example).into_iter().zip(["FRAME_0", "OPENING_0", "FRAME_1", "OPENING_1", "FRAME_2", "FILE_2"]);
     let arrays = arrays.map(|(bytes, name)| {
         let rows = bytes.chunks(16).map(|row| {
             let row: Vec<String> = row.iter().map(|byte| format!("0x{byte:02x}")).collect();
