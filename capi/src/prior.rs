@@ -239,7 +239,8 @@ pub unsafe extern "C" fn sordino_prior_moments(
             if scratch_len < prior.count() {
                 return Err(Status::TooShort.into());
             }
-            let (room, needed) = (2 * count, prior.count());
+            let room = 2 * count;
+            let needed = prior.count();
             word.apart(moments.cast_const(), room, scratch, needed)?;
             word.apart(candidates, count * prior.dim(), scratch, needed)?;
             let (list, out) = word.apart(candidates, count * prior.dim(), moments, room)?;
