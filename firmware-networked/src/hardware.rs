@@ -16,12 +16,12 @@ const ETHERNET: usize = 0x4020_0000;
 /// What was written before the first boot, and how much of it is read. An emulator loads it here.
 const PROVISION: usize = 0x0038_0000;
 const PROVISION_BYTES: usize = 0x1_0000;
-/// Pages that the program writes.
-const FLASH: usize = 0x0030_0000;
+/// Pages that the program writes: memory of the machine that is nobody else's, and that an emulator may keep in a file.
+const FLASH: usize = 0x2100_0000;
 /// All flash that is written.
 pub const FLASH_BYTES: usize = 50 * SLOT;
 /// Behind them: the file of a campaign.
-const FILE: usize = 0x0030_8000;
+const FILE: usize = FLASH + 0x8000;
 /// Bytes of the largest file that it takes: of 50 landmarks in at most 14 dimensions.
 pub const FILE_BYTES: usize = 1 << 13;
 /// Behind it: the agreement, if it is no longer than this.
@@ -54,7 +54,7 @@ pub fn board() -> Option<Board> {
     core.SYST.clear_current();
     core.SYST.enable_counter();
     core.SYST.enable_interrupt();
-    // SAFETY: the five ranges are memory of this machine behind the image, which `memory.x` ends before them; they do not
+    // SAFETY: the five ranges are memory of this machine behind the image and beside its RAM, which `memory.x` ends before them; they do not
     // overlap, and this place, which `Peripherals::take` lets be reached once in a boot, is the only one that makes
     // references to them.
     let (provision, flash, file, agreement, cuts) = unsafe {

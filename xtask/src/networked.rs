@@ -6,12 +6,13 @@
 
 mod campaign;
 mod emulator;
+mod proxy;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use self::emulator::{Running, device, image_path, number_before, text, weighed};
+use self::emulator::{Flash, Running, device, image_path, number_before, text, weighed};
 use crate::process::{self, Report, cargo, root, target_folder};
 use crate::{elf, tools};
 
@@ -83,6 +84,7 @@ pub fn run(report: &mut Report) {
     for (name, cuts) in [("as it is", 0), ("reset at random steps", CUTS)] {
         report.step(&format!("device on the wire, campaign: {name}"), || campaign::run(cuts));
     }
+    report.step("device on the wire, campaign: cut off before its last word", campaign::cut_off);
     report.step("device on the wire, two servers: masks that are not known", lost);
     report.step("device on the wire: another server", stranger);
 }
@@ -127,8 +129,8 @@ impl Rehearsal {
         Ok(Rehearsal { server, provision, said })
     }
 
-    fn device(&self, cuts: u32, slot: Option<u32>, output: &Path) -> Result<Running, String> {
-        device(&self.provision, cuts, slot, output)
+    fn device(&self, cuts: u32, flash: &Flash<'_>, output: &Path) -> Result<Running, String> {
+        device(&self.provision, cuts, flash, output)
     }
 }
 
@@ -136,7 +138,7 @@ fn federation(case: &Case, cuts: u32) -> Result<String, String> {
     let expected = case.digest()?;
     let (mut rehearsal, start) = (Rehearsal::start(case)?, Instant::now());
     let output = target_folder().join("networked/device.log");
-    let mut device = rehearsal.device(cuts, None, &output)?;
+    let mut device = rehearsal.device(cuts, &Flash::Empty, &output)?;
     let ended = device.ended(start, || false);
     let heard = text(&output)?;
     println!("{heard}");
@@ -171,7 +173,7 @@ fn stranger() -> Result<String, String> {
     bytes[pin] = if bytes[pin] == b'0' { b'1' } else { b'0' };
     std::fs::write(&rehearsal.provision, &bytes).map_err(|error| error.to_string())?;
     let output = target_folder().join("networked/device.log");
-    let mut device = rehearsal.device(0, None, &output)?;
+    let mut device = rehearsal.device(0, &Flash::Empty, &output)?;
     let tried = || text(&output).is_ok_and(|heard| heard.matches("TLS: InvalidCertificate").count() >= 3);
     let ended = device.ended(start, tried)?;
     let heard = text(&output)?;
@@ -190,7 +192,7 @@ fn lost() -> Result<String, String> {
 fn lost_but(slot: u32) -> Result<(), String> {
     let (rehearsal, start) = (Rehearsal::start(&TWO_SERVERS)?, Instant::now());
     let output = target_folder().join("networked/device.log");
-    let mut device = rehearsal.device(0, Some(slot), &output)?;
+    let mut device = rehearsal.device(0, &Flash::Begun(slot), &output)?;
     let ended = device.ended(start, || false)?;
     let heard = text(&output)?;
     match ended {

@@ -17,7 +17,7 @@ const BOOTS_MIN: u32 = 10;
 const PROVISION: &str = "0x380000";
 const RESETS: u32 = 0x3f_0000;
 /// Where it keeps its state, and bytes of a slot; its observations begin at slot 12.
-const FLASH: u32 = 0x30_0000;
+const FLASH: u32 = 0x2100_0000;
 const SLOT: u32 = 192;
 
 pub(super) fn image_path() -> PathBuf {
@@ -64,11 +64,29 @@ impl Running {
     }
 }
 
-/// The device that was given this file, with a word in this slot of the flash that it writes. The emulator writes it again at
-/// every reset.
-pub(super) fn device(provision: &Path, cuts: u32, slot: Option<u32>, output: &Path) -> Result<Running, String> {
+/// What the flash of a device holds that it did not write itself.
+pub(super) enum Flash<'f> {
+    /// Nothing, and it ends with the emulator.
+    Empty,
+    /// A word in this slot, which the emulator writes again at every reset.
+    Begun(u32),
+    /// What is in this file: it outlives the emulator.
+    Kept(&'f Path),
+}
+
+/// The device that was given this file.
+pub(super) fn device(provision: &Path, cuts: u32, flash: &Flash<'_>, output: &Path) -> Result<Running, String> {
     let mut command = Command::new("qemu-system-arm");
     command.args(["-machine", "mps2-an386", "-nographic", "-nic", "user,model=lan9118"]);
+    let slot = match flash {
+        Flash::Empty => None,
+        Flash::Begun(slot) => Some(slot),
+        Flash::Kept(path) => {
+            let file = format!("memory-backend-file,id=flash,size=16M,share=on,mem-path={}", path.display());
+            command.args(["-object", &file, "-machine", "memory-backend=flash"]);
+            None
+        }
+    };
     command.args(["-semihosting-config", "enable=on,target=native", "-device"]);
     command.arg(format!("loader,file={},addr={PROVISION},force-raw=on", provision.display()));
     let begun = slot.map(|slot| (FLASH + SLOT * slot, 1));
