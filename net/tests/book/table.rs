@@ -109,7 +109,7 @@ pub const PAGES: &[Page] = &[
     },
     Page {
         file: "docs/book/src/embedding.md",
-        before: &["mkdir src", PUBLISHED, SERVED, "sordino invite wards --agents 0..50 --out invitations"],
+        before: &["mkdir src", PUBLISHED, SERVED_FOR_DEVICES, "sordino invite wards --agents 0..50 --out invitations"],
         files: &[],
         anew: &[],
         changes: &[],
@@ -299,6 +299,7 @@ const OTHER_RUN: &str = "sordino run default --runs 1 --set federation.rounds=2 
 const PUBLISHED: &str = "sordino prior publish --from studies.csv --space space.toml --epsilon 1 \
     --dataset studies --max-epsilon 4 --out wards.safetensors";
 const SERVED: &str = "sordino serve space.toml --agents 50 --epsilon 1 --folder wards";
+const SERVED_FOR_DEVICES: &str = "sordino serve space.toml --agents 50 --epsilon 1 --features 50 --folder wards";
 const SCENARIO: &str = "sordino init my.toml";
 const TRAIN: &str = "printf '%s\\n' 'import os' 'print(abs(float(os.environ.get(\"SORDINO_RATE\") \
     or os.environ[\"SORDINO_X0\"]) - 0.01))' > train.py";
