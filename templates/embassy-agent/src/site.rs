@@ -119,10 +119,9 @@ pub async fn agent(link: &'static Link) {
         }
     };
     let (made, frame, told) = (None, Some(&mut FRAMES.take()[..]), Frame::leaf());
-    let agreed = (&agreement, protocol);
     let mut party = Party {
-        agreement: agreed.0,
-        protocol: agreed.1,
+        agreement: &agreement,
+        protocol,
         kept,
         written,
         numbers: NUMBERS.take(),
@@ -238,7 +237,7 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
             Answer::Frame((bytes, len)) => match self.contribute(&bytes[..len], round) {
                 Ok(gives) => gives,
                 // Another frame than was asked for: later, perhaps.
-                Err(Foreign) => return self.kept.exchange.later(AGAIN, board::now()),
+                Err(Foreign) => return board::sleep_until(board::now().after(AGAIN)).await,
             },
             Answer::Later { after_ms } => return board::sleep_until(board::now().after(after_ms)).await,
             // It is over.
