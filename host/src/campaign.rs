@@ -23,10 +23,10 @@ use sordino_core::federated::prior::CampaignProtocol;
 use sordino_core::federated::shares::Trust;
 
 use crate::prior::context::{Context, ContextError, DESIGN_POINTS};
-use crate::prior::guide::VALUES_MAX;
 use crate::prior::publish::{Publication, PublishError, check_publication, noise_multipliers};
 use crate::prior::{PriorFile, PriorFileError, refuse};
 use crate::search::{SearchError, VALUE_MAX};
+use sordino_core::prior::VALUES_MAX;
 
 mod rehearsal;
 mod releases;

@@ -41,8 +41,9 @@
 //! | \[−1, 1) | three that cover the box | 19·e^{min(B, 0)} to 1 | averaged over hypotheses of weight ≥ .002 |
 //! | < −1, or no file | three that cover the box | 0 | averaged in the same way; the file is not read |
 //!
-//! [`Newcomer::trust`] is the posterior probability that the file counts. Below ½ a device that also has an
-//! [`Optimizer`](crate::optimizer::Optimizer) does better to ask that one: the file's first points cover nothing.
+//! [`Newcomer::trust`] is the posterior probability that the file counts. Below ½ ([`Newcomer::is_borne_out`]) a search that also
+//! has an [`Optimizer`](crate::optimizer::Optimizer) does better to ask that one: the file's first points cover nothing. From
+//! [`own_model_from`] values on it does better to ask an [`OwnModel`]. That is what every site of a campaign does.
 //!
 //! **Numerics**: y' is divided by its largest magnitude, so that no unit overflows. A squared pivot is at least ν, which
 //! holds without rounding. Expected improvements are added as logarithms. Covariances with observed points need
@@ -60,6 +61,7 @@ mod error;
 mod evidence;
 mod hypothesis;
 mod newcomer;
+mod own_model;
 mod public;
 mod reading;
 mod storage;
@@ -70,6 +72,8 @@ mod work;
 
 pub use error::{NewcomerError, PublicPriorError};
 pub use newcomer::{Newcomer, NewcomerSettings};
+pub use own_model::{OwnModel, own_model_from};
 pub use public::{PriorNumbers, PublicPrior};
 pub use reading::Reading;
 pub use storage::{LANDMARKS_MAX, attach_len, numbers_len, storage_len};
+pub use suggest::VALUES_MAX;

@@ -307,6 +307,17 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         Some((at(rows.asked, row).to_u32() as usize, at(rows.values, 0) + rows.range() * mean))
     }
 
+    /// What was told, oldest first: candidate, value, and the file's mean there.
+    pub(super) fn told(&self) -> impl Iterator<Item = (usize, T, T)> {
+        let means = part(self.storage.as_ref(), 2 * self.capacity, self.len);
+        self.log().zip(means).map(|((candidate, value), mean)| (candidate, value, *mean))
+    }
+
+    /// Coordinates of all candidates.
+    pub(super) fn candidates(&self) -> &'a [T] {
+        self.candidates
+    }
+
     /// Whether a candidate was told.
     pub(super) fn is_visited(&self, candidate: usize) -> bool {
         let candidate = T::from_u32(candidate as u32);

@@ -167,6 +167,27 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
         Ok(PublicPrior { numbers, kernel, factor })
     }
 
+    /// The same file with the L that [`PublicPrior::attach`] made of these very numbers before, in the same program. Of both the
+    /// lengths are held against each other and no number is judged again: other numbers, or another L, give false moments.
+    ///
+    /// **Errors**: [`PublicPriorError`] for lengths and for a lengthscale that is none. **Cost**: none.
+    ///
+    /// ```
+    /// # use sordino_core::prior::{PriorNumbers, PublicPrior, attach_len};
+    /// # let (landmarks, weights, covariance) = (&[0.2, 0.8], &[1.0, -0.5], &[0.1, 0.0, 0.3]);
+    /// let numbers = PriorNumbers { dim: 1, landmarks, lengthscale: 0.2, weights, covariance, self_test: 4.0 };
+    /// let mut storage = [0.0; attach_len(2)];
+    /// let mean = PublicPrior::attach(numbers, &mut storage)?.mean(&[0.3], &mut [0.0; 2])?;
+    /// let again = PublicPrior::attach_again(numbers, &storage)?;
+    /// assert_eq!(again.mean(&[0.3], &mut [0.0; 2])?, mean);
+    /// assert!(PublicPrior::attach_again(numbers, &storage[1..]).is_err());
+    /// # Ok::<(), sordino_core::prior::PublicPriorError>(())
+    /// ```
+    pub fn attach_again(numbers: PriorNumbers<'a, T>, factor: &'a [T]) -> Result<Self, PublicPriorError> {
+        check_lengths(&numbers, factor.len())?;
+        Ok(PublicPrior { numbers, kernel: kernel_of(&numbers)?, factor })
+    }
+
     /// L, the factor of k(P, P), packed by rows: [`attach_len`] numbers.
     ///
     /// **Example**: that of [`PublicPrior::attach_with_factor`].
@@ -340,6 +361,10 @@ fn check_numbers<T: Scalar>(numbers: &PriorNumbers<'_, T>) -> Result<SquaredExpo
     inside("weights", numbers.weights, "[-1e6, 1e6]", bounded)?;
     inside("covariance", numbers.covariance, "[-1e6, 1e6]", bounded)?;
     inside("self-test", &[numbers.self_test], "(-inf, inf)", T::is_finite)?;
+    kernel_of(numbers)
+}
+
+fn kernel_of<T: Scalar>(numbers: &PriorNumbers<'_, T>) -> Result<SquaredExponential<T>, PublicPriorError> {
     SquaredExponential::new(numbers.lengthscale, T::ONE).map_err(|_| PublicPriorError::Number {
         what: "lengthscale",
         index: 0,

@@ -20,6 +20,10 @@ use crate::optimizer::Point;
 
 /// Questions that cover the box, where no file is trusted.
 const FIRST_QUESTIONS: usize = 3;
+/// The most values with which a file is still asked.
+pub const VALUES_MAX: usize = 200;
+/// The least posterior probability of a file with which it is asked.
+const BORNE_OUT: f64 = 0.5;
 /// A hypothesis counts from this weight on.
 const WEIGHT_MIN: f64 = 0.002;
 
@@ -145,6 +149,38 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
         }
         // Rounding may lift it above 1. Weights that compare with nothing are no reason to trust.
         if trusting >= T::ZERO { trusting.min(T::ONE) } else { T::ZERO }
+    }
+
+    /// Whether what was told still speaks for the file: it is read, [`Newcomer::trust`] is at least ½, and no more than
+    /// [`VALUES_MAX`] values were told, beyond which a search knows more than any file. If not, the next question is that of an
+    /// [`Optimizer`](crate::optimizer::Optimizer) that was told the same and never had the file.
+    ///
+    /// **Cost**: that of [`Newcomer::trust`].
+    ///
+    /// ```
+    /// use sordino_core::prior::{Newcomer, NewcomerSettings, PriorNumbers, PublicPrior, attach_len, storage_len};
+    /// let file = |self_test| PriorNumbers {
+    ///     dim: 1,
+    ///     landmarks: &[0.2, 0.8],
+    ///     lengthscale: 0.2,
+    ///     weights: &[2.0, -1.0],
+    ///     covariance: &[0.1, 0.0, 0.1],
+    ///     self_test,
+    /// };
+    /// let mut factors = [[0.0; attach_len(2)]; 2];
+    /// let [good, bad] = &mut factors;
+    /// let [good, bad] = [PublicPrior::attach(file(5.0), good)?, PublicPrior::attach(file(-5.0), bad)?];
+    /// for (prior, borne_out) in [(&good, true), (&bad, false)] {
+    ///     let storage = vec![0.0; storage_len(2, 3, 1)];
+    ///     let mut search = Newcomer::new(&[0.1, 0.5, 0.9], 1, Some(prior), NewcomerSettings::default(), 3, storage)?;
+    ///     assert_eq!(search.is_borne_out(), borne_out);
+    /// }
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn is_borne_out(&mut self) -> bool {
+        self.reading.uses_file()
+            && self.len() <= VALUES_MAX
+            && (self.is_empty() || self.trust() >= T::from_f64(BORNE_OUT))
     }
 
     /// The logarithm of a hypothesis' weight, of its prior where nothing was observed.

@@ -2,18 +2,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use sordino_core::optimizer::{self, OptimizerError};
 use sordino_core::prior::{
-    Newcomer, NewcomerError, NewcomerSettings, PriorNumbers, PublicPrior, PublicPriorError, Reading, attach_len,
-    storage_len,
+    Newcomer, NewcomerError, NewcomerSettings, OwnModel, PriorNumbers, PublicPrior, PublicPriorError, Reading,
+    VALUES_MAX, attach_len, storage_len,
 };
 
 use super::{PriorFile, PriorFileError, refuse};
 use crate::space::{Encoding, Goal, Space};
 
-/// The most values with which the file is still asked; beyond it a search knows more than the file.
-pub const VALUES_MAX: usize = 200;
-/// The least posterior probability of the file with which it is asked.
-const BORNE_OUT: f64 = 0.5;
 /// Candidates that are looked at together.
 const WIDTH: usize = 64;
 
@@ -36,6 +33,9 @@ pub enum GuideError {
     /// Its numbers are no posterior.
     #[error("the numbers of the file are no posterior")]
     Numbers(#[source] PublicPriorError),
+    /// The search's own model of what the file does not explain.
+    #[error("what the file does not explain has no model")]
+    Own(#[source] OptimizerError),
 }
 
 /// A file, ready to be asked about points of a search.
@@ -107,8 +107,14 @@ impl Guide {
             lengthscale: self.lengthscale,
             weights: &self.weights,
             covariance: &self.covariance,
-            self_test: self.self_test,
+            // As those who get the numbers alone have it.
+            self_test: f64::from(self.self_test as f32),
         }
+    }
+
+    /// The file as core searches with it.
+    pub(super) fn attached(&self) -> Result<PublicPrior<'_, f64>, GuideError> {
+        PublicPrior::attach_again(self.numbers(), &self.factor).map_err(GuideError::Numbers)
     }
 
     /// SHA-256 of the file.
@@ -155,8 +161,7 @@ impl Guide {
     }
 
     fn moments(&self, points: &[Vec<f64>]) -> Result<Vec<f64>, GuideError> {
-        let mut storage = vec![0.0; self.factor.len()];
-        let prior = PublicPrior::attach(self.numbers(), &mut storage).map_err(GuideError::Numbers)?;
+        let prior = self.attached()?;
         let points: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
         let coordinates = self.coordinates(&points);
         let mut moments = vec![0.0; 2 * points.len()];
@@ -164,52 +169,28 @@ impl Guide {
         Ok(moments)
     }
 
-    /// Whether these values of points (larger is better) still speak for the file: the posterior probability that it counts is
-    /// at least ½. The next question is that of a search without a file if not.
-    ///
-    /// **Errors**: [`GuideError`].
-    pub fn is_borne_out(&self, told: &[(&[f64], f64)]) -> Result<bool, GuideError> {
-        if told.is_empty() {
-            return Ok(self.reading().uses_file());
-        }
-        let mut storage = vec![0.0; self.factor.len()];
-        let prior = PublicPrior::attach(self.numbers(), &mut storage).map_err(GuideError::Numbers)?;
-        let coordinates = self.coordinates(&told.iter().map(|(numbers, _)| *numbers).collect::<Vec<_>>());
-        let storage = vec![0.0; storage_len(self.weights.len(), told.len(), 1)];
-        let settings = NewcomerSettings::default();
-        let mut search = Newcomer::new(&coordinates, self.encoding.dim(), Some(&prior), settings, told.len(), storage)
-            .map_err(wrong)?;
-        for (place, (_, value)) in told.iter().enumerate() {
-            search.observe(place, *value).map_err(wrong)?;
-        }
-        Ok(search.trust() >= BORNE_OUT)
-    }
-
-    /// Which of `points` is asked next, after these values of points (larger is better), by its place; with the moments of these
-    /// points where they are known, which changes no bit.
-    ///
-    /// **Errors**: [`GuideError`].
-    pub fn choose(
+    /// A search over these points, with what was told of some of them last: a place in `points` and a value, larger is better.
+    fn newcomer<R>(
         &self,
         told: &[(&[f64], f64)],
-        points: &[Vec<f64>],
-        moments: Option<&[f64]>,
-        seed: u32,
-    ) -> Result<usize, GuideError> {
-        let seen: Vec<Vec<f64>> = told.iter().map(|(numbers, _)| numbers.to_vec()).collect();
+        (points, moments): (&[Vec<f64>], Option<&[f64]>),
+        (seed, width): (u32, usize),
+        act: impl FnOnce(&mut Newcomer<'_, f64, Vec<f64>>) -> Result<R, GuideError>,
+    ) -> Result<R, GuideError> {
+        let known = told.iter().map(|(numbers, _)| *numbers);
         let moments = match moments {
-            Some(moments) => Some([moments, &self.moments(&seen)?].concat()),
+            Some(moments) => {
+                Some([moments, &self.moments(&known.clone().map(<[f64]>::to_vec).collect::<Vec<_>>())?].concat())
+            }
             None => None,
         };
-        let mut storage = vec![0.0; self.factor.len()];
-        let prior = PublicPrior::attach(self.numbers(), &mut storage).map_err(GuideError::Numbers)?;
+        let prior = self.attached()?;
         // What was told comes last: of equal candidates the first one is asked.
-        let all: Vec<&[f64]> =
-            points.iter().map(Vec::as_slice).chain(told.iter().map(|(numbers, _)| *numbers)).collect();
+        let all: Vec<&[f64]> = points.iter().map(Vec::as_slice).chain(known).collect();
         let coordinates = self.coordinates(&all);
         let capacity = told.len().max(1);
         let settings = NewcomerSettings { seed, ..NewcomerSettings::default() };
-        let storage = vec![0.0; storage_len(self.weights.len(), capacity, WIDTH)];
+        let storage = vec![0.0; storage_len(self.weights.len(), capacity, width)];
         let mut search = Newcomer::new(&coordinates, self.encoding.dim(), Some(&prior), settings, capacity, storage)
             .map_err(wrong)?;
         if let Some(moments) = &moments {
@@ -218,7 +199,43 @@ impl Guide {
         for (place, (_, value)) in told.iter().enumerate() {
             search.observe(points.len() + place, *value).map_err(wrong)?;
         }
-        let chosen = search.suggest();
+        act(&mut search)
+    }
+
+    /// Whether these values of points (larger is better) still speak for the file. The next question is that of a search
+    /// without a file if not.
+    ///
+    /// **Errors**: [`GuideError`].
+    pub fn is_borne_out(&self, told: &[(&[f64], f64)]) -> Result<bool, GuideError> {
+        if told.is_empty() {
+            return Ok(self.reading().uses_file());
+        }
+        self.newcomer(told, (&[], None), (0, 1), |search| Ok(search.is_borne_out()))
+    }
+
+    /// The model of a search's own, fitted to these values of points (larger is better), of which there is at least one.
+    ///
+    /// **Errors**: [`GuideError`].
+    pub fn own_model(&self, told: &[(&[f64], f64)], seed: u32) -> Result<OwnModel<f64, Vec<f64>>, GuideError> {
+        let storage = vec![0.0; optimizer::storage_len(self.encoding.dim(), told.len())];
+        self.newcomer(told, (&[], None), (seed, 1), |search| OwnModel::fit(search, storage).map_err(GuideError::Own))
+    }
+
+    /// Which of `points` is asked next, after these values of points (larger is better), by its place; with the moments of these
+    /// points where they are known, which changes no bit; by a model of the search's own, if there is one already.
+    ///
+    /// **Errors**: [`GuideError`].
+    pub fn choose(
+        &self,
+        told: &[(&[f64], f64)],
+        points: &[Vec<f64>],
+        moments: Option<&[f64]>,
+        (seed, own): (u32, Option<&mut OwnModel<f64, Vec<f64>>>),
+    ) -> Result<usize, GuideError> {
+        let chosen = self.newcomer(told, (points, moments), (seed, WIDTH), |search| match own {
+            Some(own) => own.suggest(search).map_err(GuideError::Own),
+            None => Ok(search.suggest()),
+        })?;
         // Where a told point is the best of all, the first of the list is asked again.
         Ok(if chosen < points.len() { chosen } else { 0 })
     }

@@ -50,8 +50,7 @@ impl Worth {
 /// **Cost**: some tens of searches over two hundred candidates, a second at M = 100.
 pub fn worth(file: &PriorFile) -> Result<Worth, GuideError> {
     let guide = Guide::new(file, &file.label.space, file.label.goal)?;
-    let mut storage = vec![0.0; guide.factor.len()];
-    let prior = PublicPrior::attach(guide.numbers(), &mut storage).map_err(GuideError::Numbers)?;
+    let prior = guide.attached()?;
     let points = super::points(&file.label.space, CANDIDATES)?;
     let coordinates: Vec<f64> = points.iter().flat_map(|numbers| guide.encoding.coordinates(numbers)).collect();
     let (dim, m) = (guide.encoding.dim(), guide.weights.len());

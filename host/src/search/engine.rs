@@ -10,11 +10,11 @@ use std::sync::Arc;
 use sordino_core::domain::BoxDomain;
 use sordino_core::domain::sobol::coordinate;
 use sordino_core::optimizer::{self, Optimizer, OptimizerError, Settings};
+use sordino_core::prior::own_model_from;
 use sordino_core::random::{Party, Purpose, RunSeed, Stream};
 use sordino_core::space::Space;
 
 use super::error::SearchError;
-use super::residual::{Among, Inner, Known, Residual};
 use crate::prior::guide::Guide;
 use crate::space::Encoding;
 
@@ -22,13 +22,15 @@ use crate::space::Encoding;
 const ROOM: usize = 64;
 /// Points that fill the space, among which a question is looked for first.
 const POOL: u32 = 1024;
-/// Values from which on a search with a file goes on with its own model of what the file does not explain; of more where a search
-/// without a file begins with more points.
-const OWN_MODEL: usize = 15;
 /// Points around the best one, in each of some rounds at shorter and shorter distances.
 const AROUND: u32 = 128;
 /// The distances, as a share of each side.
 const DISTANCES: [f64; 5] = [0.2, 0.06, 0.02, 0.006, 0.002];
+
+/// The optimizer of a search.
+type Inner = Optimizer<f64, Vec<f64>>;
+/// A point and its value, larger is better.
+type Known<'a> = (&'a [f64], f64);
 
 /// What is believed of the function at a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,11 +54,6 @@ fn initial_points(space: &Space) -> u32 {
 /// The optimizer before the first value.
 fn empty(space: &Space, dim: usize, seed: u64, room: usize) -> Result<Inner, OptimizerError> {
     let settings = Settings { initial_points: initial_points(space), seed: scramble(seed), ..Settings::default() };
-    optimizer_of(dim, settings, room)
-}
-
-/// One with room for so many values in so many coordinates.
-fn optimizer_of(dim: usize, settings: Settings, room: usize) -> Result<Inner, OptimizerError> {
     Optimizer::new(
         BoxDomain::new(&vec![(0.0, 1.0); dim])?,
         settings,
@@ -163,18 +160,13 @@ impl Engine {
         if let Some(guide) = self.guide.as_ref().filter(|guide| guide.is_read(known.len()))
             && guide.is_borne_out(&known)?
         {
+            let seed = scramble(self.seed);
             // Values that were told: what is under way says nothing of the file.
-            if self.told.len() < OWN_MODEL.max(initial_points(&self.space) as usize) {
-                let seed = scramble(self.seed);
-                let choose = |among: Among| Ok(guide.choose(&known, among.points, among.moments, seed)?);
-                return self.best_fresh(&known, given, guide, choose);
-            }
-            // One fit, of all values.
-            let initial_points = known.len() as u32;
-            let settings = Settings { initial_points, seed: scramble(self.seed), ..Settings::default() };
-            let empty = optimizer_of(self.encoding.dim(), settings, roomy(ROOM, known.len()))?;
-            let mut residual = Residual::fit(guide, &self.encoding, empty, &known)?;
-            return self.best_fresh(&known, given, guide, |among| residual.choose(among));
+            let is_own = self.told.len() >= own_model_from(self.space.searched().count());
+            let mut own = is_own.then(|| guide.own_model(&known, seed)).transpose()?;
+            return self.best_fresh(&known, given, guide, |points, moments| {
+                Ok(guide.choose(&known, points, moments, (seed, own.as_mut()))?)
+            });
         }
         let number = believer.told();
         if let Some(list) = &self.candidates {
@@ -205,7 +197,7 @@ impl Engine {
         known: &[Known],
         given: &[Option<f64>],
         guide: &Guide,
-        mut choose: impl FnMut(Among) -> Result<usize, SearchError>,
+        mut choose: impl FnMut(&[Vec<f64>], Option<&[f64]>) -> Result<usize, SearchError>,
     ) -> Result<Vec<f64>, SearchError> {
         let mut choose = |points: &[Vec<f64>], moments: Option<&[f64]>| -> Result<Option<Vec<f64>>, SearchError> {
             let fresh = |place: &usize| !known.iter().any(|(known, _)| *known == points[*place]);
@@ -216,7 +208,7 @@ impl Engine {
             let fresh: Vec<Vec<f64>> = places.iter().map(|place| points[*place].clone()).collect();
             let pairs = |moments: &[f64]| places.iter().flat_map(|p| [moments[2 * p], moments[2 * p + 1]]).collect();
             let moments: Option<Vec<f64>> = moments.map(pairs);
-            let place = choose(Among { points: &fresh, moments: moments.as_deref() })?;
+            let place = choose(&fresh, moments.as_deref())?;
             Ok(Some(points[places[place]].clone()))
         };
         if let Some(list) = &self.candidates {

@@ -41,7 +41,6 @@ use crate::space::{Goal, Point, Space};
 mod engine;
 mod error;
 mod listed;
-mod residual;
 
 use engine::Engine;
 pub use engine::Estimate;

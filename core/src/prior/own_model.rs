@@ -1,0 +1,142 @@
+//! The model of a search with a file once it has many values: the optimizer's own, of what the file does not explain.
+//!
+//! A file has one list of kernels for everybody. With enough values of its own a search does better to fit a lengthscale for
+//! each axis, and to keep of the file where it is high and where it is low.
+
+use super::newcomer::Newcomer;
+use crate::acquisition::log_expected_improvement;
+use crate::domain::{BoxDomain, DIM_MAX};
+use crate::linalg::block::WIDTH;
+use crate::linalg::slice::{head, head_mut, part};
+use crate::math::Scalar;
+use crate::optimizer::{Optimizer, OptimizerError, Settings};
+
+/// The least values with which a search goes on with its own model.
+const VALUES_MIN: usize = 15;
+
+/// Values from which on a search of so many axes goes on with its own model: 15, and not fewer than a search without a file begins
+/// with, 2·axes + 2.
+pub const fn own_model_from(axes: usize) -> usize {
+    let first = 2 * axes + 2;
+    if first > VALUES_MIN { first } else { VALUES_MIN }
+}
+
+/// y = β + A·m(x) + g(x): m the mean of the file, A ≥ 0 by least squares, β + g the posterior of an
+/// [`Optimizer`] that was told y − A·m.
+///
+/// ```
+/// use sordino_core::optimizer;
+/// use sordino_core::prior::{
+///     Newcomer, NewcomerSettings, OwnModel, PriorNumbers, PublicPrior, attach_len, own_model_from, storage_len,
+/// };
+/// # let covariance = &[0.1, 0.0, 0.1, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.1];
+/// // A file that says: high around .3.
+/// let numbers = PriorNumbers {
+///     dim: 1,
+///     landmarks: &[0.1, 0.3, 0.5, 0.7, 0.9],
+///     lengthscale: 0.15,
+///     weights: &[0.0, 2.0, 0.0, 0.0, 0.0],
+///     covariance, // LLᵀ, packed
+///     self_test: 9.0,
+/// };
+/// let mut factor = [0f64; attach_len(5)];
+/// let prior = PublicPrior::attach(numbers, &mut factor)?;
+/// let candidates: Vec<f64> = (0..100).map(|i| f64::from(i) / 99.0).collect();
+/// let storage = vec![0.0; storage_len(5, 20, 16)];
+/// let mut search = Newcomer::new(&candidates, 1, Some(&prior), NewcomerSettings::default(), 20, storage)?;
+/// // High around .3 it is, and a little higher around .8, which no other site has.
+/// let value = |x: f64| (-40.0 * (x - 0.3).powi(2)).exp() + 1.1 * (-40.0 * (x - 0.8).powi(2)).exp();
+/// let mut own = vec![0.0; optimizer::storage_len(1, 20)];
+/// for number in 0..20 {
+///     let candidate = match number < own_model_from(1) {
+///         true => search.suggest(),
+///         false => OwnModel::fit(&search, &mut own[..])?.suggest(&mut search)?,
+///     };
+///     search.observe(candidate, value(candidates[candidate]))?;
+/// }
+/// let best = search.log().map(|(_, value)| value).fold(0.0, f64::max);
+/// assert!(best > 1.05, "{best}");
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct OwnModel<T, S> {
+    slope: T,
+    optimizer: Optimizer<T, S>,
+    /// The largest posterior mean at a point of which a value is known.
+    incumbent: T,
+}
+
+impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> OwnModel<T, S> {
+    /// Fits it to all that a search was told, at least one value, in storage of
+    /// [`optimizer::storage_len`](crate::optimizer::storage_len) numbers for as many.
+    ///
+    /// **Errors**: [`OptimizerError`]. A fit of the lengthscales that fails is none: they are the usual ones then.
+    ///
+    /// **Cost**: that of [`Optimizer::fit`], at most 48 n³ flops.
+    pub fn fit<N: AsRef<[T]> + AsMut<[T]>>(search: &Newcomer<'_, T, N>, storage: S) -> Result<Self, OptimizerError> {
+        let (dim, n) = (search.dim(), search.len());
+        let domain = BoxDomain::new(head(&[(0.0, 1.0); DIM_MAX], dim))?;
+        let settings = Settings { initial_points: n as u32, seed: search.settings().seed, ..Settings::default() };
+        let slope = slope(search);
+        let mut optimizer = Optimizer::new(domain, settings, n, storage)?;
+        for (candidate, value, mean) in search.told() {
+            optimizer.observe(search.point(candidate), value - slope * mean)?;
+        }
+        // One that fails leaves the parameters as they were.
+        let _fitted = optimizer.fit();
+        let mut incumbent = -T::INFINITY;
+        for (candidate, _, mean) in search.told() {
+            let (residual, _) = optimizer.predict(search.point(candidate))?;
+            incumbent = incumbent.max(residual + slope * mean);
+        }
+        Ok(OwnModel { slope, optimizer, incumbent })
+    }
+
+    /// The candidate of largest expected improvement among those that the search did not visit; ties: lowest index. The first of
+    /// all once every one was visited. The candidates may be others than those that it was fitted with.
+    ///
+    /// **Errors**: [`OptimizerError`].
+    ///
+    /// **Cost**: n² flops a candidate, and what the file's mean there takes.
+    pub fn suggest<N: AsRef<[T]> + AsMut<[T]>>(
+        &mut self,
+        search: &mut Newcomer<'_, T, N>,
+    ) -> Result<usize, OptimizerError> {
+        let (mut best, mut chosen) = (-T::INFINITY, None);
+        let mut moments = [(T::ZERO, T::ZERO); WIDTH];
+        let (count, dim) = (search.count(), search.dim());
+        for start in (0..count).step_by(WIDTH) {
+            let width = WIDTH.min(count - start);
+            let points = part(search.candidates(), start * dim, width * dim);
+            self.optimizer.predict_all(points, head_mut(&mut moments, width))?;
+            for (candidate, (residual, deviation)) in (start..start + width).zip(moments) {
+                if search.is_visited(candidate) {
+                    continue;
+                }
+                let (mean, _) = search.file_at(candidate);
+                let (mean, variance) = (residual + self.slope * mean, deviation * deviation);
+                if log_expected_improvement::bound(mean, variance, self.incumbent) < best {
+                    continue;
+                }
+                let gain = log_expected_improvement::value(mean, variance, self.incumbent);
+                if chosen.is_none() || gain > best {
+                    (best, chosen) = (gain, Some(candidate));
+                }
+            }
+        }
+        Ok(chosen.unwrap_or(0))
+    }
+}
+
+/// The slope of values over the file's means by least squares, at least 0; 0 where the means are all one.
+fn slope<T: Scalar, N: AsRef<[T]> + AsMut<[T]>>(search: &Newcomer<'_, T, N>) -> T {
+    let count = T::from_u32(search.len() as u32);
+    let sum = |of: fn((usize, T, T)) -> T| search.told().map(of).fold(T::ZERO, |sum, x| sum + x);
+    let [mean, value] = [sum(|(_, _, mean)| mean) / count, sum(|(_, value, _)| value) / count];
+    let (mut both, mut own) = (T::ZERO, T::ZERO);
+    for (_, y, m) in search.told() {
+        both += (m - mean) * (y - value);
+        own += (m - mean) * (m - mean);
+    }
+    if own > T::ZERO { (both / own).max(T::ZERO) } else { T::ZERO }
+}
