@@ -13,6 +13,7 @@ use smoltcp::iface::{SocketSet, SocketStorage};
 use smoltcp::socket::tcp::{Socket, SocketBuffer};
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{Agreement, Have, Millis, Protocol, Reply, Want};
+use sordino_core::federated::prior::CampaignProtocol;
 use sordino_core::federated::shares::SecretKey;
 use sordino_core::snapshot::Stored;
 use sordino_core::wire::Header;
@@ -22,8 +23,10 @@ use crate::hardware::{Board, FLASH_BYTES, Registers, now, reset, rest};
 use crate::http::{Answer, Broken, fetch, request};
 use crate::lan9118::Lan9118;
 use crate::party::{ANSWER_MAX, Lent};
+use crate::points::{First, Sensor};
 use crate::provision::{Given, Invitation, Provision};
-use crate::takes::{Lack, TakesPart, Told};
+use crate::site::Own as Site;
+use crate::takes::{Lack, TakesPart, Taking, Told};
 use crate::tcp::Tcp;
 use crate::tls::{Entropy, Keys, READ_BYTES, WRITE_BYTES};
 use crate::{der, draws, masks, prior, search, site, tls};
@@ -40,8 +43,9 @@ const PAUSE_OLDER: u64 = 2000;
 /// Between two attempts to connect, in milliseconds.
 const PAUSE: u64 = 200;
 
-/// Numbers of the device, in double precision: of 50 landmarks, ten points and four dimensions all that a site has.
-const NUMBERS: usize = 2200;
+/// Numbers of the device, in double precision: all that a site has of 50 landmarks, ten points and four dimensions, and a search with
+/// the file in single precision, or without it in either.
+const NUMBERS: usize = 2800;
 
 /// The numbers and buffers of the device, in one static.
 pub struct Memory {
@@ -167,17 +171,55 @@ pub fn run(board: Board, memory: &mut Memory) -> Result<End, Fatal> {
             prior::with((&agreement, prior), (invitation.slot, given.seed), helper, lent, &mut taking)?;
         }
         Protocol::Campaign(campaign) => {
-            let used = board.provision.len() - rest.len();
-            let site = given.site.as_ref().and_then(|follows| Given::read(follows, board.provision, used));
-            let site = site.ok_or(Fatal::Given("a campaign, and neither its landmarks nor points"))?;
-            site::with((&agreement, campaign), invitation.slot, (&site, &mut *board.file), lent, &mut taking)?;
-            let numbers = bytemuck::cast_slice_mut(&mut numbers[..]);
-            let whose = (&agreement, invitation.slot);
-            told.observations = search::go_on(whose, &site, board.file, &mut flash, numbers)?;
+            let region = (board.provision, board.provision.len() - rest.len());
+            let whose = (&agreement, campaign, invitation.slot);
+            told.observations = match given.rehearses {
+                #[cfg(feature = "rehearsal")]
+                true => rehearsed(whose, &given, region, (lent, board.file), &mut taking)?,
+                #[cfg(not(feature = "rehearsal"))]
+                true => return Err(Fatal::Given("a rehearsal, of an image without its numbers")),
+                false => site(whose, &given, region, (lent, board.file), &mut taking)?,
+            };
         }
         _ => return Err(Fatal::Given("a method that this device does not take part in")),
     }
     Ok(End { agent: invitation.slot, boots, told })
+}
+
+const NO_NUMBERS: Fatal = Fatal::Given("a campaign, and neither its landmarks nor points");
+
+/// A site of real values, which goes on with the file when it is done with its server: how many points were measured.
+fn site(
+    (agreement, campaign, slot): (&Agreement, &CampaignProtocol, u32),
+    provision: &Provision<'_>,
+    (region, used): (&[u8], usize),
+    (lent, file): (Lent<'_, '_>, &mut [u8]),
+    taking: &mut Taking<'_>,
+) -> Result<u32, Fatal> {
+    let Lent { flash, numbers, sensor, rehearses } = lent;
+    let follows = provision.site.as_ref().ok_or(NO_NUMBERS)?;
+    let given = Given::<f32>::read(follows, agreement.dim as usize, region, used).ok_or(NO_NUMBERS)?;
+    let first = First::Listed(slot, agreement.protocol.initial_points());
+    let own = Site { given: &given, first, sensor: Sensor::Plant(slot), file: &mut *file };
+    let lent = Lent { flash: &mut *flash, numbers: &mut *numbers, sensor, rehearses };
+    site::with((agreement, campaign), slot, own, lent, taking)?;
+    search::go_on((agreement, slot), &given, file, flash, numbers)
+}
+
+/// A site of a rehearsal, which does what a simulated one does, in its numbers.
+#[cfg(feature = "rehearsal")]
+fn rehearsed(
+    (agreement, campaign, slot): (&Agreement, &CampaignProtocol, u32),
+    provision: &Provision<'_>,
+    (region, used): (&[u8], usize),
+    (lent, file): (Lent<'_, '_>, &mut [u8]),
+    taking: &mut Taking<'_>,
+) -> Result<u32, Fatal> {
+    let follows = provision.site.as_ref().ok_or(NO_NUMBERS)?;
+    let given = Given::<f64>::read(follows, agreement.dim as usize, region, used).ok_or(NO_NUMBERS)?;
+    let (first, sensor) = (First::Drawn(provision.seed, slot), Sensor::Table(provision.sensor));
+    site::with((agreement, campaign), slot, Site { given: &given, first, sensor, file }, lent, taking)?;
+    Ok(agreement.protocol.initial_points() + campaign.rounds)
 }
 
 /// A life has this many steps at least.
@@ -339,20 +381,30 @@ fn take_part<S: Read + Write>(
         rest.set(Rest::of(party));
         let want = party.want(now());
         if let (Want::Work | Want::Give(_) | Want::Done, Some(lack)) = (&want, party.lacks()) {
-            supply(own, tls, buffer, party, lack)?;
-            party.save()?;
+            if supply(own, tls, buffer, party, lack)? {
+                party.save()?;
+            }
             continue;
         }
-        match want {
+        let is_changed = match want {
             Want::Done => return Ok(()),
             Want::Refused => return Err(Fatal::Refused(403).into()),
             // Before the connection is made again there is a pause anyway; one that is kept costs the server a place.
-            Want::Wait(until) => pause(until),
-            Want::Work => party.work()?,
+            Want::Wait(until) => {
+                pause(until);
+                false
+            }
+            Want::Work => {
+                party.work()?;
+                true
+            }
             Want::Ask(have) => ask(own, tls, buffer, party, &have, enrolled)?,
             Want::Give(header) => give(own, tls, buffer, party, header)?,
+        };
+        // What comes of waiting is no wear of the flash.
+        if is_changed {
+            party.save()?;
         }
-        party.save()?;
     }
 }
 
@@ -362,6 +414,7 @@ fn pause(until: Millis) {
     }
 }
 
+/// Asks for the next frame: whether there is something to store.
 fn ask<S: Read + Write>(
     own: &Own<'_>,
     tls: &mut S,
@@ -369,7 +422,7 @@ fn ask<S: Read + Write>(
     party: &mut dyn TakesPart,
     have: &Have,
     enrolled: &mut bool,
-) -> Result<(), Ended> {
+) -> Result<bool, Ended> {
     let (run, frames, chain) = (own.invitation.deployment, have.frames, have.chain);
     let path = format_args!("/v1/{run:016x}/rounds/{frames}");
     let headers =
@@ -379,7 +432,10 @@ fn ask<S: Read + Write>(
         (200, Some(current), Some(seal)) if answer.kept == answer.whole => {
             party.heard(&buffer[..answer.kept], current, seal)?;
         }
-        (204 | 503, _, _) => party.exchange().later(answer.later_ms, now()),
+        (204 | 503, _, _) => {
+            party.exchange().later(answer.later_ms, now());
+            return Ok(false);
+        }
         // A key that the server has not seen: shown once in a boot with the token that makes it known.
         (403, _, _) if !*enrolled => {
             enrol(own, tls, buffer)?;
@@ -389,17 +445,17 @@ fn ask<S: Read + Write>(
         (403, _, _) => party.exchange().not_you(),
         _ => return Err(refusal(&answer)),
     }
-    Ok(())
+    Ok(true)
 }
 
-/// Asks for what the party lacks.
+/// Asks for what the party lacks: whether there is something to store.
 fn supply<S: Read + Write>(
     own: &Own<'_>,
     tls: &mut S,
     buffer: &mut [u8],
     party: &mut dyn TakesPart,
     lack: Lack,
-) -> Result<(), Ended> {
+) -> Result<bool, Ended> {
     let run = own.invitation.deployment;
     let mut put = |from: usize, piece: &[u8]| party.piece(from, piece).map_err(Ended::from);
     let answer = match lack {
@@ -413,15 +469,16 @@ fn supply<S: Read + Write>(
         // A server that is beginning says when to come back.
         503 => {
             pause(now().after(answer.later_ms));
-            return Ok(());
+            return Ok(false);
         }
         _ => return Err(refusal(&answer)),
     };
     if !party.came(came)? {
         // Not what follows from the history that it knows, of a cache perhaps.
         pause(now().after(PAUSE_OLDER));
+        return Ok(false);
     }
-    Ok(())
+    Ok(true)
 }
 
 fn enrol<S: Read + Write>(own: &Own<'_>, tls: &mut S, buffer: &mut [u8]) -> Result<(), Ended> {
@@ -437,13 +494,14 @@ fn enrol<S: Read + Write>(own: &Own<'_>, tls: &mut S, buffer: &mut [u8]) -> Resu
     if answer.status == 200 { Ok(()) } else { Err(refusal(&answer)) }
 }
 
+/// Gives its answer: whether there is something to store.
 fn give<S: Read + Write>(
     own: &Own<'_>,
     tls: &mut S,
     buffer: &mut [u8],
     party: &mut dyn TakesPart,
     header: Header,
-) -> Result<(), Ended> {
+) -> Result<bool, Ended> {
     let mut frame = [0; ANSWER_MAX];
     let used = party.answer(header, &mut frame)?;
     let (run, round, agent) = (own.invitation.deployment, header.round, header.agent);
@@ -458,8 +516,9 @@ fn give<S: Read + Write>(
         _ => return Err(refusal(&answer)),
     };
     hprintln!("[{} ms] round {}: {}", now().0, round, answer.status);
+    let is_settled = !matches!(reply, Reply::Later { .. });
     party.replied(round, reply, now());
-    Ok(())
+    Ok(is_settled)
 }
 
 /// Bytes as hexadecimal digits.

@@ -7,6 +7,7 @@ use sordino_core::federated::AgentError;
 use sordino_core::federated::exchange::FrameError;
 use sordino_core::federated::prior::{ContextError, MemberError, PriorError};
 use sordino_core::federated::shares::HideError;
+use sordino_core::optimizer::OptimizerError;
 use sordino_core::prior::{NewcomerError, PublicPriorError};
 use sordino_core::wire::WireError;
 
@@ -27,6 +28,8 @@ pub enum Fatal {
     File(PublicPriorError),
     /// The search with it.
     Search(NewcomerError),
+    /// The search without it, or the model beside it.
+    Alone(OptimizerError),
     /// No public context can be made of the agreement.
     Context(ContextError),
     /// Its contribution cannot be hidden.
@@ -49,6 +52,7 @@ impl fmt::Display for Fatal {
             Fatal::Prior(error) => write!(f, "contribution: {error}"),
             Fatal::File(error) => write!(f, "{error}"),
             Fatal::Search(error) => write!(f, "search: {error}"),
+            Fatal::Alone(error) => write!(f, "search: {error}"),
             Fatal::Context(error) => write!(f, "what it agreed to: {error}"),
             Fatal::Hide(error) => write!(f, "its contribution is not hidden, and not sent: {error:?}"),
             Fatal::Frame(error) => write!(f, "the server sent {error}"),
@@ -66,6 +70,7 @@ impl core::error::Error for Fatal {
             Fatal::Prior(error) => Some(error),
             Fatal::File(error) => Some(error),
             Fatal::Search(error) => Some(error),
+            Fatal::Alone(error) => Some(error),
             Fatal::Context(error) => Some(error),
             Fatal::Frame(error) => Some(error),
             Fatal::Wire(error) => Some(error),
@@ -113,6 +118,12 @@ impl From<PublicPriorError> for Fatal {
 impl From<NewcomerError> for Fatal {
     fn from(error: NewcomerError) -> Self {
         Fatal::Search(error)
+    }
+}
+
+impl From<OptimizerError> for Fatal {
+    fn from(error: OptimizerError) -> Self {
+        Fatal::Alone(error)
     }
 }
 

@@ -34,6 +34,7 @@ mod grid;
 mod hardware;
 mod http;
 mod lan9118;
+mod leaves;
 mod machine;
 mod masks;
 mod party;

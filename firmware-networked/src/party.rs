@@ -13,7 +13,6 @@ use heapless::Vec;
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{AgentExchange, Agreement, FrameError, Heard, Protocol, Seal};
-use sordino_core::federated::transcript::{AgentLeaf, Step, steps, steps_max};
 use sordino_core::federated::{AgentState, Entry, Frame, Next};
 use sordino_core::privacy::Event;
 use sordino_core::privacy::budget::{BudgetError, Filter};
@@ -21,6 +20,7 @@ use sordino_core::snapshot::Stored;
 use sordino_core::wire::{self, Header, Kind, Payload, ScalarTag};
 
 use crate::fatal::Fatal;
+use crate::leaves;
 use crate::machine::{Machine, State, WORD};
 use crate::masks::{self, HIDDEN_MAX, Masks, NUMBERS_MAX, hidden_max};
 use crate::takes::{TakesPart, Told};
@@ -30,8 +30,6 @@ const RELEASES: usize = 4;
 const RELEASES_MAX: u32 = 8;
 /// The first slot of the log.
 pub const LOG: usize = RELEASES + RELEASES_MAX as usize;
-/// What follows an upload in a rehearsal, for each step of its epoch: the agent's leaf of the transcript and its best value.
-const STEP: usize = 40;
 
 /// Everything but log, masks and releases.
 #[derive(Clone, Serialize, Deserialize)]
@@ -230,7 +228,7 @@ where
         }
         masks::agreed(protocol, parts.masks.as_ref())?;
         let hidden = parts.masks.as_ref().map_or(0, |_| hidden_max(protocol.upload_len()));
-        let trailer = if parts.rehearses { STEP * steps_max(protocol) } else { 0 };
+        let trailer = if parts.rehearses { leaves::trailer_len(protocol) } else { 0 };
         if wire::frame_len_max(ScalarTag::F32, protocol.upload_len()) + hidden + trailer > ANSWER_MAX {
             return Err(Fatal::Given("answers that are too long for this device"));
         }
@@ -243,31 +241,6 @@ where
         let place = 4 * (number as usize * candidates as usize + candidate as usize);
         let shown = values.get(place..).and_then(|rest| rest.first_chunk());
         shown.map(|bytes| f32::from_le_bytes(*bytes)).ok_or(Fatal::Given("its sensor has no such value"))
-    }
-
-    /// The leaf of a step of the transcript: the observations in it, and the upload that belongs to it.
-    fn leaf(&self, step: Step, upload: &[f32]) -> Result<Digest, Fatal> {
-        let Step { round, observations: (from, until), gives } = step;
-        let mut leaf = AgentLeaf::new(self.machine.state().agent(), round, until - from);
-        for number in from..until {
-            let entry: Option<Entry<f32>> = self.parts.flash.entry(LOG + number as usize, number, &self.digest);
-            let entry = entry.ok_or(Fatal::Given("an observation is missing in its log"))?;
-            leaf.observation(entry.candidate, entry.value);
-        }
-        Ok(leaf.end(if gives { upload } else { &[] }))
-    }
-
-    /// Appends what a rehearsal wants to know of an epoch: how many bytes the answer has then.
-    fn trailer(&self, epoch: u32, upload: &[f32], used: usize, out: &mut [u8]) -> Result<usize, Fatal> {
-        let protocol = &self.agreement.protocol;
-        let end = used + STEP * steps_max(protocol);
-        let places = out.get_mut(used..end).ok_or(Fatal::Given("an answer too long"))?;
-        // The best value without noise, which no device knows, stays 0: it is in no digest.
-        places.fill(0);
-        for (place, step) in places.chunks_exact_mut(STEP).zip(steps(protocol, epoch)) {
-            place[..32].copy_from_slice(&self.leaf(step, upload)?.0);
-        }
-        Ok(end)
     }
 
     /// What a release of draws costs.
@@ -404,7 +377,11 @@ where
                 }
             }
         };
-        if self.parts.rehearses { self.trailer(epoch, upload, used, out) } else { Ok(used) }
+        if !self.parts.rehearses {
+            return Ok(used);
+        }
+        let of = (&self.agreement.protocol, &self.digest, self.machine.state().agent());
+        leaves::append(of, (&*self.parts.flash, |value| value), (epoch, upload), (used, out))
     }
 }
 

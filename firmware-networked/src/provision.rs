@@ -1,10 +1,12 @@
 //! What a device was given before its first boot: an invitation, a secret of its own, and in a rehearsal the values that its
 //! sensor will show.
 
+use bytemuck::Pod;
 use heapless::Vec;
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
 use sordino_core::federated::shares::PublicKey;
+use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
 
 use crate::fatal::Fatal;
@@ -21,52 +23,74 @@ pub struct Provision<'p> {
     /// Whether this is a rehearsal, whose server compares digests with the simulator: then every answer is followed by digests of
     /// what was observed, of which a server that guesses finds the observations. Never in a federation of real data.
     pub rehearses: bool,
-    /// The value of observation `number` at each candidate, `f32`, little-endian, number after number.
+    /// The value of observation `number` at each candidate, `f32`, of a site `f64`, little-endian, number after number.
     pub sensor: &'p [u8],
     /// Of a campaign: what follows in the same file, at the next multiple of eight bytes.
     pub site: Option<Follows>,
 }
 
-/// Numbers that follow: landmarks, `f64`, then points, `f32`, both little-endian and in coordinates of the unit box.
+/// Numbers that follow: landmarks, `f64`, then points, `f32`, in a rehearsal `f64`, all little-endian and in coordinates of the
+/// unit box.
 #[derive(Serialize, Deserialize)]
 pub struct Follows {
     /// Whether smaller values are better.
     pub minimises: bool,
+    /// Parameters of the space that are searched.
+    pub parameters: u32,
+    /// The seed of its search.
+    pub seed: u32,
     /// Numbers of the landmarks.
     pub landmarks: u32,
     /// Numbers of the points that the device may measure.
     pub points: u32,
 }
 
-/// What a site of a campaign was given.
-pub struct Given<'p> {
+/// What a site of a campaign was given; its points in single precision, or as hosts have them.
+pub struct Given<'p, T> {
     /// Whether smaller values are better.
     pub minimises: bool,
+    /// Parameters of the space that are searched.
+    pub parameters: usize,
+    /// The seed of its search.
+    pub seed: u32,
+    /// Coordinates of a point.
+    pub dim: usize,
     /// Landmarks, row by row.
     pub landmarks: &'p [f64],
     /// Points that it may measure, row by row.
-    pub points: &'p [f32],
+    pub points: &'p [T],
 }
 
-impl<'p> Given<'p> {
+impl<'p, T: Scalar + Pod> Given<'p, T> {
     /// Reads the numbers where they lie: behind `used` bytes of a region that begins at a multiple of eight.
     ///
     /// **Errors**: none if there are fewer, or they lie elsewhere.
-    pub fn read(follows: &Follows, region: &'p [u8], used: usize) -> Option<Self> {
+    pub fn read(follows: &Follows, dim: usize, region: &'p [u8], used: usize) -> Option<Self> {
         let rest = region.get(used.next_multiple_of(8)..)?;
         let (landmarks, rest) = rest.split_at_checked(8usize.checked_mul(follows.landmarks as usize)?)?;
-        let points = rest.get(..4usize.checked_mul(follows.points as usize)?)?;
+        let points = rest.get(..T::BYTES.checked_mul(follows.points as usize)?)?;
         let landmarks = bytemuck::try_cast_slice(landmarks).ok()?;
         let points = bytemuck::try_cast_slice(points).ok()?;
-        Some(Given { minimises: follows.minimises, landmarks, points })
+        let Follows { minimises, parameters, seed, .. } = *follows;
+        Some(Given { minimises, parameters: parameters as usize, seed, dim, landmarks, points })
     }
 
-    /// A point of the list, in `dim` dimensions.
+    /// How many points there are.
+    pub fn count(&self) -> u32 {
+        (self.points.len() / self.dim.max(1)) as u32
+    }
+
+    /// A point of the list.
     ///
     /// **Errors**: [`Fatal::Given`].
-    pub fn point(&self, place: u32, dim: usize) -> Result<&'p [f32], Fatal> {
-        let from = place as usize * dim;
-        self.points.get(from..from + dim).ok_or(Fatal::Given("a point that is not in its list"))
+    pub fn point(&self, place: u32) -> Result<&'p [T], Fatal> {
+        let from = place as usize * self.dim;
+        self.points.get(from..from + self.dim).ok_or(Fatal::Given("a point that is not in its list"))
+    }
+
+    /// What a value counts as: larger is better.
+    pub fn worth(&self, value: f64) -> f64 {
+        if self.minimises { -value } else { value }
     }
 }
 

@@ -1,6 +1,8 @@
 //! A site of a campaign: it measures its first points, contributes what they say to every release, and keeps no posterior. What
-//! a release is made with it asks the server for.
+//! a release is made with it asks the server for. In a rehearsal it searches on with the file before its last answer, which says
+//! what it measured, in the numbers of a host.
 
+use bytemuck::Pod;
 use firmware_example::reset::{Flash, SLOT, Stop};
 use sordino_core::digest::{Digest, Frame};
 use sordino_core::federated::Entry;
@@ -8,15 +10,17 @@ use sordino_core::federated::exchange::{AgentExchange, Agreement, FrameError, Se
 use sordino_core::federated::prior::{
     CampaignProtocol, Opening, OwnPoints, PriorError, Site, opening_len, own_points_len, own_points_scratch_len,
 };
+use sordino_core::math::Scalar;
 use sordino_core::prior::{Newcomer, NewcomerSettings, storage_len};
 use sordino_core::wire::{self, Header, Kind, ScalarTag, prefix};
 
 use crate::fatal::Fatal;
+use crate::leaves;
 use crate::machine::SiteState;
-use crate::party::{Found, LOG, Lent, Standing, UNCOUNTED};
-use crate::points::{first_place, measured, worth};
+use crate::party::{ANSWER_MAX, Found, LOG, Lent, Standing, UNCOUNTED};
+use crate::points::{First, Sensor, known, measured};
 use crate::provision::Given;
-use crate::search;
+use crate::search::{self, Log};
 use crate::takes::{Lack, TakesPart, Taking, Told};
 
 /// Bytes of what a release is made with, of 100 features at most.
@@ -26,40 +30,60 @@ const PAGE: usize = 256;
 const TOO_LONG: Fatal = Fatal::Given("a frame that is longer than its place");
 const SHORT: Fatal = Fatal::Given("more features or points than this device has memory for");
 
-/// Puts the site together and takes part: how it stands at the end.
+/// What a site works with beside its agreement.
+pub struct Own<'o, 'p, T> {
+    /// What it was given.
+    pub given: &'o Given<'p, T>,
+    /// Which point it measures first, and how.
+    pub first: First,
+    /// What shows it values.
+    pub sensor: Sensor<'p>,
+    /// Where the file is kept.
+    pub file: &'o mut [u8],
+}
+
+/// Puts the site together and takes part.
 ///
 /// **Errors**: [`Fatal`].
-pub fn with(
+pub fn with<T: Scalar + Pod>(
     (agreement, protocol): (&Agreement, &CampaignProtocol),
     slot: u32,
-    (given, file): (&Given<'_>, &mut [u8]),
+    own: Own<'_, '_, T>,
     lent: Lent<'_, '_>,
     taking: &mut Taking<'_>,
 ) -> Result<(), Fatal> {
     let Lent { flash, numbers, rehearses, .. } = lent;
-    if rehearses {
-        return Err(Fatal::Given("a campaign that is rehearsed: what follows an answer there is not known of sites"));
-    }
+    let Own { given, first: order, sensor, file } = own;
     let dim = agreement.dim as usize;
     let first = agreement.protocol.initial_points() as usize;
-    if LOG + first + search::QUESTIONS as usize > flash.bytes.len() / SLOT {
-        return Err(Fatal::Given("more first points than this device has flash for"));
+    // In a rehearsal it says what it measured with the file, and a rehearsal says how often.
+    let after = if rehearses { protocol.rounds } else { search::QUESTIONS };
+    let values = first.saturating_add(after as usize);
+    if LOG.saturating_add(values) > flash.bytes.len() / SLOT {
+        return Err(Fatal::Given("more points than this device has flash for"));
     }
     if given.points.len() < first * dim || !given.points.len().is_multiple_of(dim) {
         return Err(Fatal::Given("fewer points than it measures first"));
     }
     let site = Site::new(protocol, given.landmarks, dim)?;
-    if !search::fits((site.features(), dim, first as u32), numbers, file) {
-        return Err(Fatal::Given("a file with more landmarks or dimensions than this device has memory for"));
+    if !search::fits::<T>((site.features(), dim, values), numbers, file) {
+        return Err(Fatal::Given("more landmarks, dimensions or values than this device has memory for"));
+    }
+    let answer = wire::frame_len_max(ScalarTag::F64, agreement.protocol.upload_len());
+    if rehearses && answer + leaves::trailer_len(&agreement.protocol) > ANSWER_MAX {
+        return Err(Fatal::Given("answers that are too long for this device"));
     }
     // Points that cannot be searched are found out before anything is contributed.
-    Newcomer::new(given.points, dim, None, NewcomerSettings::default(), 1, [0.0; storage_len(0, 1, 1)])?;
+    let least = [T::ZERO; storage_len(0, 1, 1)];
+    Newcomer::new(given.points, dim, None, NewcomerSettings::default(), 1, least)?;
     let Found { state, standing } =
         Found::load(flash, agreement, SiteState { agent: slot, observations: 0, answered: None })?;
-    if state.agent != slot || state.observations as usize > first {
+    let total = if rehearses { values } else { first };
+    if state.agent != slot || state.observations as usize > total {
         return Err(Fatal::Given("its state is that of another site"));
     }
-    let numbers = Numbers::split((first, dim, site.features()), numbers).ok_or(SHORT)?;
+    let shape = (first, dim, site.features());
+    Numbers::split(shape, numbers).ok_or(SHORT)?;
     let digest = agreement.digest();
     let has_file = search::stored(file, flash, &digest).is_some();
     let mut party = SiteParty {
@@ -68,24 +92,28 @@ pub fn with(
         protocol,
         site,
         given,
+        order,
+        sensor,
+        total: total as u32,
+        rehearses,
         state,
         standing,
         flash,
         file,
         frame: [0; OPENING_MAX],
-        numbers,
+        memory: numbers,
+        shape,
         made: None,
         is_computed: false,
         has_file,
     };
-    for number in 0..party.state.observations {
-        let entry: Option<Entry<f32>> = party.flash.entry(LOG + number as usize, number, &party.digest);
-        party.learn(number, entry.ok_or(Fatal::Given("an observation is missing in its log"))?)?;
+    for number in 0..party.state.observations.min(first as u32) {
+        party.learn(number, known(party.flash, &party.digest, number)?)?;
     }
     taking(&mut party)
 }
 
-/// All numbers of a site, in double precision as hosts have them.
+/// All numbers of a site until the last release, in double precision as hosts have them. Then the search has the memory.
 struct Numbers<'a> {
     points: &'a mut [f64],
     values: &'a mut [f64],
@@ -109,12 +137,18 @@ impl<'a> Numbers<'a> {
 }
 
 /// The site at work.
-struct SiteParty<'a, 'f> {
+struct SiteParty<'a, 'f, T> {
     agreement: &'a Agreement,
     digest: Digest,
     protocol: &'a CampaignProtocol,
     site: Site<'a, f64>,
-    given: &'a Given<'a>,
+    given: &'a Given<'a, T>,
+    order: First,
+    sensor: Sensor<'a>,
+    /// Points that it measures before it is done with its server.
+    total: u32,
+    /// Whether leaves of the transcript follow each answer.
+    rehearses: bool,
     state: SiteState,
     standing: Standing,
     flash: &'a mut Flash<'f>,
@@ -122,7 +156,9 @@ struct SiteParty<'a, 'f> {
     file: &'a mut [u8],
     /// What a release is made with, as it came.
     frame: [u8; OPENING_MAX],
-    numbers: Numbers<'a>,
+    memory: &'a mut [f64],
+    /// Numbers of first points, of dimensions and of features.
+    shape: (usize, usize, usize),
     /// The last release that was made up its mind about in this boot, and whether there is something to give to it.
     made: Option<(u32, bool)>,
     /// Whether features and factor of its points are there.
@@ -131,7 +167,7 @@ struct SiteParty<'a, 'f> {
     has_file: bool,
 }
 
-impl SiteParty<'_, '_> {
+impl<T: Scalar + Pod> SiteParty<'_, '_, T> {
     /// Points that it measures.
     fn first(&self) -> u32 {
         self.agreement.protocol.initial_points()
@@ -142,17 +178,33 @@ impl SiteParty<'_, '_> {
         self.standing.exchange.have().frames.checked_sub(1)
     }
 
-    /// Keeps a value with its point.
-    fn learn(&mut self, number: u32, entry: Entry<f32>) -> Result<(), Fatal> {
-        let given = self.given;
-        let dim = self.agreement.dim as usize;
-        let index = number as usize;
-        let point = given.point(entry.candidate, dim)?;
-        let places = self.numbers.points.get_mut(index * dim..(index + 1) * dim).ok_or(SHORT)?;
-        let value = self.numbers.values.get_mut(index).ok_or(SHORT)?;
-        places.iter_mut().zip(point).for_each(|(place, u)| *place = f64::from(*u));
-        *value = f64::from(worth(given, entry.value));
+    /// Keeps one of its first values with its point.
+    fn learn(&mut self, number: u32, entry: Entry<f64>) -> Result<(), Fatal> {
+        let (given, index) = (self.given, number as usize);
+        let numbers = Numbers::split(self.shape, self.memory).ok_or(SHORT)?;
+        let point = given.point(entry.candidate)?;
+        let places = numbers.points.get_mut(index * given.dim..(index + 1) * given.dim).ok_or(SHORT)?;
+        let value = numbers.values.get_mut(index).ok_or(SHORT)?;
+        places.iter_mut().zip(point).for_each(|(place, u)| *place = u.to_f64());
+        *value = given.worth(entry.value);
         Ok(())
+    }
+
+    /// Whether it goes on to search although its server waits for its last answer.
+    fn searches_on(&self) -> bool {
+        self.state.observations < self.total && self.round().is_some_and(|round| round >= self.protocol.releases())
+    }
+
+    /// Which point it measures as this number, beyond its first ones.
+    fn chosen(&mut self, number: u32) -> Result<u32, Fatal> {
+        let mut log = Log::new();
+        for number in 0..number {
+            let entry = known(self.flash, &self.digest, number)?;
+            let told = (entry.candidate as usize, T::from_f64(self.given.worth(entry.value)));
+            log.push(told).map_err(|_| SHORT)?;
+        }
+        let file = search::stored(self.file, self.flash, &self.digest).flatten();
+        Ok(search::next(self.given, file, &log, self.memory)?.0)
     }
 
     /// Whether a contribution to this release fits the budget that was announced, with all releases before it.
@@ -164,7 +216,8 @@ impl SiteParty<'_, '_> {
 
     /// Computes what it gives to the release that is made with this; false where its values say nothing.
     fn contribute(&mut self, len: usize, release: u32) -> Result<bool, Fatal> {
-        let Numbers { points, values, own, opening, upload, scratch } = &mut self.numbers;
+        let Numbers { points, values, own, opening, upload, scratch } =
+            Numbers::split(self.shape, self.memory).ok_or(SHORT)?;
         let bytes = self.frame.get(..len).ok_or(TOO_LONG)?;
         let (header, payload) = wire::decode(bytes, opening.len() as u32)?;
         let have = self.standing.exchange.have();
@@ -189,7 +242,7 @@ impl SiteParty<'_, '_> {
     }
 }
 
-impl TakesPart for SiteParty<'_, '_> {
+impl<T: Scalar + Pod> TakesPart for SiteParty<'_, '_, T> {
     fn exchange(&mut self) -> &mut AgentExchange {
         &mut self.standing.exchange
     }
@@ -223,7 +276,8 @@ impl TakesPart for SiteParty<'_, '_> {
     }
 
     fn is_over(&self) -> bool {
-        self.round().is_some_and(|round| round >= self.protocol.releases()) && self.has_file
+        let is_last = self.round().is_some_and(|round| round >= self.protocol.releases());
+        is_last && self.has_file && self.state.observations >= self.total
     }
 
     fn piece(&mut self, from: usize, bytes: &[u8]) -> Result<(), Fatal> {
@@ -262,39 +316,51 @@ impl TakesPart for SiteParty<'_, '_> {
             }
             None => {}
         }
-        self.standing.exchange.made();
+        if !self.searches_on() {
+            self.standing.exchange.made();
+        }
         Ok(true)
     }
 
     fn work(&mut self) -> Result<(), Fatal> {
-        let slot = self.state.agent;
-        let number = self.state.observations;
-        let first = self.first();
-        if number >= first {
+        let (number, first) = (self.state.observations, self.first());
+        if number >= first && !self.searches_on() {
             self.standing.exchange.made();
             return Ok(());
         }
-        let given = self.given;
-        let dim = self.agreement.dim as usize;
-        let place = first_place(slot, number, first, (given.points.len() / dim) as u32);
-        let entry = measured(self.flash, &self.digest, (slot, number, place), given.point(place, dim)?)?;
-        self.learn(number, entry)?;
+        let place = match number < first {
+            true => self.order.place(number, self.given.count()),
+            false => self.chosen(number)?,
+        };
+        let entry = measured(self.flash, &self.digest, (self.given, &self.sensor), (number, place))?;
+        if number < first {
+            self.learn(number, entry)?;
+        }
         self.state.observations = number + 1;
         Ok(())
     }
 
     fn answer(&mut self, header: Header, out: &mut [u8]) -> Result<usize, Fatal> {
         let gives = self.made == Some((header.round, true));
-        let upload: &[f64] = if gives { self.numbers.upload } else { &[] };
+        let upload: &[f64] = match gives {
+            true => Numbers::split(self.shape, self.memory).ok_or(SHORT)?.upload,
+            false => &[],
+        };
         let mut digest = Frame::leaf();
         digest.scalars(upload);
         let digest = prefix(&digest.end());
         let answered = self.state.answered.filter(|(round, _)| *round == header.round);
         // After a reset a server may say something else of how the release is made. What was answered is never contradicted.
         let upload = if answered.is_some_and(|(_, before)| before != digest) { &[] } else { upload };
-        let len = wire::encode(header, upload, out)?;
+        let mut len = wire::encode(header, upload, out)?;
+        if self.rehearses {
+            let of = (&self.agreement.protocol, &self.digest, self.state.agent);
+            let counts = (&*self.flash, |value| self.given.worth(value));
+            len = leaves::append(of, counts, (header.round, upload), (len, out))?;
+        }
+        let is_empty = upload.is_empty();
         if answered.is_none() {
-            if !upload.is_empty() {
+            if !is_empty {
                 self.standing.count(header.round);
             }
             self.state.answered = Some((header.round, digest));

@@ -19,11 +19,11 @@
 
 mod limits;
 mod offered;
+mod places;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -43,7 +43,8 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio_rustls::TlsAcceptor;
 
 pub use self::limits::{Limits, TooFewHandles};
-pub use self::offered::{Counts, Offered};
+pub use self::offered::{Counts, OfferError, Offered};
+use self::places::Places;
 use crate::authority::{Authority, Refused};
 use crate::enrolment::{Enrolment, Refusal};
 use crate::keys::Shown;
@@ -341,36 +342,6 @@ async fn counted(
     response
 }
 
-/// The number of open connections of each key.
-type Open = Arc<Mutex<BTreeMap<Fingerprint, u32>>>;
-
-/// One connection of a key; its place is free again when it is dropped.
-struct Place(Open, Fingerprint);
-
-impl Place {
-    fn take(open: &Open, key: Fingerprint, most: u32) -> Option<Place> {
-        let mut counts = open.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(key).or_insert(0);
-        if *count >= most {
-            return None;
-        }
-        *count += 1;
-        Some(Place(open.clone(), key))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = counts.get_mut(&self.1) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.1);
-            }
-        }
-    }
-}
-
 /// Opens a door on a listener and serves until the task is dropped; `shown` is the key of the moment. An error of one
 /// connection ends that connection.
 pub async fn serve(listener: TcpListener, shown: Shown, door: Door) {
@@ -387,8 +358,8 @@ pub async fn serve(listener: TcpListener, shown: Shown, door: Door) {
         .layer(DefaultBodyLimit::max(body_max))
         .with_state(door.clone());
     let (free, strangers) = (Semaphore::new(limits.connections), Semaphore::new(limits.strangers));
-    let (free, strangers, open) = (Arc::new(free), Arc::new(strangers), Open::default());
-    let inside = Inside { open, strangers, enrolment: door.enrolment.clone(), authority: door.authority.clone() };
+    let (free, strangers, places) = (Arc::new(free), Arc::new(strangers), Places::default());
+    let inside = Inside { places, strangers, enrolment: door.enrolment.clone(), authority: door.authority.clone() };
     loop {
         // Nobody closes the semaphore; a listener that fails for want of file handles works again soon.
         let Ok(permit) = free.clone().acquire_owned().await else { return };
@@ -410,7 +381,7 @@ pub async fn serve(listener: TcpListener, shown: Shown, door: Door) {
 /// Who is inside, and how many may be.
 #[derive(Clone)]
 struct Inside {
-    open: Open,
+    places: Places,
     strangers: Arc<Semaphore>,
     enrolment: Arc<Enrolment>,
     authority: Option<Arc<Authority>>,
@@ -423,7 +394,7 @@ async fn connection(tcp: TcpStream, acceptor: TlsAcceptor, app: Router, limits: 
     let chain = tls.get_ref().1.peer_certificates()?;
     let key = crate::identity::fingerprint_of(chain.first()?).ok()?;
     let certified = inside.authority.as_ref().map(|authority| authority.slot(chain, UnixTime::now()));
-    let _place = Place::take(&inside.open, key, limits.per_key)?;
+    let mut place = inside.places.take(key, limits.per_key);
     let known = match &certified {
         Some(certified) => certified.is_ok(),
         None => inside.enrolment.slot(&key).is_some(),
@@ -436,6 +407,10 @@ async fn connection(tcp: TcpStream, acceptor: TlsAcceptor, app: Router, limits: 
     let mut http = hyper::server::conn::http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(limits.patience).max_buf_size(16 << 10);
     // A peer that hangs up in the middle is an everyday thing; one that asks slowly or never reads keeps no place for ever.
-    drop(tokio::time::timeout(longest, http.serve_connection(TokioIo::new(tls), service)).await);
+    let served = tokio::time::timeout(longest, http.serve_connection(TokioIo::new(tls), service));
+    tokio::select! {
+        _over = served => {}
+        () = place.lost() => {}
+    }
     Some(())
 }

@@ -7,7 +7,9 @@ use serde::Serialize;
 use sordino_core::federated::exchange::Protocol;
 use sordino_core::federated::shares::Trust;
 use sordino_core::random::RunSeed;
+use sordino_host::campaign::{Campaign, search_seed};
 use sordino_host::files::{FileError, create_privately};
+use sordino_host::search::scramble;
 use sordino_host::space::Goal;
 
 use crate::invitation::Invitation;
@@ -30,17 +32,23 @@ pub struct Provision {
     pub seed: RunSeed,
     /// Whether digests of what was observed follow every answer, for the comparison with a simulator.
     pub rehearses: bool,
-    /// Of an emulated device, `f32`, little-endian: the value of the first observation at each candidate, then of the second, …
+    /// Of an emulated device, `f32`, of a site `f64`, little-endian: the value of the first observation at each candidate, then of
+    /// the second, …
     pub sensor: Vec<u8>,
     /// What follows for a site of a campaign.
     pub site: Option<Follows>,
 }
 
-/// Numbers that follow: landmarks, `f64`, then points, `f32`, both little-endian and in coordinates of the unit box.
+/// Numbers that follow: landmarks, `f64`, then points, `f32`, in a rehearsal `f64`, all little-endian and in coordinates of the
+/// unit box.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Follows {
     /// Whether smaller values are better.
     pub minimises: bool,
+    /// Parameters of the space that are searched.
+    pub parameters: u32,
+    /// The seed of its search.
+    pub seed: u32,
     /// Numbers of the landmarks.
     pub landmarks: u32,
     /// Numbers of the points that the device may measure.
@@ -72,7 +80,8 @@ pub enum ProvisionError {
     },
     /// More landmarks than a device has memory for.
     #[error(
-        "{features} landmarks, and a device has memory for {FEATURES_MAX}: `sordino serve --features {FEATURES_MAX}`"
+        "{features} landmarks, and a device has memory for {FEATURES_MAX}: `sordino serve --features {FEATURES_MAX}`, in a scenario \
+         prior.features = {FEATURES_MAX}"
     )]
     Features {
         /// Landmarks of the campaign.
@@ -107,16 +116,17 @@ pub fn write(path: &Path, terms: &Terms, invitation: &Invitation, server: Option
     if !is_numeric {
         return Err(ProvisionError::Address { address: address.to_owned() });
     }
-    let (site, numbers) = site(terms)?;
     let (mut secret, mut seed) = ([0; 32], [0; 8]);
     getrandom::fill(&mut secret)?;
     getrandom::fill(&mut seed)?;
     let seed = RunSeed::new(u64::from_le_bytes(seed), 0);
+    let site = match terms.agreement.protocol {
+        Protocol::Campaign(_) => Some(Site::new(&terms.campaign()?, search_seed(seed, invitation.slot), false)?),
+        _ => None,
+    };
     let invitation = Invitation { address: address.to_owned(), ..invitation.clone() }.to_string();
-    let provision = Provision { invitation, secret, seed, rehearses: false, sensor: Vec::new(), site };
-    let mut bytes = postcard::to_allocvec(&provision)?;
-    bytes.resize(bytes.len().next_multiple_of(8), 0);
-    bytes.extend(numbers);
+    let provision = Provision { invitation, secret, seed, rehearses: false, sensor: Vec::new(), site: None };
+    let bytes = provision.bytes(site)?;
     match bytes.len() {
         len if len > BYTES_MAX => Err(ProvisionError::Long { bytes: len }),
         _ if create_privately(path, &bytes)? => Ok(()),
@@ -124,24 +134,54 @@ pub fn write(path: &Path, terms: &Terms, invitation: &Invitation, server: Option
     }
 }
 
-/// What a site of these terms is given, with its bytes; nothing of other methods.
-fn site(terms: &Terms) -> Result<(Option<Follows>, Vec<u8>), ProvisionError> {
-    let Protocol::Campaign(protocol) = &terms.agreement.protocol else { return Ok((None, Vec::new())) };
-    if protocol.config.parameters().trust == Trust::TwoServers {
-        return Err(ConstantsError::TwoServers.into());
+impl Provision {
+    /// The file, with what a site is given behind it.
+    ///
+    /// **Errors**: [`ProvisionError::Format`].
+    pub(crate) fn bytes(mut self, site: Option<Site>) -> Result<Vec<u8>, ProvisionError> {
+        let (follows, numbers) = site.map(|Site { follows, numbers }| (follows, numbers)).unzip();
+        self.site = follows;
+        let mut bytes = postcard::to_allocvec(&self)?;
+        if let Some(numbers) = numbers {
+            bytes.resize(bytes.len().next_multiple_of(8), 0);
+            bytes.extend(numbers);
+        }
+        Ok(bytes)
     }
-    let features = protocol.config.features();
-    if features > FEATURES_MAX {
-        return Err(ProvisionError::Features { features });
+}
+
+/// What a site of a campaign is given.
+pub(crate) struct Site {
+    follows: Follows,
+    numbers: Vec<u8>,
+}
+
+impl Site {
+    /// A site of this campaign whose search has this seed; with points in double precision where it is compared with a host.
+    ///
+    /// **Errors**: [`ProvisionError::Constants`], [`ProvisionError::Features`].
+    pub(crate) fn new(campaign: &Campaign, seed: u64, rehearses: bool) -> Result<Self, ProvisionError> {
+        let config = campaign.context().config();
+        if config.parameters().trust == Trust::TwoServers {
+            return Err(ConstantsError::TwoServers.into());
+        }
+        let features = config.features();
+        if features > FEATURES_MAX {
+            return Err(ProvisionError::Features { features });
+        }
+        let (landmarks, points) = (campaign.context().landmarks(), campaign.coordinates());
+        let follows = Follows {
+            minimises: campaign.publication().goal == Goal::Minimize,
+            parameters: campaign.publication().space.parameters().len() as u32,
+            seed: scramble(seed),
+            landmarks: landmarks.len() as u32,
+            points: points.len() as u32,
+        };
+        let mut numbers: Vec<u8> = landmarks.iter().flat_map(|x| x.to_le_bytes()).collect();
+        match rehearses {
+            true => numbers.extend(points.iter().flat_map(|x| x.to_le_bytes())),
+            false => numbers.extend(points.iter().flat_map(|x| (*x as f32).to_le_bytes())),
+        }
+        Ok(Site { follows, numbers })
     }
-    let campaign = terms.campaign()?;
-    let (landmarks, points) = (campaign.context().landmarks(), campaign.coordinates());
-    let follows = Follows {
-        minimises: campaign.publication().goal == Goal::Minimize,
-        landmarks: landmarks.len() as u32,
-        points: points.len() as u32,
-    };
-    let landmarks = landmarks.iter().flat_map(|x| x.to_le_bytes());
-    let points = points.iter().flat_map(|x| (*x as f32).to_le_bytes());
-    Ok((Some(follows), landmarks.chain(points).collect()))
 }

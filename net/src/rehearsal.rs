@@ -21,6 +21,7 @@ use sordino_core::digest::{Digest, combine};
 use sordino_core::federated::exchange::{Announced, Pace, Protocol};
 use sordino_core::federated::transcript::steps_max;
 use sordino_core::random::RunSeed;
+use sordino_core::wire;
 use sordino_engine::Options as Executing;
 use sordino_engine::federated::campaign::context::campaign_of;
 use sordino_engine::federated::context::{RunContext, ScenarioContext};
@@ -31,15 +32,16 @@ use sordino_engine::federated::{DriverError, Own, agreement};
 use sordino_experiment::scenario::{Method, ScalarKind, Scenario};
 use sordino_experiment::world::Objective;
 use sordino_host::entropy::deployment;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 pub use self::error::RehearsalError;
-use self::network::Network;
+use self::network::{Network, Offer};
 pub use self::options::Options;
 use self::place::{Agents, Place};
 use self::second::Second;
 use self::simulated::{Rehearsed, Simulated};
 use crate::agent::SLOT_BYTES;
+use crate::door::Offered;
 use crate::party::{Number, OwnParty, Party, dispatch};
 use crate::rounds::{QUEUE, Rounds};
 use crate::terms::{Terms, TermsError};
@@ -221,9 +223,7 @@ async fn federation<T: Number, P: Party<T>, M: Rehearsed<T>>(
     if !base.faults.is_none() {
         return Err(RehearsalError::Faults);
     }
-    if options.device.is_some()
-        && matches!(terms.agreement.protocol, Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_))
-    {
+    if options.device.is_some() && matches!(terms.agreement.protocol, Protocol::Vote(_) | Protocol::Own(_)) {
         return Err(RehearsalError::DeviceMethod(base.method));
     }
     let (deadline_ms, slots) = (options.deadline.as_millis() as u64, steps_max(&terms.agreement.protocol));
@@ -231,19 +231,22 @@ async fn federation<T: Number, P: Party<T>, M: Rehearsed<T>>(
     let second = Second::open(terms, base, &mut place, options.chaos).await?;
     let helper = second.as_ref().map(|second| second.key);
     let (sender, requests) = mpsc::channel(QUEUE);
-    let door = place.door(terms, listener, sender)?;
+    let (offer, offered) = watch::channel(Some(Offered::default()));
+    let door = place.door(terms, listener, sender, offered)?;
     let pace = Pace { ask_again_ms: 1000, spread_ms: 100 };
     let mut rounds = Rounds::new(&terms.agreement, pace, place.sealer(terms), slots * SLOT_BYTES, requests);
     let serving = tokio::spawn(door);
     let first = match &options.device {
         Some(path) => {
-            device::write(path, base, &place.invitation(terms, device::SLOT, helper)?)?;
+            device::write(path, base, terms, &place.invitation(terms, device::SLOT, helper)?)?;
             device::SLOT + 1
         }
         None => 0,
     };
     let mut agents = agents::all(&place, &party, &base.run, helper, options.deaths, first)?;
-    let mut network = Network::new(simulated.clone(), &terms.agreement.protocol, &mut rounds, deadline_ms, second);
+    let protocol = &terms.agreement.protocol;
+    let beside = (offers(&*party, protocol, offer), second);
+    let mut network = Network::new(simulated.clone(), protocol, &mut rounds, deadline_ms, beside);
     let (stop, nobody) = (AtomicBool::new(false), &());
     let around = Surroundings { progress: nobody, journal: None, interval: Duration::MAX, stop: &stop };
     let running = run_method(simulated, around, |_| Ok(&mut network));
@@ -253,6 +256,7 @@ async fn federation<T: Number, P: Party<T>, M: Rehearsed<T>>(
         error = first_failure(&mut agents) => return Err(error),
     };
     let (failed, round_times) = (network.failed.take(), std::mem::take(&mut network.times));
+    drop(network);
     let run = finished.map_err(|error| failed.unwrap_or(RehearsalError::Driver(error)))?;
     tokio::select! {
         stop = rounds.linger() => return Err(stop.into()),
@@ -273,6 +277,23 @@ async fn federation<T: Number, P: Party<T>, M: Rehearsed<T>>(
         repeated: rounds.status().borrow().repeated,
         deaths: place.deaths.load(Ordering::Relaxed),
         round_times,
+    })
+}
+
+/// What makes public what follows from the releases of a campaign, as its server does. Nobody fetches the file itself.
+fn offers<'p, T: Number, P: Party<T>>(
+    party: &'p P,
+    protocol: &'p Protocol,
+    offer: watch::Sender<Option<Offered>>,
+) -> Offer<'p, T> {
+    let mut released = Vec::new();
+    Box::new(move |frame, numbers| {
+        if matches!(protocol, Protocol::Campaign(_)) {
+            released.extend_from_slice(numbers.unwrap_or_default());
+            let (header, _) = wire::decode(frame, protocol.released_len() as u32)?;
+            offer.send_replace(Some(Offered::after(party, header, &released)?.0));
+        }
+        Ok(())
     })
 }
 

@@ -41,8 +41,8 @@ pub struct Estimate {
     pub std: f64,
 }
 
-/// The seed of a scramble: both halves count.
-fn scramble(seed: u64) -> u32 {
+/// The seed of a search as [`sordino_core`] takes it: both halves count.
+pub fn scramble(seed: u64) -> u32 {
     (seed ^ (seed >> 32)) as u32
 }
 

@@ -43,7 +43,7 @@ mod error;
 mod listed;
 
 use engine::Engine;
-pub use engine::Estimate;
+pub use engine::{Estimate, scramble};
 pub use error::{CAPACITY_MAX, SearchError, VALUE_MAX};
 pub use listed::Listed;
 

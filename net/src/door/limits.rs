@@ -9,7 +9,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 pub struct Limits {
     /// Connections at one time.
     pub connections: usize,
-    /// Connections of one key.
+    /// Connections of one key: one more ends its oldest.
     pub per_key: u32,
     /// The share of all connections for keys that are not enrolled, so that nobody can fill the door with new keys.
     pub strangers: usize,

@@ -5,13 +5,16 @@
 
 use std::path::Path;
 
+use sordino_core::federated::exchange::Protocol;
 use sordino_core::federated::log_len;
 use sordino_core::math::Scalar;
 use sordino_engine::federated::context::MethodContext;
+use sordino_host::campaign::search_seed;
 use sordino_host::files::write_privately;
 
 use crate::invitation::Invitation;
-use crate::provision::{Provision, ProvisionError};
+use crate::provision::{self, Provision, ProvisionError};
+use crate::terms::Terms;
 
 /// Which agent the device is.
 pub const SLOT: u32 = 0;
@@ -26,21 +29,31 @@ const HOST: &str = "10.0.2.2";
 pub fn write<T: Scalar>(
     path: &Path,
     context: &MethodContext<T>,
+    terms: &Terms,
     invitation: &Invitation,
 ) -> Result<(), ProvisionError> {
     let mut secret = [0; 32];
     getrandom::fill(&mut secret)?;
     let port = invitation.address.rsplit(':').next().unwrap_or_default();
-    let invitation = Invitation { address: format!("{HOST}:{port}"), ..invitation.clone() }.to_string();
+    let invitation = Invitation { address: format!("{HOST}:{port}"), ..invitation.clone() };
     let (run, observations) = (&context.run, log_len(&context.config) / 2);
+    let campaign = match terms.agreement.protocol {
+        Protocol::Campaign(_) => Some(terms.rehearsed()?),
+        _ => None,
+    };
     let candidates = run.objective.candidates().len() / run.objective.dim();
-    let mut sensor = Vec::with_capacity(4 * observations * candidates);
-    for number in 0..observations as u32 {
-        for candidate in 0..candidates as u32 {
-            let value = run.objective.observe(SLOT, candidate, number) as f32;
-            sensor.extend_from_slice(&value.to_le_bytes());
-        }
-    }
-    let provision = Provision { invitation, secret, seed: run.seed, rehearses: true, sensor, site: None };
-    Ok(write_privately(path, &postcard::to_allocvec(&provision)?)?)
+    let shown = (0..observations as u32).flat_map(|number| (0..candidates as u32).map(move |place| (number, place)));
+    let shown = shown.map(|(number, place)| run.objective.observe(SLOT, place, number));
+    let sensor = match &campaign {
+        // A site computes as hosts do, with all digits of what it is shown, in its space's unit.
+        Some(campaign) => shown.flat_map(|value| (campaign.publication().goal.sign() * value).to_le_bytes()).collect(),
+        None => shown.flat_map(|value| (value as f32).to_le_bytes()).collect(),
+    };
+    let site = match &campaign {
+        Some(campaign) => Some(provision::Site::new(campaign, search_seed(run.seed, SLOT), true)?),
+        None => None,
+    };
+    let given =
+        Provision { invitation: invitation.to_string(), secret, seed: run.seed, rehearses: true, sensor, site: None };
+    Ok(write_privately(path, &given.bytes(site)?)?)
 }

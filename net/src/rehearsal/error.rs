@@ -7,6 +7,7 @@ use sordino_host::entropy::NoEntropy;
 
 use crate::agent::AgentEnd;
 use crate::agent::masks::MaskError;
+use crate::door::OfferError;
 use crate::help::desk::Refused;
 use crate::help::line::LineError;
 use crate::identity::IdentityError;
@@ -28,7 +29,7 @@ pub enum RehearsalError {
         runs: u32,
     },
     /// A method whose agents are hosts.
-    #[error("--device: no machine of a device runs the method {}; admissible: methods that share draws, and the federated prior", .0.name())]
+    #[error("--device: no machine of a device runs the method {}; admissible: methods that share draws, the federated prior, and campaigns", .0.name())]
     DeviceMethod(Method),
     /// The space has fewer points than agents have first points, so a virtual design has fewer too.
     #[error(
@@ -73,6 +74,9 @@ pub enum RehearsalError {
     /// What a device is given cannot be written.
     #[error(transparent)]
     Device(#[from] ProvisionError),
+    /// What follows from releases cannot be offered to a device.
+    #[error(transparent)]
+    Offer(#[from] OfferError),
     /// No listener on loopback.
     #[error("cannot listen on loopback: {0}")]
     Listen(#[source] std::io::Error),

@@ -26,6 +26,7 @@ use super::error::RehearsalError;
 use super::second::Second;
 use super::simulated::Rehearsed;
 use crate::agent::SLOT_BYTES;
+use crate::door::OfferError;
 use crate::party::Number;
 use crate::rounds::{Rounds, Upload};
 use crate::shares::Shared;
@@ -33,12 +34,17 @@ use crate::shares::Shared;
 /// One step of the transcript, of all agents: leaves, and best values.
 type Slot = (Vec<Digest>, Vec<f64>);
 
+/// What is done with a frame and the numbers in it before it is announced.
+pub(super) type Offer<'r, T> = Box<dyn FnMut(&[u8], Option<&[T]>) -> Result<(), OfferError> + Send + 'r>;
+
 /// The one member of the fabric.
 pub(super) struct Network<'r, T, M> {
     method: Arc<M>,
     protocol: &'r Protocol,
     rounds: &'r mut Rounds,
     deadline_ms: u64,
+    /// Makes public what follows from a frame and its numbers, before it is announced.
+    offer: Offer<'r, T>,
     /// The helper, where there are two servers.
     second: Option<Second>,
     /// The shares of the last epoch.
@@ -57,10 +63,23 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
         protocol: &'r Protocol,
         rounds: &'r mut Rounds,
         deadline_ms: u64,
-        second: Option<Second>,
+        (offer, second): (Offer<'r, T>, Option<Second>),
     ) -> Self {
         let (epoch, asked, steps, uploads, times) = (None, None, VecDeque::new(), Vec::new(), Vec::new());
-        Network { method, protocol, rounds, deadline_ms, second, asked, epoch, steps, uploads, times, failed: None }
+        Network {
+            method,
+            protocol,
+            rounds,
+            deadline_ms,
+            offer,
+            second,
+            asked,
+            epoch,
+            steps,
+            uploads,
+            times,
+            failed: None,
+        }
     }
 
     /// The helper's answer to the shares that an order takes; nothing where there is one server.
@@ -113,6 +132,7 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
     async fn exchange(&mut self, epoch: u32, numbers: Option<&[T]>) -> Result<(), RehearsalError> {
         let count = self.protocol.agents() as usize;
         let (frame, chain) = self.rounds.frame(epoch, 0, numbers)?;
+        (self.offer)(&frame, numbers)?;
         let (start, slots) = (Instant::now(), steps_max(self.protocol));
         let mut steps = vec![(vec![Digest::default(); count], vec![f64::NEG_INFINITY; count]); slots];
         let (mut incoming, uploads) = (vec![T::ZERO; self.protocol.upload_len()], &mut self.uploads);

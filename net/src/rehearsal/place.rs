@@ -87,11 +87,12 @@ impl Place {
         terms: &Terms,
         listener: TcpListener,
         requests: mpsc::Sender<crate::rounds::Request>,
+        offered: watch::Receiver<Option<Offered>>,
     ) -> Result<impl Future<Output = ()> + Send + use<>, RehearsalError> {
         let agreement = &terms.agreement;
         let door = Door {
             deployment: agreement.deployment,
-            offered: watch::channel(Some(Offered::default())).1,
+            offered,
             terms: terms.to_bytes()?.into(),
             body_max: terms.upload_bytes_max() + SLOT_BYTES * steps_max(&agreement.protocol),
             enrolment: self.enrolment.clone(),

@@ -4,8 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use sordino_core::digest::Digest;
-use sordino_core::math::Scalar;
-use sordino_core::wire::{self, Header, Kind, ScalarTag, WireError};
+use sordino_core::wire::{self, Kind};
 use sordino_experiment::text::chain;
 use tokio::sync::watch;
 
@@ -51,17 +50,10 @@ impl Around<'_> {
             }
         }
         let decoded = wire::decode(frame, folder.terms.agreement.frame_numbers_max());
-        let failed = |error| FolderError::Frame { round, error };
-        let (header, _) = decoded.map_err(failed)?;
-        let mut offered = Offered::default();
-        if let Some(file) = party.file(&released)? {
-            offered.numbers = beside(header, Kind::Prior, &file.numbers()).map_err(failed)?;
+        let (header, _) = decoded.map_err(|error| FolderError::Frame { round, error })?;
+        let (mut offered, file) = Offered::after(party, header, &released)?;
+        if let Some(file) = file {
             offered.file = folder.publish(file)?;
-        }
-        // Where a budget skipped releases there are numbers of one that never comes.
-        let opening = if round < folder.terms.agreement.protocol.epochs() { party.opening(&released)? } else { None };
-        if let Some(numbers) = opening {
-            offered.opening = Some((round, beside(header, Kind::Opening, &numbers).map_err(failed)?));
         }
         Ok(offered)
     }
@@ -130,13 +122,4 @@ impl Around<'_> {
             Err(_elapsed) => Ok(()),
         }
     }
-}
-
-/// Numbers that follow from a frame with this header, as a frame of another kind: the same bytes however often the round is begun.
-fn beside<T: Scalar>(header: Header, kind: Kind, numbers: &[T]) -> Result<Bytes, WireError> {
-    let scalar = ScalarTag::of::<T>();
-    let mut bytes = vec![0; wire::frame_len_max(scalar, numbers.len())];
-    let len = wire::encode(Header { kind, scalar, attempt: 0, ..header }, numbers, &mut bytes)?;
-    bytes.truncate(len);
-    Ok(bytes.into())
 }

@@ -7,6 +7,7 @@ use sordino_host::server::HostError;
 
 use super::leader::LeaderError;
 use crate::admission::Inadmissible;
+use crate::door::OfferError;
 use crate::door::TooFewHandles;
 use crate::enrolment::EnrolmentError;
 use crate::folder::FolderError;
@@ -24,6 +25,9 @@ pub enum ServeError {
     /// Its ledger cannot be used.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// What follows from its releases cannot be offered.
+    #[error(transparent)]
+    Offer(#[from] OfferError),
     /// Its machine, host or ledger refused.
     #[error(transparent)]
     Host(#[from] HostError),

@@ -248,12 +248,15 @@ fn connections_have_bounds_for_a_key_for_all_and_in_time() {
             };
             let (mut first, mut second) = (one.connect().await, one.connect().await);
             assert!(first.send_request(agreement()).await.is_ok() && second.send_request(agreement()).await.is_ok());
-            // The third connection of one key is closed, another key's is not.
-            if let Some(mut third) = one.try_connect().await {
-                assert!(third.send_request(agreement()).await.is_err());
-            }
+            // The third connection of one key ends its oldest, and no other key's.
             let other = Hostile::new(&one.invitation);
-            assert!(other.connect().await.send_request(agreement()).await.is_ok());
+            let mut unlike = other.connect().await;
+            assert!(unlike.send_request(agreement()).await.is_ok());
+            let mut third = one.connect().await;
+            assert!(third.send_request(agreement()).await.is_ok());
+            assert!(first.send_request(agreement()).await.is_err());
+            assert!(second.send_request(agreement()).await.is_ok() && unlike.send_request(agreement()).await.is_ok());
+            drop((third, unlike));
             // Silence is closed: connections that never say anything free their places, or nobody else came in.
             let silent = silent(&one, 4).await;
             let start = Instant::now();

@@ -7,7 +7,7 @@ use sordino_sim::scenario::{Method, MethodName, Scenario, Shipped, method};
 use crate::util::{SMALL, done, printed, scratch, settings, text, with};
 
 /// Keys with another value than the usual one.
-const CHANGED: [&str; 24] = [
+const CHANGED: [&str; 25] = [
     "federation.splits={split}",
     "federation.mixing=\"inverse\"",
     "federation.constant=3",
@@ -31,6 +31,7 @@ const CHANGED: [&str; 24] = [
     "prior.shares=[3, 1, 1, 1]",
     "prior.points_per_axis=9",
     "prior.inducing_points=11",
+    "prior.features=30",
     "prior.epsilon=0.7",
 ];
 

@@ -17,6 +17,8 @@ const SPACE: &str = "goal = \"minimize\"\nvalue = \"loss\"\n[parameters.x]\nlow 
 /// The plant of `firmware-networked`, in a unit that is not the device's.
 const COMMAND: &str = "awk 'BEGIN { x = ENVIRON[\"SORDINO_X\"] / 10 - .35; r = log(ENVIRON[\"SORDINO_RATE\"]) / log(1000) + .6; \
     printf \"%.9g\\n\", 3 + x * x + r * r }'";
+/// Enough that the file, with noise that is secret, is worth something to the device each time.
+const EPSILON: &str = "200";
 /// What the device is given: unlike its siblings it is first told where the machine is that emulates it.
 const HOST: &str = "10.0.2.2";
 /// First points of everybody, and what the device measures with the file.
@@ -133,7 +135,9 @@ pub(super) fn cut_off() -> Result<String, String> {
 
 /// What a device ends with: the last lines of what its search and its history say, but for the boots.
 fn ends(heard: &str) -> Vec<String> {
-    let lines = heard.lines().filter(|line| line.starts_with("first points") || line.starts_with("with the file"));
+    let lines = heard
+        .lines()
+        .filter(|line| ["first points", "with the file", "asked with"].iter().any(|said| line.starts_with(said)));
     let chain = heard.split("chain ").nth(1).and_then(|rest| rest.get(..64));
     lines.map(str::to_owned).chain(chain.map(str::to_owned)).collect()
 }
@@ -147,7 +151,7 @@ fn served(place: &Path, linger: &str, port: u16) -> Command {
     let mut command = Command::new(program());
     command.arg("serve").arg(place.join("space.toml")).arg("--folder").arg(place.join("server"));
     command.args(["--agents", &SITES.to_string(), "--listen", &format!("127.0.0.1:{port}"), "--linger", linger]);
-    command.args("--epsilon 20 --features 50 --deadline 60s --close-early --ask-again 200ms".split(' '));
+    command.args("--features 50 --deadline 60s --close-early --ask-again 200ms --epsilon".split(' ')).arg(EPSILON);
     command.env("XDG_STATE_HOME", place.join("state"));
     command
 }
@@ -158,7 +162,7 @@ fn joined(place: &Path, slot: u32) -> Result<Running, String> {
         "join",
         &invitation(place, slot),
         "--max-epsilon",
-        "20",
+        EPSILON,
         "--evaluations",
         "12",
         "--command",
@@ -179,10 +183,11 @@ fn judged(folder: &Path, heard: &str) -> Result<(), String> {
     if number_before(heard, " observations") != Some(POINTS) || number_before(heard, " rounds") != Some(2) {
         return Err(format!("{POINTS} points and two contributions were expected"));
     }
-    let trust =
-        heard.split("trust in the file: ").nth(1).and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
-    if trust.is_none_or(|trust| trust < 0.5) {
-        return Err(format!("it searched alone: {trust:?}"));
+    // How long values speak for a file hangs on the server's noise, which is secret; at first they do.
+    let guided =
+        heard.split("asked with the file: ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u32>().ok());
+    if guided.is_none_or(|guided| guided == 0) {
+        return Err(format!("it searched alone: {guided:?}"));
     }
     // The list has points that near.
     let [first, best] = losses(heard)?;

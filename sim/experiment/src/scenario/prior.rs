@@ -7,6 +7,7 @@ use sordino_core::privacy::accountant::{Accountant, PldAccountant};
 use sordino_core::privacy::calibrate::Target;
 use sordino_core::privacy::{Event, NeighboringRelation, NoiseMultiplier, SamplingProbability};
 
+use sordino_host::prior::FEATURES_MAX;
 use sordino_host::prior::publish::equal_noise_multipliers;
 
 use super::keys::keys;
@@ -42,6 +43,8 @@ keys! {
             in whole(2, 512) => whole(2, if dim == 1 { 512 } else { 22 });
         /// In more than two dimensions: number M of inducing points, from a Sobol' sequence; 128 unless given.
         inducing_points: Option<u32> [none 128] in whole(2, 512);
+        /// The most landmarks of a campaign's file; 100 unless given, 50 for sites on small devices.
+        features: Option<u32> [none 100] in whole(2, FEATURES_MAX as u64);
         /// ε of all releases together at `privacy.delta`, by privacy-loss distributions; the multipliers follow.
         epsilon: f64 [given 1.0, "what `dp-fts-de` spends in this scenario, at least 0.01" spent]
             in number(EPSILON_MIN, EPSILON_MAX).because("its default is what dp-fts-de spends, which is more here");

@@ -22,7 +22,7 @@ struct Beside {
 }
 
 /// Keys that not every method uses. A test changes each for each shipped method, and holds the digests against this table.
-const KEYS: [(&str, Uses); 25] = [
+const KEYS: [(&str, Uses); 26] = [
     // The usual clipping norm follows from the number of parts.
     ("federation.splits", |parts, _| parts.split || clips(parts)),
     ("federation.mixing", |parts, _| parts.kind == Kind::Draws),
@@ -54,6 +54,7 @@ const KEYS: [(&str, Uses); 25] = [
     ("prior.shares", |parts, _| parts.kind == Kind::Prior && parts.private),
     ("prior.points_per_axis", |parts, beside| parts.kind == Kind::Prior && beside.has_axes),
     ("prior.inducing_points", |parts, beside| parts.kind == Kind::Prior && !beside.has_axes),
+    ("prior.features", |parts, _| parts.kind == Kind::Campaign),
     ("prior.epsilon", |parts, _| parts.private && parts.kind != Kind::Draws),
 ];
 

@@ -16,7 +16,7 @@ use super::super::context::{MethodContext, RunContext};
 use super::super::error::DriverError;
 use super::super::named::Named;
 
-/// Features of the file, at most: as many as a file has unless its publisher says otherwise.
+/// Features of the file, at most, unless the scenario says otherwise: as of a file whose publisher does not.
 const FEATURES: u32 = 100;
 /// Kept searches have at most this many numbers together; the others are made again from their logs, with the same bits.
 const KEPT_MAX: usize = 1 << 24;
@@ -47,7 +47,7 @@ pub fn campaign_of(
         epsilon: prior.plan.epsilon,
         delta: scenario.privacy.delta,
         releases: CAMPAIGN_RELEASES,
-        features: FEATURES,
+        features: prior.plan.features.unwrap_or(FEATURES),
         dataset: name.to_owned(),
         by: None,
         note: Some(note),
