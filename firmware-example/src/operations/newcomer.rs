@@ -6,7 +6,10 @@ use core::array;
 use sordino_core::domain::sobol::coordinate;
 use sordino_core::linalg::packed_len;
 use sordino_core::math::Scalar;
-use sordino_core::prior::{Newcomer, NewcomerSettings, PriorNumbers, PublicPrior, attach_len, storage_len};
+use sordino_core::optimizer;
+use sordino_core::prior::{
+    Newcomer, NewcomerSettings, OwnModel, PriorNumbers, PublicPrior, attach_len, own_model_from, storage_len,
+};
 
 use super::{Emit, Fold};
 
@@ -16,12 +19,16 @@ const CANDIDATES: usize = 24;
 /// Observations of a search, and candidates that are looked at together.
 const CAPACITY: usize = 9;
 const WIDTH: usize = 3;
+/// Observations of one that comes to have a model of its own.
+const OWN_CAPACITY: usize = 17;
 
 pub(super) fn rows(emit: Emit<'_>) {
     emit("prior::public f64", &files::<f64>);
     emit("prior::public f32", &files::<f32>);
     emit("prior::newcomer f64", &searches::<f64>);
     emit("prior::newcomer f32", &searches::<f32>);
+    emit("prior::own_model f64", &own_models::<f64>);
+    emit("prior::own_model f32", &own_models::<f32>);
 }
 
 /// A file's numbers, but for its self-test.
@@ -90,5 +97,30 @@ fn searches<T: Scalar>(fold: &mut Fold) {
         let Some((best, mean)) = search.best() else { return };
         fold.word(best as u64);
         fold.add(mean);
+    }
+}
+
+/// What a search of fifteen values and more asks, with a model of its own beside the file.
+fn own_models<T: Scalar>(fold: &mut Fold) {
+    let (file, candidates) = (File::<T>::new(), points::<T, { CANDIDATES * DIM }>(5));
+    let mut storage = [T::ZERO; attach_len(M)];
+    let Ok(prior) = PublicPrior::attach(file.numbers(5.0), &mut storage) else { return };
+    let (settings, room) = (NewcomerSettings::default(), [T::ZERO; storage_len(M, OWN_CAPACITY, WIDTH)]);
+    let Ok(mut search) = Newcomer::new(&candidates, DIM, Some(&prior), settings, OWN_CAPACITY, room) else { return };
+    for i in 0..OWN_CAPACITY {
+        let asked = match i < own_model_from(DIM) {
+            true => Ok(i * 7 % CANDIDATES),
+            false => OwnModel::fit(&search, [T::ZERO; optimizer::storage_len(DIM, OWN_CAPACITY)])
+                .and_then(|mut own| own.suggest(&mut search)),
+        };
+        let Ok(candidate) = asked else { return };
+        fold.word(candidate as u64);
+        fold.word(u64::from(search.is_borne_out()));
+        let x = candidates.chunks_exact(DIM).nth(candidate).unwrap_or(&[]);
+        let said = prior.mean(x, &mut [T::ZERO; M]).unwrap_or(T::ZERO);
+        let own = x.iter().fold(T::ZERO, |sum, u| sum + *u * *u);
+        if search.observe(candidate, T::from_f64(3.0) * said - own).is_err() {
+            return;
+        }
     }
 }

@@ -7,7 +7,8 @@ use core::hint::black_box;
 use sordino_core::domain::sobol::coordinate;
 use sordino_core::linalg::packed_len;
 use sordino_core::math::Scalar;
-use sordino_core::prior::{Newcomer, NewcomerSettings, PriorNumbers, PublicPrior, attach_len, storage_len};
+use sordino_core::optimizer;
+use sordino_core::prior::{Newcomer, NewcomerSettings, OwnModel, PriorNumbers, PublicPrior, attach_len, storage_len};
 
 use super::{Memory, Operation};
 
@@ -25,6 +26,10 @@ const fn attached(_: usize) -> usize {
 
 const fn storage(_: usize) -> usize {
     4 * STORAGE
+}
+
+const fn with_own(n: usize) -> usize {
+    4 * (STORAGE + optimizer::storage_len(DIM, n))
 }
 
 /// Bounds are 1.4 times what was measured.
@@ -75,6 +80,19 @@ pub(super) const TABLE: &[Operation] = &[
     )
     .with_stack_max(2048),
     Operation::new(
+        "prior file, M = 50, D = 3: model of its own and suggestion over 256 candidates after n, moments in flash",
+        &[(16, 20_000_000, 800_000_000)],
+        with_own,
+        |memory, probe, n| {
+            with_searches(memory, n, true, |search, own| {
+                probe.measure(|| {
+                    let _ = black_box(OwnModel::fit(search, &mut *own).and_then(|mut own| own.suggest(search)));
+                });
+            });
+        },
+    )
+    .with_stack_max(4096),
+    Operation::new(
         "prior file, M = 50, D = 3: observation n",
         &[(8, 61_000, 2_500_000), (31, 66_000, 2_900_000)],
         storage,
@@ -101,7 +119,7 @@ fn told(i: usize) -> (usize, f32) {
     (candidate, 700.0 + 40.0 * Scalar::sin(0.05 * candidate as f32))
 }
 
-/// Hands on the numbers of a file, storage for it, storage for a search, candidates, and room for their moments.
+/// Hands on the numbers of a file, storage for it, storage for searches, candidates, and room for their moments.
 fn with_file(memory: &mut Memory, act: impl FnOnce(PriorNumbers<'_, f32>, &mut [f32], &mut [f32], &[f32], &mut [f32])) {
     let (landmarks, rest) = memory.public.split_at_mut(M * DIM);
     let (weights, rest) = rest.split_at_mut(M);
@@ -120,12 +138,18 @@ fn with_file(memory: &mut Memory, act: impl FnOnce(PriorNumbers<'_, f32>, &mut [
     }
     let numbers = PriorNumbers { dim: DIM, landmarks, lengthscale: 0.3, weights, covariance, self_test: TRUSTED };
     let (attached, rest) = memory.numbers.split_at_mut(attach_len(M));
-    act(numbers, attached, &mut rest[..STORAGE], candidates, moments);
+    act(numbers, attached, rest, candidates, moments);
 }
 
 /// Hands on a search that was told `n` values.
 fn with_search(memory: &mut Memory, n: usize, listed: bool, act: impl FnOnce(&mut Search<'_>)) {
+    with_searches(memory, n, listed, |search, _| act(search));
+}
+
+/// The same with storage for a model of its own.
+fn with_searches(memory: &mut Memory, n: usize, listed: bool, act: impl FnOnce(&mut Search<'_>, &mut [f32])) {
     with_file(memory, |numbers, attached, storage, candidates, moments| {
+        let (storage, own) = storage.split_at_mut(STORAGE);
         let Ok(prior) = PublicPrior::attach(numbers, attached) else { return };
         if prior.moments(candidates, moments, &mut storage[..M]).is_err() {
             return;
@@ -135,7 +159,7 @@ fn with_search(memory: &mut Memory, n: usize, listed: bool, act: impl FnOnce(&mu
         let search = search.and_then(|search| if listed { search.with_moments(moments) } else { Ok(search) });
         let Ok(mut search) = search else { return };
         if (0..n).map(told).all(|(candidate, value)| search.observe(candidate, value).is_ok()) {
-            act(&mut search);
+            act(&mut search, own);
         }
     });
 }
