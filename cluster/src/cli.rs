@@ -15,15 +15,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand};
-use sordino_sim::cli::run;
-use sordino_sim::command_line::begun;
-use sordino_sim::command_line::error::CliError;
-use sordino_sim::command_line::number::{threads, whole};
-use sordino_sim::journal;
-use sordino_sim::model::federated::TRUST;
-use sordino_sim::model::hub::Hub;
-use sordino_sim::model::{Model, Options};
-use sordino_sim::progress::log::{self, Log};
+use sordino_engine::federated::TRUST;
+use sordino_engine::hub::Hub;
+use sordino_engine::{Model, Options};
+use sordino_experiment::command_line::begun;
+use sordino_experiment::command_line::error::CliError;
+use sordino_experiment::command_line::number::{threads, whole};
+use sordino_experiment::journal;
+use sordino_experiment::progress::log::{self, Log};
+use sordino_lab::command::run;
 
 use crate::head::{Head, HeadError, Terms};
 use crate::link::LinkError;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use sordino_sim::model::hub::{Heard, Hub, HubError, Letter, Task};
-use sordino_sim::progress::log::{self, Line, Log};
+use sordino_engine::hub::{Heard, Hub, HubError, Letter, Task};
+use sordino_experiment::progress::log::{self, Line, Log};
 
 use crate::link::{Event, HeadLink, LinkError};
 use crate::message::{Answer, Ask, MessageError, Question, Reply, State, decode, encode};

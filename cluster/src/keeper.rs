@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use rayon::ThreadPool;
-use sordino_sim::journal;
-use sordino_sim::model::federated::DriverError;
-use sordino_sim::model::federated::post::{Post, Site, with_site};
-use sordino_sim::scenario::Scenario;
-use sordino_sim::text::chain;
+use sordino_engine::federated::DriverError;
+use sordino_engine::federated::post::{Post, Site, with_site};
+use sordino_experiment::journal;
+use sordino_experiment::scenario::Scenario;
+use sordino_experiment::text::chain;
 
 use crate::message::{Answer, Ask, Lot, Question, Reply, State, Told};
 

@@ -1,13 +1,13 @@
 //! What a head asks of a worker, and what a worker answers. Every question has one answer.
 //!
 //! Inside the trust boundary: an order carries the sample of a simulated run. Nothing here is meant for agents of a real
-//! federation, and no secret source is ever written ([`sordino_sim::model::federated::wired`] refuses it).
+//! federation, and no secret source is ever written ([`sordino_engine::federated::wired`] refuses it).
 
 use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sordino_sim::model::hub::Task;
+use sordino_engine::hub::Task;
 
 /// Version of the format of these messages, part of the names under which head and workers meet.
 pub const VERSION: u32 = 2;

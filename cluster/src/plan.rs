@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 use std::ops::Range;
 
-use sordino_sim::model::hub::{Letter, Task};
+use sordino_engine::hub::{Letter, Task};
 
 use crate::message::{Answer, Ask, Lot, State, Told};
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rayon::ThreadPool;
-use sordino_sim::pool;
-use sordino_sim::progress::log;
+use sordino_experiment::pool;
+use sordino_experiment::progress::log;
 
 use crate::keeper::{Keeper, Next, memory, takes_part, with_keeper};
 use crate::link::{Asked, LinkError, WorkerLink};

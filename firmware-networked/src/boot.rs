@@ -13,7 +13,6 @@ use smoltcp::iface::{SocketSet, SocketStorage};
 use smoltcp::socket::tcp::{Socket, SocketBuffer};
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{Agreement, Have, Millis, Protocol, Reply, Want};
-use sordino_core::federated::prior::CampaignProtocol;
 use sordino_core::federated::shares::SecretKey;
 use sordino_core::snapshot::Stored;
 use sordino_core::wire::Header;
@@ -23,13 +22,11 @@ use crate::hardware::{Board, FLASH_BYTES, Registers, now, reset, rest};
 use crate::http::{Answer, Broken, fetch, request};
 use crate::lan9118::Lan9118;
 use crate::party::{ANSWER_MAX, Lent};
-use crate::points::{First, Sensor};
-use crate::provision::{Given, Invitation, Provision};
-use crate::site::Own as Site;
-use crate::takes::{Lack, TakesPart, Taking, Told};
+use crate::provision::{Invitation, Provision};
+use crate::takes::{Lack, TakesPart, Told};
 use crate::tcp::Tcp;
 use crate::tls::{Entropy, Keys, READ_BYTES, WRITE_BYTES};
-use crate::{der, draws, masks, prior, search, site, tls};
+use crate::{campaign, der, draws, masks, prior, tls};
 
 /// Slots of the party's flash, and of the count of boots behind it.
 const SLOTS: usize = FLASH_BYTES / SLOT - BOOT_SLOTS;
@@ -170,56 +167,20 @@ pub fn run(board: Board, memory: &mut Memory) -> Result<End, Fatal> {
             let helper = invitation.helper.as_ref().map(|helper| (&own.masks, helper));
             prior::with((&agreement, prior), (invitation.slot, given.seed), helper, lent, &mut taking)?;
         }
-        Protocol::Campaign(campaign) => {
+        Protocol::Campaign(protocol) => {
             let region = (board.provision, board.provision.len() - rest.len());
-            let whose = (&agreement, campaign, invitation.slot);
+            let whose = (&agreement, protocol, invitation.slot);
             told.observations = match given.rehearses {
                 #[cfg(feature = "rehearsal")]
-                true => rehearsed(whose, &given, region, (lent, board.file), &mut taking)?,
+                true => campaign::rehearsed(whose, &given, region, (lent, board.file), &mut taking)?,
                 #[cfg(not(feature = "rehearsal"))]
                 true => return Err(Fatal::Given("a rehearsal, of an image without its numbers")),
-                false => site(whose, &given, region, (lent, board.file), &mut taking)?,
+                false => campaign::served(whose, &given, region, (lent, board.file), &mut taking)?,
             };
         }
         _ => return Err(Fatal::Given("a method that this device does not take part in")),
     }
     Ok(End { agent: invitation.slot, boots, told })
-}
-
-const NO_NUMBERS: Fatal = Fatal::Given("a campaign, and neither its landmarks nor points");
-
-/// A site of real values, which goes on with the file when it is done with its server: how many points were measured.
-fn site(
-    (agreement, campaign, slot): (&Agreement, &CampaignProtocol, u32),
-    provision: &Provision<'_>,
-    (region, used): (&[u8], usize),
-    (lent, file): (Lent<'_, '_>, &mut [u8]),
-    taking: &mut Taking<'_>,
-) -> Result<u32, Fatal> {
-    let Lent { flash, numbers, sensor, rehearses } = lent;
-    let follows = provision.site.as_ref().ok_or(NO_NUMBERS)?;
-    let given = Given::<f32>::read(follows, agreement.dim as usize, region, used).ok_or(NO_NUMBERS)?;
-    let first = First::Listed(slot, agreement.protocol.initial_points());
-    let own = Site { given: &given, first, sensor: Sensor::Plant(slot), file: &mut *file };
-    let lent = Lent { flash: &mut *flash, numbers: &mut *numbers, sensor, rehearses };
-    site::with((agreement, campaign), slot, own, lent, taking)?;
-    search::go_on((agreement, slot), &given, file, flash, numbers)
-}
-
-/// A site of a rehearsal, which does what a simulated one does, in its numbers.
-#[cfg(feature = "rehearsal")]
-fn rehearsed(
-    (agreement, campaign, slot): (&Agreement, &CampaignProtocol, u32),
-    provision: &Provision<'_>,
-    (region, used): (&[u8], usize),
-    (lent, file): (Lent<'_, '_>, &mut [u8]),
-    taking: &mut Taking<'_>,
-) -> Result<u32, Fatal> {
-    let follows = provision.site.as_ref().ok_or(NO_NUMBERS)?;
-    let given = Given::<f64>::read(follows, agreement.dim as usize, region, used).ok_or(NO_NUMBERS)?;
-    let (first, sensor) = (First::Drawn(provision.seed, slot), Sensor::Table(provision.sensor));
-    site::with((agreement, campaign), slot, Site { given: &given, first, sensor, file }, lent, taking)?;
-    Ok(agreement.protocol.initial_points() + campaign.rounds)
 }
 
 /// A life has this many steps at least.

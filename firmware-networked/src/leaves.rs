@@ -10,7 +10,7 @@ use sordino_core::federated::transcript::{AgentLeaf, Step, steps, steps_max};
 use sordino_core::math::Scalar;
 
 use crate::fatal::Fatal;
-use crate::party::LOG;
+use crate::machine::LOG;
 
 /// What follows an upload for each step of its epoch: the agent's leaf of the transcript and its best value.
 const STEP: usize = 40;

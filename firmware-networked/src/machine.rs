@@ -9,6 +9,9 @@ use sordino_core::snapshot::Stored;
 
 use crate::fatal::Fatal;
 
+/// The first slot of the log, behind the agent, its masks and its releases.
+pub const LOG: usize = 12;
+
 /// Bytes that postcard takes for a u32 at most.
 pub const WORD: usize = 5;
 

@@ -24,9 +24,12 @@
 //! | [`masks`] | what hides its contributions where there are two servers |
 //! | [`boot`] | from reset to the end of the federation |
 #![no_std]
+// What a rehearsal alone makes use of.
+#![cfg_attr(not(feature = "rehearsal"), allow(dead_code))]
 #![no_main]
 
 mod boot;
+mod campaign;
 mod der;
 mod draws;
 mod fatal;

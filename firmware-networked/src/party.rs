@@ -21,15 +21,14 @@ use sordino_core::wire::{self, Header, Kind, Payload, ScalarTag};
 
 use crate::fatal::Fatal;
 use crate::leaves;
-use crate::machine::{Machine, State, WORD};
+use crate::machine::{LOG, Machine, State, WORD};
 use crate::masks::{self, HIDDEN_MAX, Masks, NUMBERS_MAX, hidden_max};
 use crate::takes::{TakesPart, Told};
 
 /// The first slot of the releases, and how many there are.
 const RELEASES: usize = 4;
 const RELEASES_MAX: u32 = 8;
-/// The first slot of the log.
-pub const LOG: usize = RELEASES + RELEASES_MAX as usize;
+const _: () = assert!(RELEASES + RELEASES_MAX as usize == LOG);
 
 /// Everything but log, masks and releases.
 #[derive(Clone, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose, RunSeed};
 
 use crate::fatal::Fatal;
-use crate::party::LOG;
+use crate::machine::LOG;
 use crate::plant;
 use crate::provision::Given;
 

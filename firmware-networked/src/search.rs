@@ -70,7 +70,7 @@ pub fn stored<'f>(file: &'f [u8], slots: &Flash<'_>, agreement: &Digest) -> Opti
 pub fn keep(file: &[u8], slots: &mut Flash<'_>, agreement: &Agreement, history: &Digest) -> Result<bool, Fatal> {
     let digest = agreement.digest();
     if !file.is_empty() {
-        let (header, _) = wire::decode(file, u32::MAX)?;
+        let header = wire::decode(file, u32::MAX)?.0;
         if (header.deployment, header.config, header.kind) != (agreement.deployment, prefix(&digest), Kind::Prior) {
             return Err(Fatal::Frame(FrameError::Foreign));
         }
@@ -98,8 +98,10 @@ pub fn go_on<T: Scalar + Pod>(
     if file.is_none() {
         hprintln!("no file: its campaign ended without one, or the server before it came");
     }
-    let (order, sensor) = (First::Listed(slot, first), Sensor::Plant(slot));
-    let (mut log, mut guided) = (Log::new(), 0);
+    let order = First::Listed(slot, first);
+    let sensor = Sensor::Plant(slot);
+    let mut log = Log::new();
+    let mut guided = 0;
     for number in 0..first + QUESTIONS {
         let place = match number < first {
             true => order.place(number, given.count()),
@@ -207,8 +209,7 @@ fn attached<'m, T: Scalar>(
         return Err(Fatal::Given("a file with other landmarks than its campaign"));
     }
     let (numbers, rest) = memory.split_at_mut_checked(header.len as usize).ok_or(SHORT)?;
-    let (single, _) = payload.bytes().as_chunks();
-    for (number, bytes) in numbers.iter_mut().zip(single) {
+    for (number, bytes) in numbers.iter_mut().zip(payload.bytes().as_chunks().0) {
         *number = T::from_f64(f64::from(f32::from_le_bytes(*bytes)));
     }
     let numbers = PriorNumbers::read(dim, numbers)?;

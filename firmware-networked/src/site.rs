@@ -16,8 +16,8 @@ use sordino_core::wire::{self, Header, Kind, ScalarTag, prefix};
 
 use crate::fatal::Fatal;
 use crate::leaves;
-use crate::machine::SiteState;
-use crate::party::{ANSWER_MAX, Found, LOG, Lent, Standing, UNCOUNTED};
+use crate::machine::{LOG, SiteState};
+use crate::party::{ANSWER_MAX, Found, Lent, Standing, UNCOUNTED};
 use crate::points::{First, Sensor, known, measured};
 use crate::provision::Given;
 use crate::search::{self, Log};
@@ -180,7 +180,8 @@ impl<T: Scalar + Pod> SiteParty<'_, '_, T> {
 
     /// Keeps one of its first values with its point.
     fn learn(&mut self, number: u32, entry: Entry<f64>) -> Result<(), Fatal> {
-        let (given, index) = (self.given, number as usize);
+        let given = self.given;
+        let index = number as usize;
         let numbers = Numbers::split(self.shape, self.memory).ok_or(SHORT)?;
         let point = given.point(entry.candidate)?;
         let places = numbers.points.get_mut(index * given.dim..(index + 1) * given.dim).ok_or(SHORT)?;
@@ -323,7 +324,8 @@ impl<T: Scalar + Pod> TakesPart for SiteParty<'_, '_, T> {
     }
 
     fn work(&mut self) -> Result<(), Fatal> {
-        let (number, first) = (self.state.observations, self.first());
+        let number = self.state.observations;
+        let first = self.first();
         if number >= first && !self.searches_on() {
             self.standing.exchange.made();
             return Ok(());

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use sordino_sim::cli::data as from;
+use sordino_sim::study::command::data as from;
 use sordino_sim::command_line::{chosen, number};
 use sordino_sim::model::federated::Own;
 use sordino_sim::model::{self, DriverKind, Model, ModelError, Options};

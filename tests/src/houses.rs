@@ -79,7 +79,10 @@ pub const HOUSES: &[House] = &[
         sources: "sim/engine/src/",
         floors: &[&["hub", "part"], &["contract"], &["jobs"], &["federated", "outsourced", "local", "output"]],
     },
-    House { sources: "sim/lab/src/", floors: &[&["compare", "execute", "newcomers"], &["sweep"], &["parts"]] },
+    House {
+        sources: "sim/lab/src/",
+        floors: &[&["compare", "execute", "newcomers"], &["sweep"], &["parts"], &["command"]],
+    },
     House { sources: "sim/papers/src/", floors: &[&["audit", "reproduce"]] },
     House { sources: "sim/src/", floors: &[&["cli"]] },
     House {

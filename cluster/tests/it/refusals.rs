@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use sordino_core::privacy::SourceKind;
 use sordino_core::random::RunSeed;
-use sordino_sim::model::federated::RemoteError;
-use sordino_sim::model::federated::context::{MethodContext, RunContext, ScenarioContext};
-use sordino_sim::model::federated::fabric::Order;
-use sordino_sim::model::federated::run::Federated;
-use sordino_sim::model::federated::shard::Shard;
-use sordino_sim::model::federated::wired::Travels;
-use sordino_sim::scenario::Shipped;
-use sordino_sim::world;
+use sordino_engine::federated::RemoteError;
+use sordino_engine::federated::context::{MethodContext, RunContext, ScenarioContext};
+use sordino_engine::federated::fabric::Order;
+use sordino_engine::federated::run::Federated;
+use sordino_engine::federated::shard::Shard;
+use sordino_engine::federated::wired::Travels;
+use sordino_experiment::scenario::Shipped;
+use sordino_experiment::world;
 
 use crate::util::{endpoint, scratch};
 

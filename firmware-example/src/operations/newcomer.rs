@@ -119,7 +119,9 @@ fn own_models<T: Scalar>(fold: &mut Fold) {
         let x = candidates.chunks_exact(DIM).nth(candidate).unwrap_or(&[]);
         let said = prior.mean(x, &mut [T::ZERO; M]).unwrap_or(T::ZERO);
         let own = x.iter().fold(T::ZERO, |sum, u| sum + *u * *u);
-        if search.observe(candidate, T::from_f64(3.0) * said - own).is_err() {
+        let value = T::from_f64(3.0) * said - own;
+        fold.add(value);
+        if search.observe(candidate, value).is_err() {
             return;
         }
     }

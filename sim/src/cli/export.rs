@@ -11,11 +11,11 @@ use sordino_engine::federated::export::{Export, Language, text as source_text};
 use sordino_experiment::scenario::Scenario;
 use sordino_experiment::world;
 
-use super::data::of_data;
 use sordino_experiment::command_line::chosen::{one_method, scenario_text};
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::number::whole;
 use sordino_experiment::command_line::print;
+use sordino_lab::command::data::of_data;
 
 /// `sordino export`.
 #[derive(Debug, Args)]

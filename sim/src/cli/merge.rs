@@ -13,11 +13,11 @@ use sordino_lab::parts::Kind;
 use sordino_lab::parts::merge::Whole;
 use sordino_lab::sweep::run::{self as sweeps, Options as SweepOptions};
 
-use super::data::check_data;
-use super::run::{check_chain, show};
 use super::sweep;
 use sordino_experiment::command_line::Format;
 use sordino_experiment::command_line::error::CliError;
+use sordino_lab::command::data::check_data;
+use sordino_lab::command::run::{check_chain, show};
 
 /// `sordino merge`.
 #[derive(Clone, Debug, Args)]

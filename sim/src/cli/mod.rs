@@ -2,10 +2,9 @@
 //!
 //! | module | command |
 //! |---|---|
-//! | [`run`] | `sordino run`, and bare `sordino` |
+//! | [`sordino_lab::command`] | `sordino run`, and bare `sordino`; `--part`, `--data`, Ctrl-C |
 //! | [`sweep`] | `sordino sweep` |
-//! | [`parts`], [`merge`] | `--part` of both; `sordino merge` |
-//! | [`data`] | what scenarios read from `--data` |
+//! | [`merge`] | `sordino merge` of what `--part` left |
 //! | [`list`] | `sordino list` |
 //! | [`scenario`] | `sordino scenario`, `sordino init` |
 //! | [`export`] | `sordino export` |
@@ -31,26 +30,23 @@ use clap::{Parser, Subcommand};
 
 pub mod audit;
 pub mod compare;
-pub mod data;
 pub mod export;
 pub mod handover;
-mod interrupt;
 mod ledger;
 pub mod list;
 pub mod merge;
 pub mod optimize;
-pub mod parts;
 pub mod prior;
 pub mod privacy;
 pub mod report;
 pub mod reproduce;
-pub mod run;
 pub mod scenario;
 pub mod sweep;
 pub mod tune;
 mod unfinished;
 
 use sordino_experiment::command_line::begun;
+use sordino_lab::command::run;
 
 /// Private Bayesian optimisation: tune together, keep your data.
 ///

@@ -16,11 +16,12 @@ use sordino_lab::sweep::table::shown;
 use sordino_lab::sweep::{Index, Plan, Status, SweepError, SweepFolder, grid};
 use sordino_report::page::warning;
 
-use super::data::{check_data, of_data};
-use super::interrupt;
 use sordino_experiment::command_line::chosen::scenario_text;
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::{Format, number, print, print_json};
+use sordino_lab::command::data::{check_data, of_data};
+use sordino_lab::command::interrupt;
+use sordino_lab::command::parts::part_of_sweep;
 
 /// `sordino sweep`.
 #[derive(Clone, Debug, Args)]
@@ -95,7 +96,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         stop: interrupt::flag(),
     };
     if let Some(part) = arguments.part {
-        return super::parts::part_of_sweep(part, &arguments.out, arguments.resume, plan, &options, arguments.format);
+        return part_of_sweep(part, &arguments.out, arguments.resume, plan, &options, arguments.format);
     }
     whole(&arguments.out)?;
     let folder = if arguments.resume {

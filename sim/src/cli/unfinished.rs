@@ -14,8 +14,8 @@ use sordino_lab::sweep::{Index, Status, SweepFolder};
 use sordino_report::folder::FolderError;
 use sordino_report::view::PAGE;
 
-use super::interrupt::quoted;
 use sordino_experiment::command_line::error::CliError;
+use sordino_lab::command::interrupt::quoted;
 
 /// A longer scenario is not read.
 const BYTES_MAX: u64 = 1 << 22;

@@ -81,7 +81,7 @@ pub(super) const TABLE: &[Operation] = &[
     .with_stack_max(2048),
     Operation::new(
         "prior file, M = 50, D = 3: model of its own and suggestion over 256 candidates after n, moments in flash",
-        &[(16, 20_000_000, 800_000_000)],
+        &[(16, 4_700_000, 130_000_000)],
         with_own,
         |memory, probe, n| {
             with_searches(memory, n, true, |search, own| {
@@ -91,7 +91,7 @@ pub(super) const TABLE: &[Operation] = &[
             });
         },
     )
-    .with_stack_max(4096),
+    .with_stack_max(6144),
     Operation::new(
         "prior file, M = 50, D = 3: observation n",
         &[(8, 61_000, 2_500_000), (31, 66_000, 2_900_000)],

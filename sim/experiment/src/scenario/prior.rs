@@ -166,7 +166,14 @@ mod tests {
         for (epsilon, weights) in [(7.054, vec![1.0; 6]), (0.91, vec![3.0, 3.0, 3.0, 1.0, 1.0, 1.0])] {
             let noise_multipliers = multipliers(epsilon, delta, &weights).unwrap();
             let releases = vec![0; weights.len()];
-            let plan = PriorPlan { releases, shares: weights, points_per_axis: 50, inducing_points: None, epsilon };
+            let plan = PriorPlan {
+                releases,
+                shares: weights,
+                points_per_axis: 50,
+                inducing_points: None,
+                features: None,
+                epsilon,
+            };
             let campaign = Vec::new();
             let config = PriorConfig { plan, noise_multipliers, campaign };
             let spent = |releases: u32| {

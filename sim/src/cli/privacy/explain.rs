@@ -8,9 +8,9 @@ use sordino_engine::{self as model, MODELS, Model};
 use sordino_experiment::command_line::chosen::scenario_text;
 use sordino_experiment::record::Explanation;
 
-use crate::cli::data::{check_data, of_data};
 use sordino_experiment::command_line::error::CliError;
 use sordino_experiment::command_line::print::{Format, print, print_json};
+use sordino_lab::command::data::{check_data, of_data};
 
 /// `sordino privacy explain`.
 #[derive(Debug, Args)]

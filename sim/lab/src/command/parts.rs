@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use crate::parts::{Mark, PartError, many, single};
+use crate::sweep::Plan;
+use crate::sweep::run::Options as SweepOptions;
 use sordino_engine::{Model, Options, Part};
 use sordino_experiment::progress::log;
 use sordino_experiment::progress::teller::Teller;
-use sordino_lab::parts::{Mark, PartError, many, single};
-use sordino_lab::sweep::Plan;
-use sordino_lab::sweep::run::Options as SweepOptions;
 
 use super::interrupt;
 use sordino_experiment::command_line::error::CliError;

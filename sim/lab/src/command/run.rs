@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::execute::{self, ExecuteError, Place};
+use crate::parts::mark;
 use clap::Args;
 use sordino_engine::hub::Hub;
 use sordino_engine::{self as model, DriverKind, Model, ModelError, Options, Part};
@@ -14,8 +16,6 @@ use sordino_experiment::progress::log::{self, Log};
 use sordino_experiment::progress::teller::Teller;
 use sordino_experiment::record::{Record, Summary};
 use sordino_experiment::scenario::Head;
-use sordino_lab::execute::{self, ExecuteError, Place};
-use sordino_lab::parts::mark;
 use sordino_report::differences::few;
 use sordino_report::folder::RunFolder;
 use sordino_report::page::warning;

@@ -52,7 +52,7 @@ pub fn ended(what: &str, folder: &Path) -> CliError {
 }
 
 /// A word as a shell takes it.
-pub(super) fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=,:+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
