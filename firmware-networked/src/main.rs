@@ -13,6 +13,7 @@
 //! | [`grid`] | candidates that the device computes itself |
 //! | [`draws`] | what an agent that shares draws computes with |
 //! | [`prior`] | what a member of a federated prior computes with |
+//! | [`campaign`] | what a site is given beside real sites, and in a rehearsal |
 //! | [`site`] | a site of a campaign |
 //! | [`search`] | how it goes on with the file |
 //! | [`points`] | which points it measures |
@@ -21,6 +22,7 @@
 //! | [`fatal`] | why the device gives up |
 //! | [`party`] | the agent and its exchange, in flash |
 //! | [`takes`] | a party as its link sees it |
+//! | [`leaves`] | what a rehearsal is told besides an answer |
 //! | [`masks`] | what hides its contributions where there are two servers |
 //! | [`boot`] | from reset to the end of the federation |
 #![no_std]
