@@ -155,7 +155,11 @@ pub fn run(board: Board, memory: &mut Memory) -> Result<End, Fatal> {
         // A server that has nothing more to say may be gone.
         if party.want(now()) != Want::Done || party.lacks().is_some() {
             let rest = Cell::new(Rest::of(party));
-            line.until(&own, &rest, &mut |own, tls, buffer| take_part(own, tls, buffer, party, &mut enrolled, &rest))?;
+            let taken = line
+                .until(&own, &rest, &mut |own, tls, buffer| take_part(own, tls, buffer, party, &mut enrolled, &rest))?;
+            if taken.is_none() && given.rehearses {
+                return Err(Fatal::Given("a rehearsal whose server is gone"));
+            }
         }
         told = party.told();
         Ok(())
@@ -170,13 +174,15 @@ pub fn run(board: Board, memory: &mut Memory) -> Result<End, Fatal> {
         Protocol::Campaign(protocol) => {
             let region = (board.provision, board.provision.len() - rest.len());
             let whose = (&agreement, protocol, invitation.slot);
-            told.observations = match given.rehearses {
+            match given.rehearses {
                 #[cfg(feature = "rehearsal")]
                 true => campaign::rehearsed(whose, &given, region, (lent, board.file), &mut taking)?,
                 #[cfg(not(feature = "rehearsal"))]
                 true => return Err(Fatal::Given("a rehearsal, of an image without its numbers")),
-                false => campaign::served(whose, &given, region, (lent, board.file), &mut taking)?,
-            };
+                false => {
+                    told.observations = campaign::served(whose, &given, region, (lent, board.file), &mut taking)?;
+                }
+            }
         }
         _ => return Err(Fatal::Given("a method that this device does not take part in")),
     }

@@ -43,11 +43,10 @@ pub fn rehearsed(
     (region, used): (&[u8], usize),
     (lent, file): (Lent<'_, '_>, &mut [u8]),
     taking: &mut Taking<'_>,
-) -> Result<u32, Fatal> {
+) -> Result<(), Fatal> {
     let follows = provision.site.as_ref().ok_or(NO_NUMBERS)?;
     let given = Given::<f64>::read(follows, agreement.dim as usize, region, used).ok_or(NO_NUMBERS)?;
     let first = First::Drawn(provision.seed, slot);
     let sensor = Sensor::Table(provision.sensor);
-    site::with((agreement, campaign), slot, Own { given: &given, first, sensor, file }, lent, taking)?;
-    Ok(agreement.protocol.initial_points() + campaign.rounds)
+    site::with((agreement, campaign), slot, Own { given: &given, first, sensor, file }, lent, taking)
 }

@@ -1,6 +1,8 @@
 //! What a site does with the file of its campaign: it is fetched once into flash, and the search goes on with it, by the rule of
 //! hosts' sites: with the file as long as values speak for it, from fifteen values on with a model of its own beside it, else alone.
 
+use core::fmt;
+
 use bytemuck::Pod;
 use cortex_m_semihosting::hprintln;
 use firmware_example::reset::Flash;
@@ -40,6 +42,27 @@ struct Fetched(u32);
 impl Stored for Fetched {
     const KIND: u8 = 0x53;
     const BODY_MAX: usize = WORD;
+}
+
+/// What asks for a point.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// The file.
+    File,
+    /// A model of the site's own beside the file.
+    OwnModel,
+    /// A search without the file.
+    Alone,
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Asked::File => "with the file",
+            Asked::OwnModel => "with a model of its own",
+            Asked::Alone => "alone",
+        })
+    }
 }
 
 /// Candidate and value of all observations; larger is better.
@@ -106,14 +129,14 @@ pub fn go_on<T: Scalar + Pod>(
         let place = match number < first {
             true => order.place(number, given.count()),
             false => {
-                let (place, is_guided) = next(given, file, &log, memory)?;
-                guided += u32::from(is_guided);
+                let (place, asked) = next(given, file, &log, memory)?;
+                guided += u32::from(asked != Asked::Alone);
                 place
             }
         };
         let entry = measured(slots, &digest, (given, &sensor), (number, place))?;
         let value = T::from_f64(given.worth(entry.value));
-        log.push((place as usize, value)).map_err(|_| SHORT)?;
+        log.push((entry.candidate as usize, value)).map_err(|_| SHORT)?;
     }
     for (what, numbers) in [("first points", 0..first), ("with the file", first..first + QUESTIONS)] {
         let mut best = None;
@@ -130,7 +153,7 @@ pub fn go_on<T: Scalar + Pod>(
     Ok(first + QUESTIONS)
 }
 
-/// Which point of the list is measured next after these values, and whether they still speak for the file.
+/// Which point of the list is measured next after these values, and what asks for it.
 ///
 /// **Errors**: [`Fatal`].
 pub fn next<T: Scalar + Pod>(
@@ -138,21 +161,21 @@ pub fn next<T: Scalar + Pod>(
     file: Option<&[u8]>,
     log: &Log<T>,
     memory: &mut [f64],
-) -> Result<(u32, bool), Fatal> {
+) -> Result<(u32, Asked), Fatal> {
     let is_own = log.len() >= own_model_from(given.parameters);
     let mut chosen = None;
     with_file(given, file, log, memory, |search, rest| {
         if search.is_borne_out() {
             chosen = Some(match is_own {
-                true => OwnModel::fit(search, rest)?.suggest(search)?,
-                false => search.suggest(),
+                true => (OwnModel::fit(search, rest)?.suggest(search)? as u32, Asked::OwnModel),
+                false => (search.suggest() as u32, Asked::File),
             });
         }
         Ok(())
     })?;
     match chosen {
-        Some(place) => Ok((place as u32, true)),
-        None => Ok((alone(given, log, bytemuck::cast_slice_mut(memory))?, false)),
+        Some(chosen) => Ok(chosen),
+        None => Ok((alone(given, log, bytemuck::cast_slice_mut(memory))?, Asked::Alone)),
     }
 }
 

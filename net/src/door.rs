@@ -394,7 +394,6 @@ async fn connection(tcp: TcpStream, acceptor: TlsAcceptor, app: Router, limits: 
     let chain = tls.get_ref().1.peer_certificates()?;
     let key = crate::identity::fingerprint_of(chain.first()?).ok()?;
     let certified = inside.authority.as_ref().map(|authority| authority.slot(chain, UnixTime::now()));
-    let mut place = inside.places.take(key, limits.per_key);
     let known = match &certified {
         Some(certified) => certified.is_ok(),
         None => inside.enrolment.slot(&key).is_some(),
@@ -403,14 +402,16 @@ async fn connection(tcp: TcpStream, acceptor: TlsAcceptor, app: Router, limits: 
         true => (None, limits.session),
         false => (Some(inside.strangers.try_acquire_owned().ok()?), 3 * limits.patience),
     };
+    let mut place = inside.places.take(key, limits.per_key);
     let service = TowerToHyperService::new(app.layer(Extension(Caller { key, certified })));
     let mut http = hyper::server::conn::http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(limits.patience).max_buf_size(16 << 10);
     // A peer that hangs up in the middle is an everyday thing; one that asks slowly or never reads keeps no place for ever.
     let served = tokio::time::timeout(longest, http.serve_connection(TokioIo::new(tls), service));
     tokio::select! {
-        _over = served => {}
+        biased;
         () = place.lost() => {}
+        _over = served => {}
     }
     Some(())
 }

@@ -87,9 +87,18 @@ pub enum ProvisionError {
         /// Landmarks of the campaign.
         features: usize,
     },
+    /// A rehearsal with more evaluations than a device keeps, or has room for in its last answer.
+    #[error("federation.rounds = {rounds}: a device makes at most {most} of this campaign")]
+    Rounds {
+        /// Evaluations after the first points.
+        rounds: u32,
+        /// How many a device makes.
+        most: usize,
+    },
     /// It would not fit.
     #[error(
-        "{bytes} bytes; a device reads at most {BYTES_MAX}: fewer features (`sordino serve --features`) take fewer"
+        "{bytes} bytes; a device reads at most {BYTES_MAX}: fewer features (`sordino serve --features`) take fewer, in a rehearsal \
+         fewer candidates or rounds"
     )]
     Long {
         /// Bytes of the file.

@@ -27,9 +27,11 @@ struct Case {
     settings: &'static [&'static str],
     /// Contributions that are hidden: one for each release.
     masks: u32,
+    /// What the device says that asked for some of its points, and what for none.
+    asked: Option<[&'static str; 2]>,
 }
 
-const DRAWS: Case = Case { settings: &[], masks: 0 };
+const DRAWS: Case = Case { settings: &[], masks: 0, asked: None };
 /// With a budget that holds everything, which a device must count to the end and beyond.
 const BUDGET: Case = Case {
     settings: &[
@@ -40,6 +42,7 @@ const BUDGET: Case = Case {
         "privacy.max_epsilon=21",
     ],
     masks: 0,
+    asked: None,
 };
 const TWO_SERVERS: Case = Case {
     settings: &[
@@ -50,6 +53,7 @@ const TWO_SERVERS: Case = Case {
         "privacy.trust=\"two-servers\"",
     ],
     masks: 4,
+    asked: None,
 };
 
 /// A site of a campaign, in double precision: with the file, and from fifteen values on with a model of its own beside it.
@@ -64,8 +68,9 @@ const SITE: Case = Case {
         "prior.epsilon=20",
     ],
     masks: 0,
+    asked: Some(["asked with a model of its own", "asked alone"]),
 };
-/// The same where the file says nothing: it searches alone.
+/// The same where sites have little in common and the file is not read: it searches alone.
 const SITE_ALONE: Case = Case {
     settings: &[
         "federation.methods=[\"campaign\"]",
@@ -74,9 +79,12 @@ const SITE_ALONE: Case = Case {
         "objective.points_per_axis=40",
         "surrogate.scalar=\"f64\"",
         "prior.features=12",
-        "prior.epsilon=0.5",
+        "prior.epsilon=1",
+        "objective.perturbation=2",
+        "seed=3",
     ],
     masks: 0,
+    asked: Some(["asked alone", "asked with"]),
 };
 
 impl Case {
@@ -126,7 +134,10 @@ fn in_folder(words: &[&str]) -> Command {
 
 fn image() -> Result<String, String> {
     process::run(&mut in_folder(&["fmt", "--check"]))?;
-    process::run(&mut in_folder(&["clippy", "--locked", "--release", "--target", tools::M4F, "--", "-D", "warnings"]))?;
+    for features in ["--no-default-features", "--all-features"] {
+        let clippy = ["clippy", "--locked", "--release", features, "--target", tools::M4F, "--", "-D", "warnings"];
+        process::run(&mut in_folder(&clippy))?;
+    }
     let build = ["build", "--locked", "--release", "--target", tools::M4F];
     process::run(in_folder(&build).arg("--no-default-features"))?;
     let real = size()?;
@@ -189,6 +200,11 @@ fn federation(case: &Case, cuts: u32) -> Result<String, String> {
     let said = text(&rehearsal.said)?;
     if !said.contains(&expected) {
         return Err(format!("digest {expected} was expected: {said}"));
+    }
+    if let Some([some, none]) = case.asked
+        && (!heard.contains(some) || heard.contains(none))
+    {
+        return Err(format!("{some:?} and never {none:?} was expected"));
     }
     let (ram, boots) = weighed(&heard, cuts)?;
     let masks = number_before(&heard, " masks").ok_or("the device does not say its masks")?;

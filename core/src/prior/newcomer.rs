@@ -238,6 +238,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         let parts = split(self.storage.as_mut(), landmarks, self.capacity, self.width);
         set(parts.asked, n, T::from_u32(candidate as u32));
         set(parts.values, n, value);
+        // Nothing that was in the storage before.
+        set(parts.means, n, T::ZERO);
         if let Some(prior) = prior {
             let row = slice::head_mut(parts.fit.scratch, landmarks);
             let (done, rest) = slice::split(parts.links, n * landmarks);

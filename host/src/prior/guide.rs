@@ -88,7 +88,8 @@ impl Guide {
             lengthscale: f64::from(file.label.lengthscale),
             weights: wide(&file.weights),
             covariance: wide(&file.covariance),
-            self_test: file.label.self_test,
+            // As those who get the numbers alone have it.
+            self_test: f64::from(file.label.self_test as f32),
             factor: vec![0.0; attach_len(file.features())],
             digest: file.digest(),
             memo: Arc::default(),
@@ -107,8 +108,7 @@ impl Guide {
             lengthscale: self.lengthscale,
             weights: &self.weights,
             covariance: &self.covariance,
-            // As those who get the numbers alone have it.
-            self_test: f64::from(self.self_test as f32),
+            self_test: self.self_test,
         }
     }
 

@@ -94,7 +94,7 @@ pub fn facts(file: &PriorFile) -> Result<Value, GuideError> {
 
 /// How a search reads the file, in a word.
 pub fn reading(file: &PriorFile) -> &'static str {
-    match Reading::of(Some(file.label.self_test)) {
+    match Reading::of(Some(file.label.self_test as f32)) {
         Reading::Trusted => "trusted",
         Reading::Doubted => "weighed",
         _ => "not read",

@@ -7,13 +7,16 @@ use std::path::Path;
 
 use sordino_core::federated::exchange::Protocol;
 use sordino_core::federated::log_len;
+use sordino_core::federated::prior::CampaignProtocol;
 use sordino_core::math::Scalar;
+use sordino_core::wire::{self, ScalarTag};
 use sordino_engine::federated::context::MethodContext;
 use sordino_host::campaign::search_seed;
 use sordino_host::files::write_privately;
 
+use crate::agent::SLOT_BYTES;
 use crate::invitation::Invitation;
-use crate::provision::{self, Provision, ProvisionError};
+use crate::provision::{self, BYTES_MAX, Provision, ProvisionError};
 use crate::terms::Terms;
 
 /// Which agent the device is.
@@ -21,6 +24,18 @@ pub const SLOT: u32 = 0;
 
 /// What a device in QEMU's user network calls this machine.
 const HOST: &str = "10.0.2.2";
+
+/// Values that `firmware-networked` keeps of a site, and bytes of its longest answer.
+const VALUES_MAX: usize = 32;
+const ANSWER_MAX: usize = 1024;
+
+/// Evaluations after its first points that a device makes in a rehearsal: it keeps them all, and its last answer has a leaf of each.
+fn rounds_max(protocol: &CampaignProtocol) -> usize {
+    let config = &protocol.config;
+    let frame = wire::frame_len_max(ScalarTag::F64, config.contribution_len());
+    let kept = VALUES_MAX.saturating_sub(config.parameters().initial_points as usize);
+    kept.min(ANSWER_MAX.saturating_sub(frame) / SLOT_BYTES)
+}
 
 /// Writes the file, readable by its owner alone: anyone who reads it can be the device. The invitation's host is replaced by
 /// the emulator's name for this machine.
@@ -37,8 +52,14 @@ pub fn write<T: Scalar>(
     let port = invitation.address.rsplit(':').next().unwrap_or_default();
     let invitation = Invitation { address: format!("{HOST}:{port}"), ..invitation.clone() };
     let (run, observations) = (&context.run, log_len(&context.config) / 2);
-    let campaign = match terms.agreement.protocol {
-        Protocol::Campaign(_) => Some(terms.rehearsed()?),
+    let campaign = match &terms.agreement.protocol {
+        Protocol::Campaign(protocol) => {
+            let most = rounds_max(protocol);
+            if protocol.rounds as usize > most {
+                return Err(ProvisionError::Rounds { rounds: protocol.rounds, most });
+            }
+            Some(terms.rehearsed()?)
+        }
         _ => None,
     };
     let candidates = run.objective.candidates().len() / run.objective.dim();
@@ -55,5 +76,9 @@ pub fn write<T: Scalar>(
     };
     let given =
         Provision { invitation: invitation.to_string(), secret, seed: run.seed, rehearses: true, sensor, site: None };
-    Ok(write_privately(path, &given.bytes(site)?)?)
+    let bytes = given.bytes(site)?;
+    if bytes.len() > BYTES_MAX {
+        return Err(ProvisionError::Long { bytes: bytes.len() });
+    }
+    Ok(write_privately(path, &bytes)?)
 }
