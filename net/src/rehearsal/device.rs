@@ -11,7 +11,7 @@ use sordino_core::federated::prior::CampaignProtocol;
 use sordino_core::math::Scalar;
 use sordino_core::wire::{self, ScalarTag};
 use sordino_engine::federated::context::MethodContext;
-use sordino_host::campaign::search_seed;
+use sordino_host::campaign::{Campaign, search_seed};
 use sordino_host::files::write_privately;
 
 use crate::agent::SLOT_BYTES;
@@ -37,6 +37,16 @@ fn rounds_max(protocol: &CampaignProtocol) -> usize {
     kept.min(ANSWER_MAX.saturating_sub(frame) / SLOT_BYTES)
 }
 
+/// What the site of a rehearsal is given, if a device has memory for it and room in its answers.
+fn site(campaign: &Campaign, seed: u64) -> Result<provision::Site, ProvisionError> {
+    let site = provision::Site::new(campaign, seed, true)?;
+    let (rounds, most) = (campaign.protocol().rounds, rounds_max(campaign.protocol()));
+    if rounds as usize > most {
+        return Err(ProvisionError::Rounds { rounds, most });
+    }
+    Ok(site)
+}
+
 /// Writes the file, readable by its owner alone: anyone who reads it can be the device. The invitation's host is replaced by
 /// the emulator's name for this machine.
 ///
@@ -53,14 +63,12 @@ pub fn write<T: Scalar>(
     let invitation = Invitation { address: format!("{HOST}:{port}"), ..invitation.clone() };
     let (run, observations) = (&context.run, log_len(&context.config) / 2);
     let campaign = match &terms.agreement.protocol {
-        Protocol::Campaign(protocol) => {
-            let most = rounds_max(protocol);
-            if protocol.rounds as usize > most {
-                return Err(ProvisionError::Rounds { rounds: protocol.rounds, most });
-            }
-            Some(terms.rehearsed()?)
-        }
+        Protocol::Campaign(_) => Some(terms.rehearsed()?),
         _ => None,
+    };
+    let site = match &campaign {
+        Some(campaign) => Some(site(campaign, search_seed(run.seed, SLOT))?),
+        None => None,
     };
     let candidates = run.objective.candidates().len() / run.objective.dim();
     let shown = (0..observations as u32).flat_map(|number| (0..candidates as u32).map(move |place| (number, place)));
@@ -69,10 +77,6 @@ pub fn write<T: Scalar>(
         // A site computes as hosts do, with all digits of what it is shown, in its space's unit.
         Some(campaign) => shown.flat_map(|value| (campaign.publication().goal.sign() * value).to_le_bytes()).collect(),
         None => shown.flat_map(|value| (value as f32).to_le_bytes()).collect(),
-    };
-    let site = match &campaign {
-        Some(campaign) => Some(provision::Site::new(campaign, search_seed(run.seed, SLOT), true)?),
-        None => None,
     };
     let given =
         Provision { invitation: invitation.to_string(), secret, seed: run.seed, rehearses: true, sensor, site: None };

@@ -114,8 +114,21 @@ fn what_cannot_be_rehearsed_is_refused_by_name() {
         };
         let single = refused(&["surrogate.scalar=\"f32\""], Options::default());
         assert!(single.contains("a campaign in 32-bit numbers"), "{single}");
-        let device = refused(&[], Options { device: Some("device.bin".into()), ..Options::default() });
-        assert!(device.starts_with("--device: no machine of a device runs the method campaign"), "{device}");
+        // What a device has no memory for is said before anybody waits for it.
+        let place = Place::new("no-device");
+        let device = Some(place.0.join("device.bin"));
+        let given = |settings: &[&str]| refused(settings, Options { device: device.clone(), ..Options::default() });
+        let landmarks = given(&[]);
+        assert!(landmarks.contains("landmarks, and a device has memory for 50"), "{landmarks}");
+        let rounds = given(&["prior.features=40", "federation.rounds=40"]);
+        assert_eq!(rounds, "federation.rounds = 40: a device makes at most 15 of this campaign");
+        let long = given(&["prior.features=40", "objective.points_per_axis=600"]);
+        assert!(long.contains("a device reads at most 65536"), "{long}");
+        assert!(!place.0.join("device.bin").exists());
+        let vote = scenario("default", &["federation.methods=[\"vote\"]", "federation.rounds=2"]);
+        let vote = rehearse(&vote, method::VOTE, Options { device, ..Options::default() });
+        let vote = runtime().block_on(vote).unwrap_err().to_string();
+        assert!(vote.starts_with("--device: no machine of a device runs the method vote"), "{vote}");
     });
 }
 
