@@ -47,7 +47,7 @@ impl Stored for Fetched {
 /// What asks for a point.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
-    /// The file.
+    /// The file of its campaign.
     File,
     /// A model of the site's own beside the file.
     OwnModel,

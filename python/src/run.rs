@@ -8,13 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use sordino_sim::study::command::data as from;
 use sordino_sim::command_line::{chosen, number};
 use sordino_sim::model::federated::Own;
 use sordino_sim::model::{self, DriverKind, Model, ModelError, Options};
 use sordino_sim::progress::Progress;
 use sordino_sim::progress::teller::Teller;
 use sordino_sim::scenario::{ObjectiveConfig, SHIPPED, Scenario};
+use sordino_sim::study::command::data as from;
 use sordino_sim::study::execute::{self, ExecuteError, Place};
 
 use crate::called::{self, Caller, Function};
