@@ -8,9 +8,11 @@ use std::time::Duration;
 use sordino_core::federated::prior::opening_len;
 use sordino_core::federated::shares::Trust;
 use sordino_core::prior::numbers_len;
+use sordino_core::random::RunSeed;
 use sordino_core::wire::{self, Header, Kind, ScalarTag, fragments};
-use sordino_host::campaign::Campaign;
+use sordino_host::campaign::{Campaign, search_seed};
 use sordino_host::prior::publish::Publication;
+use sordino_host::search::scramble;
 use sordino_net::door::{self, Counts, Door, Limits, Offered};
 use sordino_net::enrolment::Enrolment;
 use sordino_net::identity::Identity;
@@ -66,10 +68,14 @@ fn what_a_device_is_given_before_its_first_boot_is_written_once() {
     let list: Vec<f32> = rest.as_chunks().0.iter().map(|x| f32::from_le_bytes(*x)).collect();
     assert_eq!(found, landmarks);
     assert!(list.iter().zip(points).all(|(found, x)| *found == *x as f32) && list.len() == points.len());
-    type Given<'a> = (&'a str, [u8; 32], u64, bool, &'a [u8], Option<(bool, u32, u32)>);
-    let (line, secret, _, rehearses, sensor, site) = postcard::from_bytes::<Given<'_>>(&bytes).unwrap();
+    type Given<'a> = (&'a str, [u8; 32], RunSeed, bool, &'a [u8], Option<(bool, u32, u32, u32, u32)>);
+    let (line, secret, seed, rehearses, sensor, site) = postcard::from_bytes::<Given<'_>>(&bytes).unwrap();
+    // Its search begins like that of a host with this seed.
+    let seed = scramble(search_seed(seed, invitation.slot));
+    let parameters = campaign.publication().space.parameters().len() as u32;
+    let follows = (true, parameters, seed, landmarks.len() as u32, points.len() as u32);
     assert_eq!(line.parse::<Invitation>().unwrap(), Invitation { address: "10.0.0.1:8443".to_owned(), ..invitation });
-    assert_eq!((rehearses, sensor, site), (false, &[][..], Some((true, landmarks.len() as u32, points.len() as u32))));
+    assert_eq!((rehearses, sensor, site), (false, &[][..], Some(follows)));
     assert!(secret != [0; 32]);
 }
 
