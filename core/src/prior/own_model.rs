@@ -140,3 +140,95 @@ fn slope<T: Scalar, N: AsRef<[T]> + AsMut<[T]>>(search: &Newcomer<'_, T, N>) -> 
     }
     if own > T::ZERO { (both / own).max(T::ZERO) } else { T::ZERO }
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::vec;
+    use std::vec::Vec;
+
+    use super::*;
+    use crate::optimizer;
+    use crate::prior::{NewcomerSettings, PriorNumbers, PublicPrior, attach_len, storage_len};
+
+    const LANDMARKS: [f64; 4] = [0.1, 0.4, 0.7, 1.0];
+    const COVARIANCE: [f64; 10] = [0.1, 0.0, 0.1, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 0.1];
+
+    /// What `act` finds of a search over the landmarks that was told these values, with a file of these weights; its storage was in use.
+    fn of<R>(weights: &[f64; 4], values: &[f64], act: impl FnOnce(&mut Newcomer<'_, f64, Vec<f64>>) -> R) -> R {
+        let (dim, lengthscale, self_test) = (1, 0.2, 5.0);
+        let numbers =
+            PriorNumbers { dim, landmarks: &LANDMARKS, lengthscale, weights, covariance: &COVARIANCE, self_test };
+        let mut factor = [0.0; attach_len(4)];
+        let prior = PublicPrior::attach(numbers, &mut factor).unwrap();
+        told(Some(&prior), values, 7e9, act)
+    }
+
+    fn told<R>(
+        prior: Option<&PublicPrior<'_, f64>>,
+        values: &[f64],
+        before: f64,
+        act: impl FnOnce(&mut Newcomer<'_, f64, Vec<f64>>) -> R,
+    ) -> R {
+        let storage = vec![before; storage_len(4, 4, 1)];
+        let settings = NewcomerSettings::default();
+        let mut search = Newcomer::new(&LANDMARKS, 1, prior, settings, 4, storage).unwrap();
+        for (place, value) in values.iter().enumerate() {
+            search.observe(place, *value).unwrap();
+        }
+        act(&mut search)
+    }
+
+    fn means(weights: &[f64; 4]) -> Vec<f64> {
+        of(weights, &[0.0; 4], |search| search.told().map(|(_, _, mean)| mean).collect())
+    }
+
+    #[test]
+    fn what_the_values_do_not_follow_has_no_slope() {
+        let weights = [1.0, -0.5, 2.0, 0.3];
+        let means = means(&weights);
+        let along = |a: f64, b: f64| means.iter().map(|m| a + b * m).collect::<Vec<f64>>();
+        let found = |values: &[f64]| of(&weights, values, |search| slope(search));
+        assert!((found(&along(2.5, 2.0)) - 2.0).abs() < 1e-12);
+        assert_eq!(found(&along(0.0, -1.0)), 0.0, "a file that is wrong is not turned round");
+        assert_eq!(of(&[0.0; 4], &[0.0, 7.0, 1.0, 2.0], |search| slope(search)), 0.0, "a file that says nothing");
+        // Least squares by hand, of values that follow the means in part.
+        let values = [1.0, 0.0, 3.0, -1.0];
+        let [m, y] = [&means[..], &values].map(|numbers| numbers.iter().sum::<f64>() / 4.0);
+        let both: f64 = means.iter().zip(values).map(|(mean, value)| (mean - m) * (value - y)).sum();
+        let own: f64 = means.iter().map(|mean| (mean - m) * (mean - m)).sum();
+        assert!(both > 0.0 && (found(&values) - both / own).abs() < 1e-12);
+    }
+
+    /// Where no file is read it is the optimizer's model of the values, whatever was in the storage before.
+    #[test]
+    fn without_a_file_nothing_is_read_that_was_in_the_storage() {
+        let values = [1.0, 4.0, 2.0];
+        let asked = |before: f64| {
+            told(None, &values, before, |search| {
+                let own = vec![0.0; optimizer::storage_len(1, 3)];
+                let mut own = OwnModel::fit(search, own).unwrap();
+                (own.slope, own.incumbent, own.suggest(search).unwrap())
+            })
+        };
+        let (slope, incumbent, candidate) = asked(0.0);
+        assert_eq!(asked(7e9), (slope, incumbent, candidate));
+        assert_eq!(asked(f64::NAN), (slope, incumbent, candidate));
+        // The one that is left.
+        assert!(slope == 0.0 && candidate == 3 && (incumbent - 4.0).abs() < 1.0, "{incumbent}");
+    }
+
+    #[test]
+    fn of_no_value_there_is_no_model_and_of_no_open_candidate_the_first_is_asked() {
+        let fitted = |values: &[f64]| {
+            told(None, values, 0.0, |search| {
+                let own = vec![0.0; optimizer::storage_len(1, 4)];
+                OwnModel::fit(search, own).and_then(|mut own| own.suggest(search))
+            })
+        };
+        assert!(fitted(&[]).is_err());
+        assert_eq!(fitted(&[1.0, 4.0, 2.0, 3.0]), Ok(0));
+        assert_eq!([0, 6, 7, 20].map(own_model_from), [15, 15, 16, 42]);
+    }
+}
