@@ -10,7 +10,10 @@ mod workload;
 
 /// One line: who, milliseconds, ratio to the first line, check.
 fn line(who: &str, (time, check): (f64, f64), ours: f64) {
-    println!("  {who:<34} {time:>10.4} ms  {:>7.1} x   check {check:.9}", time / ours);
+    println!(
+        "  {who:<34} {time:>10.4} ms  {:>7.1} x   check {check:.9}",
+        time / ours
+    );
 }
 
 fn panics(who: &str, time: Option<f64>, ours: f64) {
@@ -36,9 +39,21 @@ fn main() {
             println!("W1 {n} points one by one, one prediction");
             let ours = ours::incremental(n, repetitions);
             line("sordino exact", ours, ours.0);
-            line("nalgebra insert_column", peers::incremental_nalgebra(n, repetitions.min(9)), ours.0);
-            line("friedrich add_samples", peers::incremental_friedrich(n, repetitions.min(9)), ours.0);
-            line("egobox-gp update (own scaling)", peers::incremental_egobox(n, if n > 500 { 1 } else { 5 }), ours.0);
+            line(
+                "nalgebra insert_column",
+                peers::incremental_nalgebra(n, repetitions.min(9)),
+                ours.0,
+            );
+            line(
+                "friedrich add_samples",
+                peers::incremental_friedrich(n, repetitions.min(9)),
+                ours.0,
+            );
+            line(
+                "egobox-gp update (own scaling)",
+                peers::incremental_egobox(n, if n > 500 { 1 } else { 5 }),
+                ours.0,
+            );
         }
     }
     if wants("w2") {
@@ -46,9 +61,17 @@ fn main() {
             println!("W2 mean and variance at 10,000 points, n = {n}");
             let ours = ours::predict(n, 21);
             line("sordino exact, batch", ours, ours.0);
-            line("sordino exact, point by point", ours::predict_points(n, 5), ours.0);
+            line(
+                "sordino exact, point by point",
+                ours::predict_points(n, 5),
+                ours.0,
+            );
             line("friedrich", peers::predict_friedrich(n, 5), ours.0);
-            line("egobox-gp (own scaling)", peers::predict_egobox(n, 5), ours.0);
+            line(
+                "egobox-gp (own scaling)",
+                peers::predict_egobox(n, 5),
+                ours.0,
+            );
         }
     }
     if wants("w3") {
@@ -65,7 +88,11 @@ fn main() {
             println!("W4 200 x (update, draw) with {m} features");
             let ours = ours::weights(m, 21);
             line("sordino root", ours, ours.0);
-            line("nalgebra rank_one_update", peers::weights_nalgebra(m, 9), ours.0);
+            line(
+                "nalgebra rank_one_update",
+                peers::weights_nalgebra(m, 9),
+                ours.0,
+            );
         }
     }
     if wants("w5") {
@@ -74,7 +101,11 @@ fn main() {
             println!("W5 one posterior function at 1,000 candidates, n = {n}");
             let ours = ours::pathwise(n, 100, 21);
             line("sordino pathwise, M = 100", ours, ours.0);
-            line("sordino pathwise, M = 1000", ours::pathwise(n, 1000, 5), ours.0);
+            line(
+                "sordino pathwise, M = 1000",
+                ours::pathwise(n, 1000, 5),
+                ours.0,
+            );
             line("sordino exact joint draw", ours::exact_draw(n, 3), ours.0);
             panics("friedrich sample_at", peers::joint_friedrich(n), ours.0);
             panics("egobox-gp sample_chol", peers::joint_egobox(n), ours.0);

@@ -7,7 +7,9 @@ use sordino_core::linalg::{packed_len, root};
 use sordino_core::random::Stream;
 use sordino_core::surrogate::grid::{self, Side};
 use sordino_core::surrogate::pathwise::{self, PathwiseDraw};
-use sordino_core::surrogate::{CandidateGp, ExactGp, FiniteGp, GridGp, candidates, exact, finite, joint};
+use sordino_core::surrogate::{
+    CandidateGp, ExactGp, FiniteGp, GridGp, candidates, exact, finite, joint,
+};
 
 use crate::timer::median;
 use crate::workload::{self, SplitMix, data, features, objective};
@@ -47,8 +49,12 @@ pub fn predict(n: usize, repetitions: usize) -> (f64, f64) {
     let (mut mean, mut variance) = (vec![0.0; 10_000], vec![0.0; 10_000]);
     let mut scratch = vec![0.0; exact::batch_scratch_len(n)];
     median(repetitions, || {
-        gp.posteriors(&grid, &mut mean, &mut variance, &mut scratch).unwrap();
-        mean.iter().zip(&variance).map(|(mean, variance)| mean + variance.sqrt()).sum()
+        gp.posteriors(&grid, &mut mean, &mut variance, &mut scratch)
+            .unwrap();
+        mean.iter()
+            .zip(&variance)
+            .map(|(mean, variance)| mean + variance.sqrt())
+            .sum()
     })
 }
 
@@ -74,9 +80,14 @@ pub fn optimise_candidates(repetitions: usize) -> (f64, f64) {
         gp.clear();
         let (mut noise, mut check) = (SplitMix::new(7), 0.0);
         for _ in 0..50 {
-            let best = upper_confidence_bound::maximize(gp.mean(), gp.variance(), 2.0).candidate as usize;
+            let best =
+                upper_confidence_bound::maximize(gp.mean(), gp.variance(), 2.0).candidate as usize;
             check += best as f64;
-            gp.observe(best, objective(&grid[2 * best..2 * best + 2]) + 0.1 * noise.normal()).unwrap();
+            gp.observe(
+                best,
+                objective(&grid[2 * best..2 * best + 2]) + 0.1 * noise.normal(),
+            )
+            .unwrap();
         }
         check
     })
@@ -86,15 +97,31 @@ pub fn optimise_candidates(repetitions: usize) -> (f64, f64) {
 pub fn optimise_grid(repetitions: usize) -> (f64, f64) {
     let grid = workload::grid();
     let axis: Vec<f64> = (0..100).map(|i| grid[2 * i + 1]).collect();
-    let side = || Side { kernel: kernel(), dim: 1, points: &axis[..] };
-    let mut gp = GridGp::new(side(), side(), 0.01, 50, vec![0.0; grid::storage_len(100, 100, 50)]).unwrap();
+    let side = || Side {
+        kernel: kernel(),
+        dim: 1,
+        points: &axis[..],
+    };
+    let mut gp = GridGp::new(
+        side(),
+        side(),
+        0.01,
+        50,
+        vec![0.0; grid::storage_len(100, 100, 50)],
+    )
+    .unwrap();
     median(repetitions, || {
         gp.clear();
         let (mut noise, mut check) = (SplitMix::new(7), 0.0);
         for _ in 0..50 {
-            let best = upper_confidence_bound::maximize(gp.mean(), gp.variance(), 2.0).candidate as usize;
+            let best =
+                upper_confidence_bound::maximize(gp.mean(), gp.variance(), 2.0).candidate as usize;
             check += best as f64;
-            gp.observe(best, objective(&grid[2 * best..2 * best + 2]) + 0.1 * noise.normal()).unwrap();
+            gp.observe(
+                best,
+                objective(&grid[2 * best..2 * best + 2]) + 0.1 * noise.normal(),
+            )
+            .unwrap();
         }
         check
     })
@@ -110,7 +137,8 @@ pub fn optimise_rows(repetitions: usize) -> (f64, f64) {
         gp.clear();
         let (mut noise, mut check) = (SplitMix::new(7), 0.0);
         for _ in 0..50 {
-            gp.posteriors(&grid, &mut mean, &mut variance, &mut scratch).unwrap();
+            gp.posteriors(&grid, &mut mean, &mut variance, &mut scratch)
+                .unwrap();
             let best = upper_confidence_bound::maximize(&mean, &variance, 2.0).candidate as usize;
             check += best as f64;
             let x = &grid[2 * best..2 * best + 2];
@@ -157,14 +185,31 @@ pub fn weights(m: usize, repetitions: usize) -> (f64, f64) {
 pub fn pathwise(n: usize, m: usize, repetitions: usize) -> (f64, f64) {
     let (gp, points) = (model(n), crate::workload::candidates());
     let mut frequencies = vec![0.0; random_fourier::storage_len(2, m / 2)];
-    random_fourier::draw(1, 0, Stationary::SquaredExponential, &[0.2], 2, m / 2, &mut frequencies).unwrap();
+    random_fourier::draw(
+        1,
+        0,
+        Stationary::SquaredExponential,
+        &[0.2],
+        2,
+        m / 2,
+        &mut frequencies,
+    )
+    .unwrap();
     let map = PairedFourier::new(2, m / 2, 1.0, frequencies).unwrap();
     let (mut weights, mut update) = (vec![0.0; m], vec![0.0; n]);
     let mut scratch = vec![0.0; pathwise::scratch_len(m, n)];
     let mut stream = Stream::from_seed(1);
     let mut out = vec![0.0; 1000];
     median(repetitions, || {
-        let draw = PathwiseDraw::new(&gp, &map, &mut stream, &mut weights, &mut update, &mut scratch).unwrap();
+        let draw = PathwiseDraw::new(
+            &gp,
+            &map,
+            &mut stream,
+            &mut weights,
+            &mut update,
+            &mut scratch,
+        )
+        .unwrap();
         for (x, out) in points.chunks(2).zip(&mut out) {
             *out = draw.value(&gp, &map, x, &mut scratch).unwrap();
         }
@@ -178,7 +223,15 @@ pub fn exact_draw(n: usize, repetitions: usize) -> (f64, f64) {
     let (mut factor, mut scratch) = (vec![0.0; packed_len(1000)], vec![0.0; 1000 * n + 1000]);
     let (mut stream, mut out) = (Stream::from_seed(1), vec![0.0; 1000]);
     median(repetitions, || {
-        joint::draw_exact(&gp, &points, &mut stream, &mut factor, &mut scratch, &mut out).unwrap();
+        joint::draw_exact(
+            &gp,
+            &points,
+            &mut stream,
+            &mut factor,
+            &mut scratch,
+            &mut out,
+        )
+        .unwrap();
         out.iter().sum::<f64>() / 1000.0
     })
 }

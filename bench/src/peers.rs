@@ -27,7 +27,14 @@ fn rows(x: &[f64]) -> Vec<Vec<f64>> {
 }
 
 fn friedrich(x: &[f64], y: &[f64]) -> Friedrich {
-    FriedrichGp::new(ZeroPrior {}, Gaussian::new(0.2, 1.0), 0.1, None, rows(x), y.to_vec())
+    FriedrichGp::new(
+        ZeroPrior {},
+        Gaussian::new(0.2, 1.0),
+        0.1,
+        None,
+        rows(x),
+        y.to_vec(),
+    )
 }
 
 fn matrix(x: &[f64]) -> Array2<f64> {
@@ -81,7 +88,13 @@ pub fn incremental_nalgebra(n: usize, repetitions: usize) -> (f64, f64) {
         let mut factor = Cholesky::new(DMatrix::from_element(1, 1, 1.01)).unwrap();
         for i in 1..n {
             let at = &x[2 * i..2 * i + 2];
-            let column = DVector::from_fn(i + 1, |j, _| if i == j { 1.01 } else { k(at, &x[2 * j..2 * j + 2]) });
+            let column = DVector::from_fn(i + 1, |j, _| {
+                if i == j {
+                    1.01
+                } else {
+                    k(at, &x[2 * j..2 * j + 2])
+                }
+            });
             factor = factor.insert_column(i, column);
         }
         let alpha = factor.solve(&DVector::from_column_slice(&y));
@@ -95,7 +108,10 @@ pub fn predict_friedrich(n: usize, repetitions: usize) -> (f64, f64) {
     let gp = friedrich(&x, &y);
     median(repetitions, || {
         let (mean, variance) = gp.predict_mean_variance(&grid);
-        mean.iter().zip(&variance).map(|(mean, variance)| mean + variance.sqrt()).sum()
+        mean.iter()
+            .zip(&variance)
+            .map(|(mean, variance)| mean + variance.sqrt())
+            .sum()
     })
 }
 
@@ -104,7 +120,10 @@ pub fn predict_egobox(n: usize, repetitions: usize) -> (f64, f64) {
     let gp = egobox(&x, &y);
     median(repetitions, || {
         let (mean, variance) = gp.predict_valvar(&grid).unwrap();
-        mean.iter().zip(&variance).map(|(mean, variance)| mean + variance.sqrt()).sum()
+        mean.iter()
+            .zip(&variance)
+            .map(|(mean, variance)| mean + variance.sqrt())
+            .sum()
     })
 }
 
@@ -118,7 +137,10 @@ pub fn optimise_friedrich(repetitions: usize) -> (f64, f64) {
             let (mean, variance) = gp.predict_mean_variance(&points);
             let best = argmax(&mean, |i| variance[i]);
             check += best as f64;
-            gp.add_samples(&points[best], &(objective(&points[best]) + 0.1 * noise.normal()));
+            gp.add_samples(
+                &points[best],
+                &(objective(&points[best]) + 0.1 * noise.normal()),
+            );
         }
         check
     })
@@ -129,15 +151,26 @@ pub fn optimise_egobox(repetitions: usize) -> (f64, f64) {
     median(repetitions, || {
         let mut noise = SplitMix::new(7);
         let first: Vec<usize> = (0..FIRST).map(|i| i * 2211).collect();
-        let x: Vec<f64> = first.iter().flat_map(|i| grid[2 * i..2 * i + 2].to_vec()).collect();
-        let y: Vec<f64> = x.chunks(2).map(|x| objective(x) + 0.1 * noise.normal()).collect();
+        let x: Vec<f64> = first
+            .iter()
+            .flat_map(|i| grid[2 * i..2 * i + 2].to_vec())
+            .collect();
+        let y: Vec<f64> = x
+            .chunks(2)
+            .map(|x| objective(x) + 0.1 * noise.normal())
+            .collect();
         let (mut gp, mut check) = (egobox(&x, &y), 0.0);
         for _ in FIRST..50 {
             let (mean, variance) = gp.predict_valvar(&points).unwrap();
             let best = argmax(mean.as_slice().unwrap(), |i| variance[i]);
             check += best as f64;
             let x = &grid[2 * best..2 * best + 2];
-            gp = gp.update(&matrix(x), &Array1::from(vec![objective(x) + 0.1 * noise.normal()])).unwrap();
+            gp = gp
+                .update(
+                    &matrix(x),
+                    &Array1::from(vec![objective(x) + 0.1 * noise.normal()]),
+                )
+                .unwrap();
         }
         check
     })
@@ -149,7 +182,8 @@ pub fn weights_nalgebra(m: usize, repetitions: usize) -> (f64, f64) {
     let rows: Vec<DVector<f64>> = rows.into_iter().map(DVector::from_vec).collect();
     let normals: Vec<DVector<f64>> = normals.into_iter().map(DVector::from_vec).collect();
     median(repetitions, || {
-        let mut factor: Cholesky<f64, Dyn> = Cholesky::new(DMatrix::from_diagonal_element(m, m, 0.01)).unwrap();
+        let mut factor: Cholesky<f64, Dyn> =
+            Cholesky::new(DMatrix::from_diagonal_element(m, m, 0.01)).unwrap();
         let (mut rhs, mut check) = (DVector::zeros(m), 0.0);
         for ((phi, z), y) in rows.iter().zip(&normals).zip(&y) {
             factor.rank_one_update(phi, 1.0);
@@ -174,5 +208,8 @@ pub fn joint_friedrich(n: usize) -> Option<f64> {
 pub fn joint_egobox(n: usize) -> Option<f64> {
     let ((x, y), points) = (data(n), matrix(&candidates()));
     let gp = egobox(&x, &y);
-    catch_unwind(AssertUnwindSafe(|| median(1, || gp.sample_chol(&points, 1)).0)).ok()
+    catch_unwind(AssertUnwindSafe(|| {
+        median(1, || gp.sample_chol(&points, 1)).0
+    }))
+    .ok()
 }

@@ -43,7 +43,9 @@ pub fn data(n: usize) -> (Vec<f64>, Vec<f64>) {
 
 /// The 100 × 100 grid, the last axis fastest.
 pub fn grid() -> Vec<f64> {
-    (0..10_000).flat_map(|i| [f64::from(i / 100) / 99.0, f64::from(i % 100) / 99.0]).collect()
+    (0..10_000)
+        .flat_map(|i| [f64::from(i / 100) / 99.0, f64::from(i % 100) / 99.0])
+        .collect()
 }
 
 /// 1,000 uniform candidates.
@@ -67,13 +69,21 @@ pub fn argmax(mean: &[f64], variance: impl Fn(usize) -> f64) -> usize {
 /// 200 rows of M features (pairs of cosine and sine) of the first 200 data points, and M normals for each step.
 pub fn features(m: usize) -> (Vec<Vec<f64>>, Vec<Vec<f64>>, Vec<f64>) {
     let mut stream = SplitMix::new(3);
-    let frequencies: Vec<[f64; 2]> = (0..m / 2).map(|_| [stream.normal() / 0.2, stream.normal() / 0.2]).collect();
+    let frequencies: Vec<[f64; 2]> = (0..m / 2)
+        .map(|_| [stream.normal() / 0.2, stream.normal() / 0.2])
+        .collect();
     let (x, y) = data(200);
     let scale = (2.0 / m as f64).sqrt();
     let row = |x: &[f64]| {
         let angles = frequencies.iter().map(|w| w[0] * x[0] + w[1] * x[1]);
-        angles.clone().map(|a| scale * a.cos()).chain(angles.map(|a| scale * a.sin())).collect()
+        angles
+            .clone()
+            .map(|a| scale * a.cos())
+            .chain(angles.map(|a| scale * a.sin()))
+            .collect()
     };
-    let normals = (0..200).map(|_| (0..m).map(|_| stream.normal()).collect()).collect();
+    let normals = (0..200)
+        .map(|_| (0..m).map(|_| stream.normal()).collect())
+        .collect();
     (x.chunks(2).map(row).collect(), normals, y)
 }

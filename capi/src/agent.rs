@@ -6,7 +6,8 @@ use core::task::Poll;
 
 use sordino_core::digest::Digest;
 use sordino_core::federated::{
-    Agent as CoreAgent, AgentState, AgentStorage, Entry, Input, Output, Phase, Public, Sizes, Workspace,
+    Agent as CoreAgent, AgentState, AgentStorage, Entry, Input, Output, Phase, Public, Sizes,
+    Workspace,
 };
 use sordino_core::random::RunSeed;
 use sordino_core::snapshot::max_bytes;
@@ -43,8 +44,10 @@ impl Object for Agent {
     const TAG: u32 = 0x5eed_0004;
 }
 
-const HEAD: usize = size_of::<Agent>() + size_of::<Public<'_, f32>>() + size_of::<AgentState>() + 3 * 8;
-const _: () = assert!(HEAD + size_of::<sordino_core::federated::Config>() + 8 <= SORDINO_AGENT_HEAD);
+const HEAD: usize =
+    size_of::<Agent>() + size_of::<Public<'_, f32>>() + size_of::<AgentState>() + 3 * 8;
+const _: () =
+    assert!(HEAD + size_of::<sordino_core::federated::Config>() + 8 <= SORDINO_AGENT_HEAD);
 const _: () = assert!(max_bytes::<AgentState>() == SORDINO_AGENT_SLOT);
 const _: () = assert!(max_bytes::<Entry<f32>>() <= SORDINO_AGENT_SLOT);
 
@@ -91,15 +94,29 @@ impl Answer {
 
     /// An answer with these numbers, which stay where they are.
     pub(crate) fn new(kind: AnswerKind, (candidate, number): (u32, u32), numbers: &[f32]) -> Self {
-        let at = if numbers.is_empty() { ptr::null() } else { numbers.as_ptr() };
-        Answer { kind, candidate, number, len: numbers.len() as u32, numbers: at }
+        let at = if numbers.is_empty() {
+            ptr::null()
+        } else {
+            numbers.as_ptr()
+        };
+        Answer {
+            kind,
+            candidate,
+            number,
+            len: numbers.len() as u32,
+            numbers: at,
+        }
     }
 }
 
 impl From<Output<'_, f32>> for Answer {
     fn from(output: Output<'_, f32>) -> Self {
         let (kind, candidate, number, numbers) = match output {
-            Output::Evaluate { candidate, point, number } => (AnswerKind::Evaluate, candidate, number, point),
+            Output::Evaluate {
+                candidate,
+                point,
+                number,
+            } => (AnswerKind::Evaluate, candidate, number, point),
             Output::Upload(weights) => (AnswerKind::Upload, 0, 0, weights),
             Output::Wait => (AnswerKind::Wait, 0, 0, &[][..]),
             Output::Done => (AnswerKind::Done, 0, 0, &[][..]),
@@ -110,12 +127,19 @@ impl From<Output<'_, f32>> for Answer {
 
 fn sizes(dim: u32, features: u32, observations: u32) -> Result<Sizes, Refused> {
     agreement::extent(dim, features, observations)?;
-    Ok(Sizes::new(dim as usize, features as usize, observations as usize))
+    Ok(Sizes::new(
+        dim as usize,
+        features as usize,
+        observations as usize,
+    ))
 }
 
 fn size(dim: u32, features: u32, observations: u32) -> Result<usize, Refused> {
     let sizes = sizes(dim, features, observations)?;
-    Ok(bytes(SORDINO_AGENT_HEAD, sizes.storage() + agreement::features_len(sizes.dim, sizes.features))?)
+    Ok(bytes(
+        SORDINO_AGENT_HEAD,
+        sizes.storage() + agreement::features_len(sizes.dim, sizes.features),
+    )?)
 }
 
 /// Bytes of memory an agent takes, as SORDINO_AGENT_SIZE; `observations` is initial points + rounds. 0 if one of them is
@@ -139,24 +163,43 @@ fn open(
     let config: &'static _ = arena.place(agreement::config(settings)?)?;
     let features = arena.numbers(agreement::features_len(sizes.dim, sizes.features))?;
     let public: &'static _ = arena.place(agreement::public(config, settings, points, features)?)?;
-    let agreement = Digest::of(&("sordino-c agent", config.digest(), agreement::digest(settings), settings.agent));
+    let agreement = Digest::of(&(
+        "sordino-c agent",
+        config.digest(),
+        agreement::digest(settings),
+        settings.agent,
+    ));
     let first = AgentState::new(settings.agent, RunSeed::new(settings.seed, 0));
     let (number, state) = match flash {
         Some(flash) => flash.load(first, &agreement)?,
         None => (0, first),
     };
     let state = arena.place(state)?;
-    let (log, workspace) = (arena.numbers(sizes.log())?, arena.numbers(sizes.workspace())?);
+    let (log, workspace) = (
+        arena.numbers(sizes.log())?,
+        arena.numbers(sizes.workspace())?,
+    );
     let offset = config.parameters().offset;
     if let Some(flash) = flash {
         for i in 0..state.observations() {
             let entry: Option<Entry<f32>> = flash.entry(FIRST.saturating_add(i), i, &agreement)?;
-            entry.ok_or(Status::StoredDamaged)?.put(i, offset, log).map_err(|_| Status::StoredInadmissible)?;
+            entry
+                .ok_or(Status::StoredDamaged)?
+                .put(i, offset, log)
+                .map_err(|_| Status::StoredInadmissible)?;
         }
     }
-    let storage = AgentStorage { log, workspace: Workspace::Kept(workspace) };
+    let storage = AgentStorage {
+        log,
+        workspace: Workspace::Kept(workspace),
+    };
     let agent = CoreAgent::attach(public, state, storage)?;
-    Ok(Body { agent, flash, agreement, number })
+    Ok(Body {
+        agent,
+        flash,
+        agreement,
+        number,
+    })
 }
 
 /// Builds an agent in `memory` of `len` bytes, as its flash left it, and writes its address to `agent`. `flash` and
@@ -183,7 +226,11 @@ pub unsafe extern "C" fn sordino_agent_open(
     // SAFETY: what our caller promises is what is asked for.
     unsafe {
         build(memory, len, agent, refusal, |arena, word| {
-            let flash = if flash.is_null() { None } else { word.read(flash)?.admit(false)? };
+            let flash = if flash.is_null() {
+                None
+            } else {
+                word.read(flash)?.admit(false)?
+            };
             let settings = word.read(settings)?;
             let points = word.list(settings.points, agreement::points_len(&settings))?;
             open(arena, &settings, points, flash)
@@ -193,12 +240,19 @@ pub unsafe extern "C" fn sordino_agent_open(
 
 impl Body {
     /// One input, or a slice of it; the state is durable before the answer is given.
-    fn handle(&mut self, input: Input<'_, f32>, candidates: u32) -> Result<Option<Answer>, Refused> {
+    fn handle(
+        &mut self,
+        input: Input<'_, f32>,
+        candidates: u32,
+    ) -> Result<Option<Answer>, Refused> {
         let handled = match candidates {
             0 => self.agent.handle(input).map(Poll::Ready),
             _ => self.agent.handle_slice(input, candidates),
         };
-        match handled.map(|poll| poll.map(Answer::from)).map_err(Refused::from) {
+        match handled
+            .map(|poll| poll.map(Answer::from))
+            .map_err(Refused::from)
+        {
             Ok(Poll::Pending) => Ok(None),
             Ok(Poll::Ready(answer)) => self.save().map(|()| Some(answer)),
             // Weights that are not finite end the round.
@@ -219,13 +273,23 @@ impl Body {
         let state = self.agent.state();
         let (number, candidate) = (state.observations(), state.pending());
         let awaited = matches!(state.phase(), Phase::Initial | Phase::Evaluating);
-        let (Some(flash), true) = (self.flash, awaited && y.is_finite()) else { return Ok(y) };
+        let (Some(flash), true) = (self.flash, awaited && y.is_finite()) else {
+            return Ok(y);
+        };
         let slot = FIRST.saturating_add(number);
         let stored: Option<Entry<f32>> = flash.entry(slot, number, &self.agreement)?;
         if let Some(entry) = stored.filter(|entry| entry.candidate == candidate) {
             return Ok(entry.value);
         }
-        flash.store(slot, &Entry { candidate, value: y }, number, &self.agreement)?;
+        flash.store(
+            slot,
+            &Entry {
+                candidate,
+                value: y,
+            },
+            number,
+            &self.agreement,
+        )?;
         Ok(y)
     }
 }
@@ -268,9 +332,17 @@ unsafe fn answered(
 /// `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sordino_agent_start(agent: *mut Agent, candidates: u32, answer: *mut Answer) -> Status {
+pub unsafe extern "C" fn sordino_agent_start(
+    agent: *mut Agent,
+    candidates: u32,
+    answer: *mut Answer,
+) -> Status {
     // SAFETY: what our caller promises is what is asked for.
-    unsafe { answered(agent, answer, |body, _| body.handle(Input::Start, candidates)) }
+    unsafe {
+        answered(agent, answer, |body, _| {
+            body.handle(Input::Start, candidates)
+        })
+    }
 }
 
 /// Tells the value of the point last asked for. A value that the flash already holds for it, written before a reset,
@@ -318,7 +390,13 @@ pub unsafe extern "C" fn sordino_agent_broadcast(
     unsafe {
         answered(agent, answer, |body, word| {
             let vectors = word.list(vectors, len)?;
-            body.handle(Input::Broadcast { vectors, maximum: None }, candidates)
+            body.handle(
+                Input::Broadcast {
+                    vectors,
+                    maximum: None,
+                },
+                candidates,
+            )
         })
     }
 }
@@ -332,9 +410,17 @@ pub unsafe extern "C" fn sordino_agent_broadcast(
 /// `agent` is NULL or what sordino_agent_open wrote; the other pointers are NULL or good for what is named beside them.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sordino_agent_no_broadcast(agent: *mut Agent, candidates: u32, answer: *mut Answer) -> Status {
+pub unsafe extern "C" fn sordino_agent_no_broadcast(
+    agent: *mut Agent,
+    candidates: u32,
+    answer: *mut Answer,
+) -> Status {
     // SAFETY: what our caller promises is what is asked for.
-    unsafe { answered(agent, answer, |body, _| body.handle(Input::NoBroadcast, candidates)) }
+    unsafe {
+        answered(agent, answer, |body, _| {
+            body.handle(Input::NoBroadcast, candidates)
+        })
+    }
 }
 
 /// The agent was away for a round: nothing is asked and nothing sent.

@@ -3,7 +3,9 @@
 use sordino_core::digest::Digest;
 use sordino_core::domain::{Candidates, Regions};
 use sordino_core::features::{RandomFourier, random_fourier};
-use sordino_core::federated::{Aggregation, Config, InitialRegion, OwnDraw, Parameters, Public, Signal};
+use sordino_core::federated::{
+    Aggregation, Config, InitialRegion, OwnDraw, Parameters, Public, Signal,
+};
 use sordino_core::privacy::{ClippingNorm, NoiseMultiplier};
 use sordino_core::schedule::{Mixing, WeightConcentration};
 
@@ -100,23 +102,35 @@ pub(crate) fn features_len(dim: usize, features: usize) -> usize {
 
 /// An agent of these sizes can be addressed on every target.
 pub(crate) fn extent(dim: u32, features: u32, observations: u32) -> Result<(), Refused> {
-    let within = |field, value: u32, most: usize, admissible| match (1..=most).contains(&(value as usize)) {
-        true => Ok(()),
-        false => Err(Refused::range(field, f64::from(value), admissible)),
-    };
+    let within =
+        |field, value: u32, most: usize, admissible| match (1..=most).contains(&(value as usize)) {
+            true => Ok(()),
+            false => Err(Refused::range(field, f64::from(value), admissible)),
+        };
     within("dim", dim, SORDINO_DIM_MAX, "1..=16")?;
     within("features", features, SORDINO_FEATURES_MAX, "1..=2048")?;
-    within("observations", observations, SORDINO_OBSERVATIONS_MAX, "1..=65536")
+    within(
+        "observations",
+        observations,
+        SORDINO_OBSERVATIONS_MAX,
+        "1..=65536",
+    )
 }
 
 /// Initial points and rounds.
 pub(crate) fn observations(s: &AgentSettings) -> Result<u32, Refused> {
-    s.initial_points.checked_add(s.rounds).ok_or_else(|| Refused::range("rounds", f64::from(s.rounds), "1..=65535"))
+    s.initial_points
+        .checked_add(s.rounds)
+        .ok_or_else(|| Refused::range("rounds", f64::from(s.rounds), "1..=65535"))
 }
 
 /// Numbers of the list of candidates.
 pub(crate) fn points_len(s: &AgentSettings) -> usize {
-    if s.dim as usize > SORDINO_DIM_MAX { 0 } else { (s.count as usize).saturating_mul(s.dim as usize) }
+    if s.dim as usize > SORDINO_DIM_MAX {
+        0
+    } else {
+        (s.count as usize).saturating_mul(s.dim as usize)
+    }
 }
 
 fn aggregation(s: &AgentSettings) -> Result<Aggregation, Refused> {
@@ -142,14 +156,26 @@ pub(crate) fn config(s: &AgentSettings) -> Result<Config, Refused> {
         regions: Regions::new(splits)?,
         rounds: s.rounds,
         initial_points: s.initial_points,
-        initial_region: if yes("initial_whole", s.initial_whole)? { InitialRegion::Whole } else { InitialRegion::Own },
+        initial_region: if yes("initial_whole", s.initial_whole)? {
+            InitialRegion::Whole
+        } else {
+            InitialRegion::Own
+        },
         feature_count: s.features,
         regularization: s.regularization,
         noise_variance: s.noise_variance,
         offset: s.offset,
-        mixing: if yes("mixing", s.mixing)? { Mixing::Inverse } else { Mixing::InverseSqrt },
+        mixing: if yes("mixing", s.mixing)? {
+            Mixing::Inverse
+        } else {
+            Mixing::InverseSqrt
+        },
         own_draw: OwnDraw::Features,
-        concentration: WeightConcentration { start: s.concentration, hold: s.hold, decay: s.decay },
+        concentration: WeightConcentration {
+            start: s.concentration,
+            hold: s.hold,
+            decay: s.decay,
+        },
         aggregation: aggregation(s)?,
     })?)
 }
@@ -162,17 +188,38 @@ pub(crate) fn public(
     numbers: &'static mut [f32],
 ) -> Result<Public<'static, f32>, Refused> {
     let (dim, count) = (s.dim as usize, s.features as usize);
-    let candidates =
-        if points.is_empty() { Candidates::grid(s.per_axis, dim)? } else { Candidates::list(points, dim)? };
-    random_fourier::draw(s.feature_seed, 0, shape(s.shape)?, &[s.lengthscale], dim, count, numbers)?;
+    let candidates = if points.is_empty() {
+        Candidates::grid(s.per_axis, dim)?
+    } else {
+        Candidates::list(points, dim)?
+    };
+    random_fourier::draw(
+        s.feature_seed,
+        0,
+        shape(s.shape)?,
+        &[s.lengthscale],
+        dim,
+        count,
+        numbers,
+    )?;
     let signal_variance = s.signal_variance as f32;
-    let features = RandomFourier::new(dim, count, signal_variance, yes("unit_norm", s.unit_norm)?, &*numbers)?;
+    let features = RandomFourier::new(
+        dim,
+        count,
+        signal_variance,
+        yes("unit_norm", s.unit_norm)?,
+        &*numbers,
+    )?;
     Ok(Public::streamed(config, candidates, features)?)
 }
 
 /// Digest of the public numbers that the configuration does not hold.
 pub(crate) fn digest(s: &AgentSettings) -> Digest {
-    let bits = [s.lengthscale.to_bits(), s.signal_variance.to_bits(), s.feature_seed];
+    let bits = [
+        s.lengthscale.to_bits(),
+        s.signal_variance.to_bits(),
+        s.feature_seed,
+    ];
     Digest::of(&(bits, [s.per_axis, s.count, s.shape, s.unit_norm]))
 }
 
@@ -242,13 +289,19 @@ fn usual(dim: u32, agents: u32, rounds: u32, features: u32) -> Result<AgentSetti
 /// `settings` is NULL or good for one value, `digest` NULL or good for SORDINO_DIGEST_BYTES bytes.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sordino_agent_digest(settings: *const AgentSettings, digest: *mut u8) -> Status {
+pub unsafe extern "C" fn sordino_agent_digest(
+    settings: *const AgentSettings,
+    digest: *mut u8,
+) -> Status {
     // SAFETY: our caller gives its word.
     let word = unsafe { Word::alone() };
-    let written = word.read(settings).map_err(Refused::from).and_then(|settings| {
-        let Digest(bytes) = config(&settings)?.digest();
-        Ok(word.copy(&bytes, digest, SORDINO_DIGEST_BYTES)?)
-    });
+    let written = word
+        .read(settings)
+        .map_err(Refused::from)
+        .and_then(|settings| {
+            let Digest(bytes) = config(&settings)?.digest();
+            Ok(word.copy(&bytes, digest, SORDINO_DIGEST_BYTES)?)
+        });
     match written {
         Ok(()) => Status::Ok,
         Err(refused) => refused.status,

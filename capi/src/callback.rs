@@ -36,10 +36,14 @@ pub struct Flash {
     pub context: *mut c_void,
     /// Reads the beginning of a slot.
     // SAFETY: a pointer of C, called in `Flash::get` alone.
-    pub read: Option<unsafe extern "C" fn(context: *mut c_void, slot: u32, bytes: *mut u8, len: usize) -> i32>,
+    pub read: Option<
+        unsafe extern "C" fn(context: *mut c_void, slot: u32, bytes: *mut u8, len: usize) -> i32,
+    >,
     /// Erases and writes a slot.
     // SAFETY: a pointer of C, called in `Flash::put` alone.
-    pub write: Option<unsafe extern "C" fn(context: *mut c_void, slot: u32, bytes: *const u8, len: usize) -> i32>,
+    pub write: Option<
+        unsafe extern "C" fn(context: *mut c_void, slot: u32, bytes: *const u8, len: usize) -> i32,
+    >,
 }
 
 // SAFETY: a pointer and an optional function pointer.
@@ -56,7 +60,11 @@ impl Source {
     /// The generator that C lends, if there is one.
     pub(crate) fn new(word: Word, at: *const Entropy) -> Result<Self, Status> {
         let lent = word.read(at)?;
-        if lent.fill.is_some() { Ok(Source { lent }) } else { Err(Status::Null) }
+        if lent.fill.is_some() {
+            Ok(Source { lent })
+        } else {
+            Err(Status::Null)
+        }
     }
 }
 
@@ -88,7 +96,13 @@ impl TryRng for Source {
     }
 
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Failed> {
-        let Entropy { context, fill: Some(fill) } = self.lent else { return Err(Failed) };
+        let Entropy {
+            context,
+            fill: Some(fill),
+        } = self.lent
+        else {
+            return Err(Failed);
+        };
         // SAFETY: the callback writes `len` bytes at most, all of which are ours; that it does what its doc says is
         // part of the word that `new` was given.
         match unsafe { fill(context, bytes.as_mut_ptr(), bytes.len()) } {
@@ -132,34 +146,64 @@ impl Flash {
     }
 
     /// Writes one item into one slot, and reads it back: what a slot did not take must not count as written.
-    pub(crate) fn store<S: Stored>(&self, slot: u32, item: &S, number: u32, agreement: &Digest) -> Result<(), Refused> {
+    pub(crate) fn store<S: Stored>(
+        &self,
+        slot: u32,
+        item: &S,
+        number: u32,
+        agreement: &Digest,
+    ) -> Result<(), Refused> {
         const { assert!(max_bytes::<S>() <= SLOT_MAX) };
         let mut bytes = [0xff; SLOT_MAX];
         write(item, number, agreement, &mut bytes)?;
-        let (used, _) = bytes.split_at_checked(max_bytes::<S>()).ok_or(Status::TooShort)?;
+        let (used, _) = bytes
+            .split_at_checked(max_bytes::<S>())
+            .ok_or(Status::TooShort)?;
         self.put(slot, used)?;
         let mut taken = [0; SLOT_MAX];
         let taken = taken.get_mut(..used.len()).ok_or(Status::TooShort)?;
         self.get(slot, taken)?;
-        if taken == used { Ok(()) } else { Err(Status::Flash.into()) }
+        if taken == used {
+            Ok(())
+        } else {
+            Err(Status::Flash.into())
+        }
     }
 
     /// What one slot holds, if it is whole and of that number.
-    pub(crate) fn entry<S: Stored>(&self, slot: u32, number: u32, agreement: &Digest) -> Result<Option<S>, Status> {
+    pub(crate) fn entry<S: Stored>(
+        &self,
+        slot: u32,
+        number: u32,
+        agreement: &Digest,
+    ) -> Result<Option<S>, Status> {
         let found = self.numbered(slot, agreement)?;
-        Ok(found.filter(|(found, _)| *found == number).map(|(_, entry)| entry))
+        Ok(found
+            .filter(|(found, _)| *found == number)
+            .map(|(_, entry)| entry))
     }
 
     /// What one slot holds and its number, if it is whole.
-    pub(crate) fn numbered<S: Stored>(&self, slot: u32, agreement: &Digest) -> Result<Option<(u32, S)>, Status> {
+    pub(crate) fn numbered<S: Stored>(
+        &self,
+        slot: u32,
+        agreement: &Digest,
+    ) -> Result<Option<(u32, S)>, Status> {
         let mut bytes = [0xff; SLOT_MAX];
-        let Some(bytes) = bytes.get_mut(..max_bytes::<S>()) else { return Err(Status::TooShort) };
+        let Some(bytes) = bytes.get_mut(..max_bytes::<S>()) else {
+            return Err(Status::TooShort);
+        };
         self.get(slot, bytes)?;
         Ok(read(bytes, agreement).unwrap_or_default())
     }
 
     /// Writes a state into slots 0 and 1, one after the other.
-    pub(crate) fn save<S: Stored>(&self, state: &S, number: &mut u32, agreement: &Digest) -> Result<(), Refused> {
+    pub(crate) fn save<S: Stored>(
+        &self,
+        state: &S,
+        number: &mut u32,
+        agreement: &Digest,
+    ) -> Result<(), Refused> {
         self.save_at(0, state, number, agreement)
     }
 
@@ -178,12 +222,21 @@ impl Flash {
 
     /// The state of slots 0 and 1, or `first`; in both slots when this returns, because the next write begins by erasing
     /// one of them.
-    pub(crate) fn load<S: Stored>(&self, first: S, agreement: &Digest) -> Result<(u32, S), Refused> {
+    pub(crate) fn load<S: Stored>(
+        &self,
+        first: S,
+        agreement: &Digest,
+    ) -> Result<(u32, S), Refused> {
         self.load_at(0, first, agreement)
     }
 
     /// The same of the slots `at` and `at` + 1.
-    pub(crate) fn load_at<S: Stored>(&self, at: u32, first: S, agreement: &Digest) -> Result<(u32, S), Refused> {
+    pub(crate) fn load_at<S: Stored>(
+        &self,
+        at: u32,
+        first: S,
+        agreement: &Digest,
+    ) -> Result<(u32, S), Refused> {
         match self.find_at(at, agreement)? {
             Some(found) => Ok(found),
             // Nothing was written yet, or the very first write was cut off and nothing was done on its ground.
@@ -196,15 +249,24 @@ impl Flash {
     }
 
     /// The state of the slots `at` and `at` + 1, in both of them when this returns; nothing if none was written.
-    pub(crate) fn find_at<S: Stored>(&self, at: u32, agreement: &Digest) -> Result<Option<(u32, S)>, Refused> {
+    pub(crate) fn find_at<S: Stored>(
+        &self,
+        at: u32,
+        agreement: &Digest,
+    ) -> Result<Option<(u32, S)>, Refused> {
         let mut slots = [[0xff; SLOT_MAX]; 2];
         let [one, two] = &mut slots;
-        let (Some(one), Some(two)) = (one.get_mut(..max_bytes::<S>()), two.get_mut(..max_bytes::<S>())) else {
+        let (Some(one), Some(two)) = (
+            one.get_mut(..max_bytes::<S>()),
+            two.get_mut(..max_bytes::<S>()),
+        ) else {
             return Err(Status::TooShort.into());
         };
         self.get(at, one)?;
         self.get(at.saturating_add(1), two)?;
-        let Some((number, state)) = newest_or_first([one, two], agreement)? else { return Ok(None) };
+        let Some((number, state)) = newest_or_first([one, two], agreement)? else {
+            return Ok(None);
+        };
         for (slot, bytes) in (at..).zip([one, two]) {
             let found = read::<S>(bytes, agreement);
             if !matches!(found, Ok(Some((same, _))) if same == number) {
@@ -217,7 +279,9 @@ impl Flash {
     /// Whether the first `len` bytes of a slot are erased.
     pub(crate) fn is_blank(&self, slot: u32, len: usize) -> Result<bool, Status> {
         let mut bytes = [0xff; SLOT_MAX];
-        let Some(bytes) = bytes.get_mut(..len) else { return Err(Status::TooShort) };
+        let Some(bytes) = bytes.get_mut(..len) else {
+            return Err(Status::TooShort);
+        };
         self.get(slot, bytes)?;
         Ok(bytes.iter().all(|byte| *byte == 0xff) || bytes.iter().all(|byte| *byte == 0))
     }

@@ -23,7 +23,8 @@ pub const SORDINO_FRAGMENT_OVERHEAD: usize = 9;
 /// Bytes of a reassembly before its frame.
 pub const SORDINO_REASSEMBLY_HEAD: usize = 96;
 
-const _: () = assert!(SORDINO_FRAME_OVERHEAD == HEADER_MAX + 4 && SORDINO_SMALL_OVERHEAD == small::OVERHEAD);
+const _: () =
+    assert!(SORDINO_FRAME_OVERHEAD == HEADER_MAX + 4 && SORDINO_SMALL_OVERHEAD == small::OVERHEAD);
 const _: () = assert!(SORDINO_FRAGMENT_OVERHEAD == fragments::OVERHEAD);
 const _: () = assert!(size_of::<Handle<CoreReassembly<'_>>>() + 8 <= SORDINO_REASSEMBLY_HEAD);
 
@@ -70,11 +71,31 @@ fn kind_of(number: u32) -> Result<Kind, Refused> {
 
 impl FrameHeader {
     pub(crate) fn to_core(self) -> Result<Header, Refused> {
-        let FrameHeader { deployment, config, chain, agent, round, len, .. } = self;
+        let FrameHeader {
+            deployment,
+            config,
+            chain,
+            agent,
+            round,
+            len,
+            ..
+        } = self;
         let attempt = u16::try_from(self.attempt);
-        let attempt = attempt.map_err(|_| Refused::range("attempt", f64::from(self.attempt), "0..=65535"))?;
+        let attempt =
+            attempt.map_err(|_| Refused::range("attempt", f64::from(self.attempt), "0..=65535"))?;
         let (version, kind, scalar) = (VERSION, kind_of(self.kind)?, ScalarTag::F32);
-        Ok(Header { version, kind, scalar, deployment, config, chain, agent, round, attempt, len })
+        Ok(Header {
+            version,
+            kind,
+            scalar,
+            deployment,
+            config,
+            chain,
+            agent,
+            round,
+            attempt,
+            len,
+        })
     }
 
     fn of_core(header: &Header) -> Result<Self, Refused> {
@@ -83,10 +104,29 @@ impl FrameHeader {
             Kind::Broadcast => SORDINO_FRAME_BROADCAST,
             Kind::NoBroadcast => SORDINO_FRAME_NO_BROADCAST,
             // An opening is read by the site that it is for, in double precision.
-            Kind::Report | Kind::Query | Kind::Opening | Kind::Prior => return Err(Status::Foreign.into()),
+            Kind::Report | Kind::Query | Kind::Opening | Kind::Prior => {
+                return Err(Status::Foreign.into());
+            }
         };
-        let Header { deployment, config, chain, agent, round, len, .. } = *header;
-        Ok(FrameHeader { deployment, config, chain, kind, agent, round, attempt: u32::from(header.attempt), len })
+        let Header {
+            deployment,
+            config,
+            chain,
+            agent,
+            round,
+            len,
+            ..
+        } = *header;
+        Ok(FrameHeader {
+            deployment,
+            config,
+            chain,
+            kind,
+            agent,
+            round,
+            attempt: u32::from(header.attempt),
+            len,
+        })
     }
 }
 
@@ -112,7 +152,10 @@ fn digest(word: Word, at: *const u8) -> Result<Digest, Refused> {
 pub unsafe extern "C" fn sordino_prefix(digest: *const u8, prefix: *mut u64) -> Status {
     // SAFETY: our caller gives its word.
     let word = unsafe { Word::alone() };
-    status(self::digest(word, digest).and_then(|digest| Ok(word.write(prefix, wire::prefix(&digest))?)))
+    status(
+        self::digest(word, digest)
+            .and_then(|digest| Ok(word.write(prefix, wire::prefix(&digest))?)),
+    )
 }
 
 /// Writes a frame of `len` numbers into the `room` bytes at `bytes`, and how many it took to `written`. Frames take
@@ -163,13 +206,18 @@ pub unsafe extern "C" fn sordino_frame_write_small(
 ) -> Status {
     // SAFETY: our caller gives its word.
     let word = unsafe { Word::alone() };
-    status(word.read(settings).map_err(Refused::from).and_then(|settings| {
-        let (config, header) = (agreement::config(&settings)?, word.read(header)?.to_core()?);
-        word.admit(written, 1)?;
-        let (numbers, out) = word.apart(numbers, len, bytes, room)?;
-        let used = small::encode(&config, header, numbers, out)?;
-        Ok(word.write(written, used)?)
-    }))
+    status(
+        word.read(settings)
+            .map_err(Refused::from)
+            .and_then(|settings| {
+                let (config, header) =
+                    (agreement::config(&settings)?, word.read(header)?.to_core()?);
+                word.admit(written, 1)?;
+                let (numbers, out) = word.apart(numbers, len, bytes, room)?;
+                let used = small::encode(&config, header, numbers, out)?;
+                Ok(word.write(written, used)?)
+            }),
+    )
 }
 
 /// Reads the frame of `len` bytes at `bytes`: what precedes its numbers to `header`, and `header->len` numbers, at most
@@ -208,7 +256,11 @@ pub unsafe extern "C" fn sordino_frame_read(
 /// `bytes` is NULL or good for `len` bytes, `header` NULL or good for one value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sordino_frame_marks(bytes: *const u8, len: usize, header: *mut FrameHeader) -> Status {
+pub unsafe extern "C" fn sordino_frame_marks(
+    bytes: *const u8,
+    len: usize,
+    header: *mut FrameHeader,
+) -> Status {
     // SAFETY: our caller gives its word.
     let word = unsafe { Word::alone() };
     let read = || -> Result<(), Refused> {
@@ -229,14 +281,21 @@ pub unsafe extern "C" fn sordino_frame_marks(bytes: *const u8, len: usize, heade
 /// `before` and `next` are NULL or good for SORDINO_DIGEST_BYTES bytes, `bytes` NULL or good for `len` bytes.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sordino_frame_chain(before: *const u8, bytes: *const u8, len: usize, next: *mut u8) -> Status {
+pub unsafe extern "C" fn sordino_frame_chain(
+    before: *const u8,
+    bytes: *const u8,
+    len: usize,
+    next: *mut u8,
+) -> Status {
     // SAFETY: our caller gives its word.
     let word = unsafe { Word::alone() };
     let told = || -> Result<(), Refused> {
         let before = digest(word, before)?;
         let (header, payload) = wire::decode(word.list(bytes, len)?, u32::MAX)?;
         let chain = after(&before, &header, &payload);
-        if !matches!(header.kind, Kind::Broadcast | Kind::NoBroadcast) || wire::prefix(&chain) != header.chain {
+        if !matches!(header.kind, Kind::Broadcast | Kind::NoBroadcast)
+            || wire::prefix(&chain) != header.chain
+        {
             return Err(Status::Foreign.into());
         }
         Ok(word.copy(&chain.0, next, SORDINO_DIGEST_BYTES)?)
@@ -288,7 +347,10 @@ impl Object for Reassembly {
 }
 
 fn reassembly(arena: &mut Arena, len: usize) -> Result<CoreReassembly<'static>, Refused> {
-    let frame = len.checked_sub(SORDINO_REASSEMBLY_HEAD).filter(|frame| *frame > 0).ok_or(Status::TooShort)?;
+    let frame = len
+        .checked_sub(SORDINO_REASSEMBLY_HEAD)
+        .filter(|frame| *frame > 0)
+        .ok_or(Status::TooShort)?;
     Ok(CoreReassembly::new(arena.bytes(frame)?))
 }
 
@@ -307,7 +369,15 @@ pub unsafe extern "C" fn sordino_reassembly_new(
     reassembly: *mut *mut Reassembly,
 ) -> Status {
     // SAFETY: what our caller promises is what is asked for.
-    unsafe { build(memory, len, reassembly, core::ptr::null_mut::<Refusal>(), |arena, _| self::reassembly(arena, len)) }
+    unsafe {
+        build(
+            memory,
+            len,
+            reassembly,
+            core::ptr::null_mut::<Refusal>(),
+            |arena, _| self::reassembly(arena, len),
+        )
+    }
 }
 
 /// Takes a piece. SORDINO_STATUS_PENDING: others lack. SORDINO_STATUS_OK: the whole frame is `frame_len` bytes at `frame`,

@@ -85,10 +85,13 @@ pub unsafe extern "C" fn sordino_gp_new(
             let s = word.read(settings)?;
             arena.require(size(s.dim, s.capacity)?)?;
             let (dim, capacity) = extent(s.dim, s.capacity)?;
-            let kernel = StationaryKernel::with_shape(shape(s.shape)?, s.lengthscale, s.signal_variance)?;
+            let kernel =
+                StationaryKernel::with_shape(shape(s.shape)?, s.lengthscale, s.signal_variance)?;
             let numbers = arena.numbers(storage_len(dim, capacity))?;
             let gp = ExactGp::new(kernel, s.noise_variance, dim, capacity, numbers)?;
-            Ok(gp.with_prior_mean(s.prior_mean)?.when_full(when_full(s.drop_oldest)?))
+            Ok(gp
+                .with_prior_mean(s.prior_mean)?
+                .when_full(when_full(s.drop_oldest)?))
         })
     }
 }
@@ -194,7 +197,11 @@ pub unsafe extern "C" fn sordino_gp_clear(gp: *mut Gp) -> Status {
 /// `gp` is NULL or what sordino_gp_new wrote; `rows` and `log_likelihood` are NULL or good for one value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sordino_gp_describe(gp: *const Gp, rows: *mut u32, log_likelihood: *mut f32) -> Status {
+pub unsafe extern "C" fn sordino_gp_describe(
+    gp: *const Gp,
+    rows: *mut u32,
+    log_likelihood: *mut f32,
+) -> Status {
     // SAFETY: what our caller promises is what is asked for.
     unsafe {
         look(gp, |gp, word| {

@@ -53,7 +53,9 @@ pub(crate) enum Layout {
 impl Layout {
     /// A ring for a window of so many observations.
     pub(crate) const fn ring(capacity: u32) -> Self {
-        Layout::Ring { places: NonZeroU32::MIN.saturating_add(capacity) }
+        Layout::Ring {
+            places: NonZeroU32::MIN.saturating_add(capacity),
+        }
     }
 }
 
@@ -91,8 +93,22 @@ impl Journal {
     ///
     /// Refused: what belongs to another kind, version or configuration; what no cut can have left; a slot that cannot be
     /// read with an entry behind it. Slots at the end that cannot be read are none.
-    pub(crate) fn open(flash: Flash, agreement: Digest, layout: Layout, slots: u32) -> Result<Self, Refused> {
-        let mut journal = Journal { flash, agreement, layout, slots, entries: 0, told: 0, fits: 0, fitted_at: None };
+    pub(crate) fn open(
+        flash: Flash,
+        agreement: Digest,
+        layout: Layout,
+        slots: u32,
+    ) -> Result<Self, Refused> {
+        let mut journal = Journal {
+            flash,
+            agreement,
+            layout,
+            slots,
+            entries: 0,
+            told: 0,
+            fits: 0,
+            fitted_at: None,
+        };
         match layout {
             Layout::Log => journal.open_log()?,
             Layout::Ring { places } => journal.open_ring(places)?,
@@ -120,12 +136,18 @@ impl Journal {
                     unreadable.get_or_insert(slot);
                 }
                 // Something lies behind the end.
-                Found::Whole(..) | Found::Torn if unreadable.is_some() => return Err(Status::Flash.into()),
+                Found::Whole(..) | Found::Torn if unreadable.is_some() => {
+                    return Err(Status::Flash.into());
+                }
                 Found::Whole(..) | Found::Torn => return Err(Status::StoredDamaged.into()),
             }
         }
         self.slots = unreadable.unwrap_or(self.slots);
-        if self.slots == 0 { Err(Status::Flash.into()) } else { Ok(()) }
+        if self.slots == 0 {
+            Err(Status::Flash.into())
+        } else {
+            Ok(())
+        }
     }
 
     fn open_ring(&mut self, places: NonZeroU32) -> Result<(), Refused> {
@@ -144,7 +166,11 @@ impl Journal {
         let turn = self.told - self.told % places;
         for slot in (0..places.get()).filter(|slot| turn + slot != self.told) {
             let newest = turn + slot;
-            let expected = if newest < self.told { Some(newest) } else { newest.checked_sub(places.get()) };
+            let expected = if newest < self.told {
+                Some(newest)
+            } else {
+                newest.checked_sub(places.get())
+            };
             let found = match self.look::<LogEntry<f32>>(slot)? {
                 Found::Whole(number, _) => Some(number),
                 Found::Erased => None,
@@ -157,11 +183,15 @@ impl Journal {
         }
         let fit = self.newest_fit(places)?;
         // The newest observation may have rotted, which looks like a cut; no more than that one.
-        if fit.as_ref().is_some_and(|(_, fit)| fit.0.told > self.told.saturating_add(1)) {
+        if fit
+            .as_ref()
+            .is_some_and(|(_, fit)| fit.0.told > self.told.saturating_add(1))
+        {
             return Err(Status::StoredDamaged.into());
         }
-        (self.fits, self.fitted_at) =
-            fit.map_or((0, None), |(number, fit)| (number.saturating_add(1), Some(fit.0.told)));
+        (self.fits, self.fitted_at) = fit.map_or((0, None), |(number, fit)| {
+            (number.saturating_add(1), Some(fit.0.told))
+        });
         Ok(())
     }
 
@@ -189,7 +219,9 @@ impl Journal {
     fn look<S: Stored>(&self, slot: u32) -> Result<Found<S>, Refused> {
         const { assert!(max_bytes::<S>() <= SLOT_MAX) };
         let mut bytes = [0xff; SLOT_MAX];
-        let (bytes, _) = bytes.split_at_mut_checked(max_bytes::<S>()).ok_or(Status::TooShort)?;
+        let (bytes, _) = bytes
+            .split_at_mut_checked(max_bytes::<S>())
+            .ok_or(Status::TooShort)?;
         if self.flash.get(slot, bytes).is_err() {
             return Ok(Found::Unreadable);
         }
@@ -211,7 +243,10 @@ impl Journal {
     }
 
     /// Makes the optimizer what the flash says.
-    pub(crate) fn replay(&self, optimizer: &mut CoreOptimizer<f32, &'static mut [f32]>) -> Result<(), Refused> {
+    pub(crate) fn replay(
+        &self,
+        optimizer: &mut CoreOptimizer<f32, &'static mut [f32]>,
+    ) -> Result<(), Refused> {
         let mut failed = None;
         let whole = |entry: Result<LogEntry<f32>, Refused>| match entry {
             Ok(entry) => Some(entry),
@@ -221,16 +256,29 @@ impl Journal {
             }
         };
         let replayed = match self.layout {
-            Layout::Log => optimizer.replay((0..self.entries).map(|slot| self.entry(slot, slot)).map_while(whole)),
+            Layout::Log => optimizer.replay(
+                (0..self.entries)
+                    .map(|slot| self.entry(slot, slot))
+                    .map_while(whole),
+            ),
             Layout::Ring { places } => {
                 let first = self.told.saturating_sub(places.get() - 1);
-                let forgotten = LogEntry::Forgotten { observations: first };
+                let forgotten = LogEntry::Forgotten {
+                    observations: first,
+                };
                 let fitted = match self.fits {
                     0 => None,
-                    _ => self.newest_fit(places)?.map(|(_, fit)| LogEntry::Fitted(fit.0)),
+                    _ => self
+                        .newest_fit(places)?
+                        .map(|(_, fit)| LogEntry::Fitted(fit.0)),
                 };
                 let window = (first..self.told).map(|number| self.entry(number % places, number));
-                optimizer.replay([forgotten].into_iter().chain(fitted).chain(window.map_while(whole)))
+                optimizer.replay(
+                    [forgotten]
+                        .into_iter()
+                        .chain(fitted)
+                        .chain(window.map_while(whole)),
+                )
             }
         };
         match (failed, replayed) {
@@ -251,7 +299,9 @@ impl Journal {
     /// Whether a fit may be stored: no slot of an observation is used for it.
     pub(crate) fn has_room_for_fit(&self, capacity: u32) -> bool {
         match self.layout {
-            Layout::Log => self.has_room() && self.entries - self.told < self.slots.saturating_sub(capacity),
+            Layout::Log => {
+                self.has_room() && self.entries - self.told < self.slots.saturating_sub(capacity)
+            }
             Layout::Ring { .. } => self.has_room(),
         }
     }
@@ -268,12 +318,14 @@ impl Journal {
     pub(crate) fn tell(&mut self, entry: &LogEntry<f32>) -> Result<bool, Refused> {
         match self.layout {
             Layout::Log => {
-                self.flash.store(self.entries, entry, self.entries, &self.agreement)?;
+                self.flash
+                    .store(self.entries, entry, self.entries, &self.agreement)?;
                 (self.entries, self.told) = (self.entries + 1, self.told + 1);
                 Ok(false)
             }
             Layout::Ring { places } => {
-                self.flash.store(self.told % places, entry, self.told, &self.agreement)?;
+                self.flash
+                    .store(self.told % places, entry, self.told, &self.agreement)?;
                 self.told += 1;
                 Ok(self.told >= places.get())
             }
@@ -287,7 +339,8 @@ impl Journal {
             Layout::Log => {
                 let told = parameters.told;
                 let entry = LogEntry::Fitted(parameters);
-                self.flash.store(self.entries, &entry, self.entries, &self.agreement)?;
+                self.flash
+                    .store(self.entries, &entry, self.entries, &self.agreement)?;
                 (self.entries, self.fitted_at) = (self.entries + 1, Some(told));
                 Ok(false)
             }
@@ -296,7 +349,12 @@ impl Journal {
                 let fit = RingFit(parameters);
                 let again = if self.fits == 0 { 2 } else { 1 };
                 for _ in 0..again {
-                    self.flash.store(places.get() + self.fits % 2, &fit, self.fits, &self.agreement)?;
+                    self.flash.store(
+                        places.get() + self.fits % 2,
+                        &fit,
+                        self.fits,
+                        &self.agreement,
+                    )?;
                     (self.fits, self.fitted_at) = (self.fits + 1, Some(told));
                 }
                 Ok(true)
@@ -310,7 +368,9 @@ impl Journal {
 pub(crate) fn erase(flash: &Flash, layout: Layout, slots: u32) -> Result<(), Refused> {
     let erased = [0xff; max_bytes::<LogEntry<f32>>()];
     for slot in 0..slots {
-        let readable = flash.get(slot, &mut [0; max_bytes::<LogEntry<f32>>()]).is_ok();
+        let readable = flash
+            .get(slot, &mut [0; max_bytes::<LogEntry<f32>>()])
+            .is_ok();
         if !readable && layout == Layout::Log && slot > 0 {
             return Ok(());
         }

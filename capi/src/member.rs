@@ -11,7 +11,9 @@ use sordino_core::federated::exchange::Agreement;
 use sordino_core::federated::prior::{
     ContextStorage, Member as CoreMember, MemberState, MemberStorage, Model, PriorProtocol, context,
 };
-use sordino_core::federated::shares::{AgentKey, Attempts, Contribution, HideError, Modulus, ReserveError};
+use sordino_core::federated::shares::{
+    AgentKey, Attempts, Contribution, HideError, Modulus, ReserveError,
+};
 use sordino_core::federated::{Encoding, Frame, Member as _, Next, Phase};
 use sordino_core::random::RunSeed;
 
@@ -24,8 +26,8 @@ use crate::status::{Refusal, Refused, Status};
 use kept::{Kept, Slots};
 pub use kept::{SORDINO_MEMBER_PIECE, SORDINO_MEMBER_SLOT};
 pub use terms::{
-    MemberSettings, SORDINO_KEY_BYTES, SORDINO_MEMBER_COUNT_MAX, SORDINO_MEMBER_FEATURES_MAX, SORDINO_MEMBER_HEAD,
-    sordino_member_public_key,
+    MemberSettings, SORDINO_KEY_BYTES, SORDINO_MEMBER_COUNT_MAX, SORDINO_MEMBER_FEATURES_MAX,
+    SORDINO_MEMBER_HEAD, sordino_member_public_key,
 };
 
 /// What hides contributions where there are two servers.
@@ -68,7 +70,8 @@ impl Object for Member {
 }
 
 /// Eight pieces of numbers follow, each up to seven bytes longer than it says.
-const HEAD: usize = size_of::<Member>() + size_of::<(Agreement, MemberState<f32>, [Model<f32>; 6])>() + 11 * 8;
+const HEAD: usize =
+    size_of::<Member>() + size_of::<(Agreement, MemberState<f32>, [Model<f32>; 6])>() + 11 * 8;
 const _: () = assert!(HEAD <= SORDINO_MEMBER_HEAD);
 
 /// Bytes of memory a member takes, as SORDINO_MEMBER_SIZE; 0 if one of the numbers is out of range.
@@ -81,7 +84,8 @@ pub extern "C" fn sordino_member_size(
     rounds: u32,
     designs: u32,
 ) -> usize {
-    terms::sizes([candidates, features, initial_points, rounds, designs]).map_or(0, |(_, bytes)| bytes)
+    terms::sizes([candidates, features, initial_points, rounds, designs])
+        .map_or(0, |(_, bytes)| bytes)
 }
 
 /// Puts a member together: its context, then what its flash holds.
@@ -96,7 +100,11 @@ fn open(
     let protocol = agreement.protocol.prior().ok_or(Status::Agreement)?;
     let agents = protocol.config.parameters().agents;
     if settings.agent >= agents {
-        return Err(Refused::range("agent", f64::from(settings.agent), "below the agents of the agreement"));
+        return Err(Refused::range(
+            "agent",
+            f64::from(settings.agent),
+            "below the agents of the agreement",
+        ));
     }
     let key = terms::shared_key(settings, protocol.config.parameters().trust, word)?;
     let grids = terms::grids(settings, agreement.dim as usize)?;
@@ -114,24 +122,36 @@ fn open(
     let mut storage = MemberStorage::split(protocol, &public, numbers)?;
 
     let digest = Digest::of(&("sordino-c member", agreement.digest(), settings.agent));
-    let mut slots = flash.map(|flash| Slots::new(flash, digest, protocol)).transpose()?;
+    let mut slots = flash
+        .map(|flash| Slots::new(flash, digest, protocol))
+        .transpose()?;
     // Before anything else is stored: a device with a past that knows no attempts has lost them.
     let masks = match key {
         Some(key) => {
             let slots = slots.as_ref().ok_or(Status::Null)?;
-            Some(masks(arena, key, slots.attempts(agreement.digest())?, protocol.config.contribution_len())?)
+            Some(masks(
+                arena,
+                key,
+                slots.attempts(agreement.digest())?,
+                protocol.config.contribution_len(),
+            )?)
         }
         None => None,
     };
     let first = MemberState::new(settings.agent, RunSeed::new(settings.seed, 0));
-    let first = Kept { state: first, is_missed: false };
+    let first = Kept {
+        state: first,
+        is_missed: false,
+    };
     let Kept { state, is_missed } = match &mut slots {
         Some(slots) => slots.state(first)?,
         None => first,
     };
     if let Some(slots) = &slots {
         slots.read_log(state.agent().observations(), protocol.offset, storage.log)?;
-        storage.learn_again(&state, protocol, public, |index, numbers| slots.read_release(index, numbers))?;
+        storage.learn_again(&state, protocol, public, |index, numbers| {
+            slots.read_release(index, numbers)
+        })?;
     }
     let models: &'static [Model<f32>; 6] = arena.place(protocol.models())?;
     let member = CoreMember::attach(protocol, public, models, arena.place(state)?, storage)?;
@@ -149,11 +169,24 @@ fn open(
     })
 }
 
-fn masks(arena: &mut Arena, key: AgentKey, (number, attempts): (u32, Attempts), len: usize) -> Result<Masks, Refused> {
+fn masks(
+    arena: &mut Arena,
+    key: AgentKey,
+    (number, attempts): (u32, Attempts),
+    len: usize,
+) -> Result<Masks, Refused> {
     let upload = arena.numbers(len)?;
     let integers = arena.zeros(len)?;
     let bytes = arena.bytes(Modulus::Bits64.hidden_len(len))?;
-    Ok(Masks { key, attempts, number, hidden: None, upload, integers, bytes })
+    Ok(Masks {
+        key,
+        attempts,
+        number,
+        hidden: None,
+        upload,
+        integers,
+        bytes,
+    })
 }
 
 /// Builds a member in `memory` of `len` bytes, as its flash left it, and writes its address to `member`. `refusal` may be NULL,
@@ -185,7 +218,11 @@ pub unsafe extern "C" fn sordino_member_open(
     // SAFETY: what our caller promises is what is asked for.
     unsafe {
         build(memory, len, member, refusal, |arena, word| {
-            let flash = if flash.is_null() { None } else { word.read(flash)?.admit(false)? };
+            let flash = if flash.is_null() {
+                None
+            } else {
+                word.read(flash)?.admit(false)?
+            };
             let settings = word.read(settings)?;
             open(arena, &settings, flash, (doubles, doubles_len), word)
         })
@@ -194,10 +231,19 @@ pub unsafe extern "C" fn sordino_member_open(
 
 impl Body {
     fn save(&mut self) -> Result<(), Refused> {
-        let Body { member, is_missed, slots, is_durable, .. } = self;
+        let Body {
+            member,
+            is_missed,
+            slots,
+            is_durable,
+            ..
+        } = self;
         *is_durable = false;
         if let Some(slots) = slots {
-            slots.save(&Kept { state: member.state().clone(), is_missed: *is_missed })?;
+            slots.save(&Kept {
+                state: member.state().clone(),
+                is_missed: *is_missed,
+            })?;
         }
         *is_durable = true;
         Ok(())
@@ -210,16 +256,30 @@ impl Body {
             return Ok(Answer::bare(AnswerKind::Wait));
         };
         let is_last = epoch >= self.protocol.releases();
-        let Body { member, agreement, protocol, candidates, point, masks, .. } = self;
+        let Body {
+            member,
+            agreement,
+            protocol,
+            candidates,
+            point,
+            masks,
+            ..
+        } = self;
         match member.next()? {
             Next::Query { candidate, number } => {
                 let point = point.get_mut(..candidates.dim()).unwrap_or_default();
                 candidates.point(candidate, point);
-                Ok(Answer::new(AnswerKind::Evaluate, (candidate, number), point))
+                Ok(Answer::new(
+                    AnswerKind::Evaluate,
+                    (candidate, number),
+                    point,
+                ))
             }
             Next::Give(_) if is_last => Ok(Answer::bare(AnswerKind::Done)),
             Next::Give([]) => Ok(Answer::bare(AnswerKind::Wait)),
-            Next::Give(_) if !affords(agreement, protocol, epoch)? => Ok(Answer::bare(AnswerKind::Wait)),
+            Next::Give(_) if !affords(agreement, protocol, epoch)? => {
+                Ok(Answer::bare(AnswerKind::Wait))
+            }
             Next::Give(_) if masks.is_some() => Ok(Answer::bare(AnswerKind::Hide)),
             Next::Give(numbers) => Ok(Answer::new(AnswerKind::Upload, (0, 0), numbers)),
         }
@@ -234,7 +294,10 @@ impl Body {
 
     /// Whether a value is awaited.
     fn awaits(&self) -> bool {
-        matches!(self.member.state().agent().phase(), Phase::Initial | Phase::Evaluating)
+        matches!(
+            self.member.state().agent().phase(),
+            Phase::Initial | Phase::Evaluating
+        )
     }
 
     /// Takes the frame of a round, once.
@@ -253,7 +316,9 @@ impl Body {
             (Some(_), _) if numbers.len() != self.protocol.config.contribution_len() => {
                 return Err(Status::Length.into());
             }
-            (Some(_), _) if !numbers.iter().all(|x| x.is_finite()) => return Err(Status::NotFinite.into()),
+            (Some(_), _) if !numbers.iter().all(|x| x.is_finite()) => {
+                return Err(Status::NotFinite.into());
+            }
             (Some(_), _) => Frame::Released(numbers),
         };
         if round > self.protocol.releases() {
@@ -300,19 +365,47 @@ impl Body {
         if !self.is_durable {
             self.save()?;
         }
-        let (Some(masks), Some(slots)) = (&mut self.masks, &self.slots) else { return Err(Status::Unexpected.into()) };
+        let (Some(masks), Some(slots)) = (&mut self.masks, &self.slots) else {
+            return Err(Status::Unexpected.into());
+        };
         let encoding = self.member.encoding()?.ok_or(Status::Unexpected)?;
-        let Next::Give(numbers) = self.member.next()? else { return Err(Status::Unexpected.into()) };
+        let Next::Give(numbers) = self.member.next()? else {
+            return Err(Status::Unexpected.into());
+        };
         if let Some((_, len)) = masks.hidden.filter(|(of, _)| *of == epoch) {
             return Ok(len);
         }
         if numbers.len() != masks.upload.len() {
             return Err(Status::Unexpected.into());
         }
-        masks.upload.iter_mut().zip(numbers).for_each(|(to, from)| *to = *from);
-        let Masks { key, attempts, number, hidden, upload, integers, bytes } = masks;
-        let contribution = Contribution { epoch, encoding: &encoding, numbers: upload };
-        let len = key.hide(contribution, attempts, &mut slots.masks(number), integers, bytes).map_err(refused);
+        masks
+            .upload
+            .iter_mut()
+            .zip(numbers)
+            .for_each(|(to, from)| *to = *from);
+        let Masks {
+            key,
+            attempts,
+            number,
+            hidden,
+            upload,
+            integers,
+            bytes,
+        } = masks;
+        let contribution = Contribution {
+            epoch,
+            encoding: &encoding,
+            numbers: upload,
+        };
+        let len = key
+            .hide(
+                contribution,
+                attempts,
+                &mut slots.masks(number),
+                integers,
+                bytes,
+            )
+            .map_err(refused);
         // In the clear only as long as it takes; the member makes it again.
         upload.fill(0.0);
         integers.fill(0);
@@ -332,8 +425,13 @@ impl Body {
 /// Whether a contribution to the release of an epoch fits the budget that was announced.
 fn affords(agreement: &Agreement, protocol: &PriorProtocol, epoch: u32) -> Result<bool, Refused> {
     let announced = agreement.announced;
-    let Some(epsilon_max) = announced.epsilon_max else { return Ok(true) };
-    protocol.plan().affords(epoch, epsilon_max, announced.delta).map_err(|_| Status::Agreement.into())
+    let Some(epsilon_max) = announced.epsilon_max else {
+        return Ok(true);
+    };
+    protocol
+        .plan()
+        .affords(epoch, epsilon_max, announced.delta)
+        .map_err(|_| Status::Agreement.into())
 }
 
 fn refused(error: HideError<Refused>) -> Refused {
@@ -403,7 +501,11 @@ pub unsafe extern "C" fn sordino_member_frame(
 /// `member` is NULL or what sordino_member_open wrote; `answer` is NULL or good for one value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sordino_member_observed(member: *mut Member, y: f32, answer: *mut Answer) -> Status {
+pub unsafe extern "C" fn sordino_member_observed(
+    member: *mut Member,
+    y: f32,
+    answer: *mut Answer,
+) -> Status {
     // SAFETY: what our caller promises is what is asked for.
     unsafe { answered(member, answer, |body, _| body.observed(y)) }
 }
@@ -483,7 +585,12 @@ pub unsafe extern "C" fn sordino_member_describe(
             word.offer(frames, state.frames())?;
             word.offer(observations, state.agent().observations())?;
             // The attempts were written once before the first mask.
-            word.offer(masks, body.masks.as_ref().map_or(0, |masks| masks.number.saturating_sub(1)))?;
+            word.offer(
+                masks,
+                body.masks
+                    .as_ref()
+                    .map_or(0, |masks| masks.number.saturating_sub(1)),
+            )?;
             word.offer(over, u32::from(state.agent().phase() == Phase::Done))?;
             Ok(Status::Ok)
         })

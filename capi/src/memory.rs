@@ -78,7 +78,9 @@ impl Word {
     /// The caller of the C function has given it: its section "Safety" asks for it.
     // SAFETY: asked for above, and given in every place that calls this.
     unsafe fn given(first: usize, bytes: usize) -> Self {
-        Word { object: (first, first.saturating_add(bytes)) }
+        Word {
+            object: (first, first.saturating_add(bytes)),
+        }
     }
 
     /// Takes the caller's word, for a function that works on no object.
@@ -99,9 +101,19 @@ impl Word {
         if !pointer.is_aligned() {
             return Err(Status::Misaligned);
         }
-        let (first, bytes) = (pointer.addr(), len.checked_mul(size_of::<T>()).ok_or(Status::TooShort)?);
-        let end = first.checked_add(bytes).filter(|_| isize::try_from(bytes).is_ok()).ok_or(Status::TooShort)?;
-        if first < self.object.1 && self.object.0 < end { Err(Status::Overlap) } else { Ok(()) }
+        let (first, bytes) = (
+            pointer.addr(),
+            len.checked_mul(size_of::<T>()).ok_or(Status::TooShort)?,
+        );
+        let end = first
+            .checked_add(bytes)
+            .filter(|_| isize::try_from(bytes).is_ok())
+            .ok_or(Status::TooShort)?;
+        if first < self.object.1 && self.object.0 < end {
+            Err(Status::Overlap)
+        } else {
+            Ok(())
+        }
     }
 
     /// The value at a pointer.
@@ -121,19 +133,30 @@ impl Word {
 
     /// Puts a value where C wants it, if it does.
     pub(crate) fn offer<T: Plain>(&self, pointer: *mut T, value: T) -> Result<(), Status> {
-        if pointer.is_null() { Ok(()) } else { self.write(pointer, value) }
+        if pointer.is_null() {
+            Ok(())
+        } else {
+            self.write(pointer, value)
+        }
     }
 
     /// The status of a refusal, with the setting that was refused where C wants it.
     pub(crate) fn refuse(&self, refused: &Refused, refusal: *mut Refusal) -> Status {
-        match refused.refusal().map(|setting| self.offer(refusal, setting)) {
+        match refused
+            .refusal()
+            .map(|setting| self.offer(refusal, setting))
+        {
             Some(Err(status)) => status,
             _ => refused.status,
         }
     }
 
     /// A list of C's; an empty one may be NULL.
-    pub(crate) fn list<'a, T: Plain>(&self, pointer: *const T, len: usize) -> Result<&'a [T], Status> {
+    pub(crate) fn list<'a, T: Plain>(
+        &self,
+        pointer: *const T,
+        len: usize,
+    ) -> Result<&'a [T], Status> {
         if len == 0 {
             return Ok(&[]);
         }
@@ -144,18 +167,30 @@ impl Word {
     }
 
     /// A list of C's that an object keeps: constants in flash say. An empty one may be NULL.
-    pub(crate) fn kept<T: Plain>(&self, pointer: *const T, len: usize) -> Result<&'static [T], Status> {
+    pub(crate) fn kept<T: Plain>(
+        &self,
+        pointer: *const T,
+        len: usize,
+    ) -> Result<&'static [T], Status> {
         // As `list`; the doc of the function asks for a list that stays as it is for as long as the object is used.
         self.list(pointer, len)
     }
 
     /// Whether an object may keep this list: none of its own bytes is in it.
     pub(crate) fn elsewhere<T: Plain>(&self, list: &[T]) -> Result<(), Status> {
-        if list.is_empty() { Ok(()) } else { self.admit(list.as_ptr(), list.len()) }
+        if list.is_empty() {
+            Ok(())
+        } else {
+            self.admit(list.as_ptr(), list.len())
+        }
     }
 
     /// Scratch of C's, written and read.
-    pub(crate) fn scratch<'a, T: Plain>(&self, pointer: *mut T, len: usize) -> Result<&'a mut [T], Status> {
+    pub(crate) fn scratch<'a, T: Plain>(
+        &self,
+        pointer: *mut T,
+        len: usize,
+    ) -> Result<&'a mut [T], Status> {
         if len == 0 {
             return Ok(&mut []);
         }
@@ -208,13 +243,21 @@ pub(crate) struct Arena {
 impl Arena {
     /// Whether the whole memory, the handle included, is as large as the functions and macros for sizes say.
     pub(crate) fn require(&self, bytes: usize) -> Result<(), Status> {
-        if self.whole < bytes { Err(Status::TooShort) } else { Ok(()) }
+        if self.whole < bytes {
+            Err(Status::TooShort)
+        } else {
+            Ok(())
+        }
     }
 
     /// The next bytes, as many as keep what follows aligned.
     fn take(&mut self, bytes: usize) -> Result<&'static mut [MaybeUninit<u8>], Status> {
-        let bytes = bytes.checked_next_multiple_of(SORDINO_ALIGN).ok_or(Status::TooShort)?;
-        let (taken, rest) = core::mem::take(&mut self.rest).split_at_mut_checked(bytes).ok_or(Status::TooShort)?;
+        let bytes = bytes
+            .checked_next_multiple_of(SORDINO_ALIGN)
+            .ok_or(Status::TooShort)?;
+        let (taken, rest) = core::mem::take(&mut self.rest)
+            .split_at_mut_checked(bytes)
+            .ok_or(Status::TooShort)?;
         self.rest = rest;
         Ok(taken)
     }
@@ -222,7 +265,10 @@ impl Arena {
     /// A value that lies in the memory from now on.
     pub(crate) fn place<T>(&mut self, value: T) -> Result<&'static mut T, Status> {
         const { assert!(align_of::<T>() <= SORDINO_ALIGN) };
-        let place = self.take(size_of::<T>())?.as_mut_ptr().cast::<MaybeUninit<T>>();
+        let place = self
+            .take(size_of::<T>())?
+            .as_mut_ptr()
+            .cast::<MaybeUninit<T>>();
         // SAFETY: the bytes are ours alone, as many as the type needs, and aligned: the memory is, and every part taken
         // from it is a multiple of the alignment.
         Ok(unsafe { &mut *place }.write(value))
@@ -230,7 +276,10 @@ impl Arena {
 
     /// Zero bytes that lie in the memory from now on.
     pub(crate) fn bytes(&mut self, len: usize) -> Result<&'static mut [u8], Status> {
-        let (bytes, _) = self.take(len)?.split_at_mut_checked(len).ok_or(Status::TooShort)?;
+        let (bytes, _) = self
+            .take(len)?
+            .split_at_mut_checked(len)
+            .ok_or(Status::TooShort)?;
         bytes.fill(MaybeUninit::new(0));
         let first = bytes.as_mut_ptr().cast::<u8>();
         // SAFETY: `len` zero bytes, which are ours alone.
@@ -280,8 +329,15 @@ pub(crate) unsafe fn build<O: Object>(
     // SAFETY: our caller gives the word of its caller.
     let word = unsafe { Word::given(memory.addr(), len) };
     // SAFETY: not null, no longer than memory can be, and ours alone for `len` bytes, which need not be initialised.
-    let mut arena = Arena { rest: unsafe { slice::from_raw_parts_mut(memory.cast(), len) }, whole: len };
-    let made = arena.place(Handle::<O::Body> { tag: 0, extent: len, body: MaybeUninit::uninit() });
+    let mut arena = Arena {
+        rest: unsafe { slice::from_raw_parts_mut(memory.cast(), len) },
+        whole: len,
+    };
+    let made = arena.place(Handle::<O::Body> {
+        tag: 0,
+        extent: len,
+        body: MaybeUninit::uninit(),
+    });
     let made = made.map_err(Refused::from).and_then(|handle| {
         handle.body.write(make(&mut arena, word)?);
         word.write(out, (&raw mut *handle).cast::<O>())?;
@@ -364,7 +420,11 @@ unsafe fn found<O: Object>(handle: *const Handle<O::Body>) -> Result<Word, Statu
     // because a reference to its body lives.
     let tag = unsafe { (*handle).tag };
     if tag != O::TAG {
-        return Err(if tag == AT_WORK { Status::Busy } else { Status::NotBuilt });
+        return Err(if tag == AT_WORK {
+            Status::Busy
+        } else {
+            Status::NotBuilt
+        });
     }
     // SAFETY: as above; the tag says that `build` finished.
     let extent = unsafe { (*handle).extent };

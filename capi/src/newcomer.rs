@@ -3,7 +3,9 @@
 use core::ffi::c_void;
 use core::task::Poll;
 
-use sordino_core::prior::{Newcomer as CoreNewcomer, NewcomerSettings as CoreSettings, storage_len};
+use sordino_core::prior::{
+    Newcomer as CoreNewcomer, NewcomerSettings as CoreSettings, storage_len,
+};
 
 use crate::memory::{Arena, Handle, Object, Plain, Word, build, look, with};
 use crate::optimizer::SORDINO_CANDIDATES_MAX;
@@ -27,7 +29,8 @@ impl Object for Newcomer {
 }
 
 // The file it reads lies beside it.
-const _: () = assert!(size_of::<Newcomer>() + size_of::<prior::Body>() + 16 <= SORDINO_NEWCOMER_HEAD);
+const _: () =
+    assert!(size_of::<Newcomer>() + size_of::<prior::Body>() + 16 <= SORDINO_NEWCOMER_HEAD);
 
 /// What a newcomer is told beforehand; sordino_newcomer_usual fills in what nobody needs to choose.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +81,11 @@ fn size(landmarks: usize, capacity: u32, width: u32) -> Result<(usize, usize), R
         return Err(Refused::range("width", f64::from(width), "1..=10000"));
     }
     // At most 5·10⁷ numbers, which a device of 32 bits can address.
-    let numbers = storage_len(landmarks.min(SORDINO_LANDMARKS_MAX), capacity, width as usize);
+    let numbers = storage_len(
+        landmarks.min(SORDINO_LANDMARKS_MAX),
+        capacity,
+        width as usize,
+    );
     Ok((bytes(SORDINO_NEWCOMER_HEAD, numbers)?, numbers))
 }
 
@@ -107,7 +114,10 @@ pub unsafe extern "C" fn sordino_newcomer_usual(
     candidates_len: usize,
     settings: *mut NewcomerSettings,
 ) -> Status {
-    let CoreSettings { noise_fraction, seed } = CoreSettings::default();
+    let CoreSettings {
+        noise_fraction,
+        seed,
+    } = CoreSettings::default();
     let filled = NewcomerSettings {
         dim,
         capacity,
@@ -187,12 +197,21 @@ fn empty(
     arena: &mut Arena,
     word: Word,
 ) -> Result<Body, Refused> {
-    let (bytes, numbers) = size(file.map_or(0, |file| file.count()), settings.capacity, settings.width)?;
+    let (bytes, numbers) = size(
+        file.map_or(0, |file| file.count()),
+        settings.capacity,
+        settings.width,
+    )?;
     arena.require(bytes)?;
     let file = match file {
         Some(file) => {
             let numbers = file.numbers();
-            for list in [numbers.landmarks, numbers.weights, numbers.covariance, file.factor()] {
+            for list in [
+                numbers.landmarks,
+                numbers.weights,
+                numbers.covariance,
+                file.factor(),
+            ] {
                 word.elsewhere(list)?;
             }
             Some(&*arena.place(file)?)
@@ -201,11 +220,29 @@ fn empty(
     };
     let candidates = word.kept(settings.candidates, settings.candidates_len)?;
     let moments = word.kept(settings.moments, settings.moments_len)?;
-    let NewcomerSettings { noise_fraction, seed, .. } = *settings;
+    let NewcomerSettings {
+        noise_fraction,
+        seed,
+        ..
+    } = *settings;
     let (dim, capacity) = (settings.dim as usize, settings.capacity as usize);
     let storage = arena.numbers(numbers)?;
-    let search = CoreNewcomer::new(candidates, dim, file, CoreSettings { noise_fraction, seed }, capacity, storage)?;
-    Ok(if moments.is_empty() { search } else { search.with_moments(moments)? })
+    let search = CoreNewcomer::new(
+        candidates,
+        dim,
+        file,
+        CoreSettings {
+            noise_fraction,
+            seed,
+        },
+        capacity,
+        storage,
+    )?;
+    Ok(if moments.is_empty() {
+        search
+    } else {
+        search.with_moments(moments)?
+    })
 }
 
 /// The candidate to evaluate next: its index to `candidate`. At most `evaluations` more are made, at least one: an evaluation
@@ -245,7 +282,11 @@ pub unsafe extern "C" fn sordino_newcomer_suggest(
 /// `newcomer` is NULL or what sordino_newcomer_open wrote.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sordino_newcomer_observe(newcomer: *mut Newcomer, candidate: u32, y: f32) -> Status {
+pub unsafe extern "C" fn sordino_newcomer_observe(
+    newcomer: *mut Newcomer,
+    candidate: u32,
+    y: f32,
+) -> Status {
     // SAFETY: what our caller promises is what is asked for.
     unsafe {
         with(newcomer, |search, _| {
@@ -263,7 +304,11 @@ pub unsafe extern "C" fn sordino_newcomer_observe(newcomer: *mut Newcomer, candi
 /// `newcomer` is NULL or what sordino_newcomer_open wrote; `candidate` and `mean` are NULL or good for one number.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sordino_newcomer_best(newcomer: *mut Newcomer, candidate: *mut u32, mean: *mut f32) -> Status {
+pub unsafe extern "C" fn sordino_newcomer_best(
+    newcomer: *mut Newcomer,
+    candidate: *mut u32,
+    mean: *mut f32,
+) -> Status {
     // SAFETY: what our caller promises is what is asked for.
     unsafe {
         with(newcomer, |search, word| {
@@ -287,7 +332,10 @@ pub unsafe extern "C" fn sordino_newcomer_best(newcomer: *mut Newcomer, candidat
 /// `newcomer` is NULL or what sordino_newcomer_open wrote; `probability` is NULL or good for one number.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sordino_newcomer_trust(newcomer: *mut Newcomer, probability: *mut f32) -> Status {
+pub unsafe extern "C" fn sordino_newcomer_trust(
+    newcomer: *mut Newcomer,
+    probability: *mut f32,
+) -> Status {
     // SAFETY: what our caller promises is what is asked for.
     unsafe {
         with(newcomer, |search, word| {
@@ -338,7 +386,13 @@ pub unsafe extern "C" fn sordino_newcomer_told(
     unsafe {
         look(newcomer, |search, word| {
             let (candidate, value) = search.log().nth(index).ok_or(Status::Index)?;
-            word.write(entry, NewcomerEntry { candidate: candidate as u32, value })?;
+            word.write(
+                entry,
+                NewcomerEntry {
+                    candidate: candidate as u32,
+                    value,
+                },
+            )?;
             Ok(Status::Ok)
         })
     }

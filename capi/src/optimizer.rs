@@ -9,8 +9,9 @@ use core::task::Poll;
 use sordino_core::optimizer::{Optimizer as CoreOptimizer, storage_len};
 
 pub use settings::{
-    OptimizerSettings, SORDINO_EXPECTED_IMPROVEMENT, SORDINO_OPTIMIZER_HEAD, SORDINO_OPTIMIZER_SLOT,
-    SORDINO_SEARCH_POINTS, SORDINO_UPPER_CONFIDENCE_BOUND, sordino_optimizer_size, sordino_optimizer_usual,
+    OptimizerSettings, SORDINO_EXPECTED_IMPROVEMENT, SORDINO_OPTIMIZER_HEAD,
+    SORDINO_OPTIMIZER_SLOT, SORDINO_SEARCH_POINTS, SORDINO_UPPER_CONFIDENCE_BOUND,
+    sordino_optimizer_size, sordino_optimizer_usual,
 };
 
 use self::body::Body;
@@ -71,17 +72,32 @@ pub unsafe extern "C" fn sordino_optimizer_open(
             arena.require(size(s.dim, s.capacity)?)?;
             let (dim, capacity) = extent(s.dim, s.capacity)?;
             let (domain, settings) = (domain(&s, dim)?, settings(&s)?);
-            let flash = if flash.is_null() { None } else { word.read(flash)?.admit(false)? };
+            let flash = if flash.is_null() {
+                None
+            } else {
+                word.read(flash)?.admit(false)?
+            };
             let numbers = arena.numbers(storage_len(dim, capacity))?;
             let journal = match flash {
                 None => None,
                 Some(flash) => {
                     let (layout, slots) = layout(&s)?;
-                    Some(Journal::open(flash, agreement(&domain, &settings, s.capacity, layout), layout, slots)?)
+                    Some(Journal::open(
+                        flash,
+                        agreement(&domain, &settings, s.capacity, layout),
+                        layout,
+                        slots,
+                    )?)
                 }
             };
             let optimizer = CoreOptimizer::new(domain, settings, capacity, numbers)?;
-            let mut body = Body { optimizer, journal, dim, capacity: s.capacity, stale: true };
+            let mut body = Body {
+                optimizer,
+                journal,
+                dim,
+                capacity: s.capacity,
+                stale: true,
+            };
             body.refresh()?;
             Ok(body)
         })
@@ -117,7 +133,8 @@ pub unsafe extern "C" fn sordino_optimizer_erase(
 /// An acquisition of the program's own: how much a point is worth asking whose posterior has this mean and variance; `best`
 /// is the largest posterior mean at an observed point. Negative infinity: not at all. It should be smooth.
 // SAFETY: a pointer of C, called in `sordino_optimizer_suggest_by` alone.
-pub type Rule = Option<unsafe extern "C" fn(context: *mut c_void, mean: f32, variance: f32, best: f32) -> f32>;
+pub type Rule =
+    Option<unsafe extern "C" fn(context: *mut c_void, mean: f32, variance: f32, best: f32) -> f32>;
 
 /// The point to try next: `dim` numbers to `point`, in the user's units. At most `evaluations` more of the acquisition
 /// are made, at least one; SORDINO_STATUS_PENDING until the search is done, with the same point whatever the slices are.
@@ -171,7 +188,9 @@ pub unsafe extern "C" fn sordino_optimizer_suggest_by(
     point: *mut f32,
     dim: usize,
 ) -> Status {
-    let Some(rule) = rule else { return Status::Null };
+    let Some(rule) = rule else {
+        return Status::Null;
+    };
     let rule = |mean: f32, variance: f32, best: f32| {
         // SAFETY: numbers, and what belongs to the caller, whose word is that the rule does what its doc says.
         unsafe { rule(context, mean, variance, best) }
@@ -270,11 +289,17 @@ pub unsafe extern "C" fn sordino_optimizer_recommend(
 /// `optimizer` is NULL or what sordino_optimizer_open wrote; `gain` is NULL or good for one number.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sordino_optimizer_gain(optimizer: *const Optimizer, gain: *mut f32) -> Status {
+pub unsafe extern "C" fn sordino_optimizer_gain(
+    optimizer: *const Optimizer,
+    gain: *mut f32,
+) -> Status {
     // SAFETY: what our caller promises is what is asked for.
     unsafe {
         look(optimizer, |body, word| {
-            word.write(gain, body.optimizer.expected_gain().unwrap_or(f32::INFINITY))?;
+            word.write(
+                gain,
+                body.optimizer.expected_gain().unwrap_or(f32::INFINITY),
+            )?;
             Ok(Status::Ok)
         })
     }

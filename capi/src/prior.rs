@@ -2,7 +2,9 @@
 
 use core::ffi::c_void;
 
-use sordino_core::prior::{LANDMARKS_MAX, PriorNumbers as CoreNumbers, PublicPrior, Reading, attach_len as factor_len};
+use sordino_core::prior::{
+    LANDMARKS_MAX, PriorNumbers as CoreNumbers, PublicPrior, Reading, attach_len as factor_len,
+};
 
 use crate::memory::{Handle, Object, Plain, Word, build, look};
 use crate::optimizer::SORDINO_CANDIDATES_MAX;
@@ -71,7 +73,14 @@ unsafe impl Plain for PriorNumbers {}
 impl PriorNumbers {
     /// These numbers where they are, without a factor.
     pub(crate) fn of_core(numbers: &CoreNumbers<'_, f32>) -> Self {
-        let CoreNumbers { dim, landmarks, lengthscale, weights, covariance, self_test } = *numbers;
+        let CoreNumbers {
+            dim,
+            landmarks,
+            lengthscale,
+            weights,
+            covariance,
+            self_test,
+        } = *numbers;
         PriorNumbers {
             dim: dim as u32,
             lengthscale,
@@ -137,13 +146,22 @@ pub unsafe extern "C" fn sordino_prior_attach(
             }
             arena.require(SORDINO_PRIOR_HEAD)?;
             let factor = word.kept(given.factor, given.factor_len)?;
-            for list in [numbers.landmarks, numbers.weights, numbers.covariance, factor] {
+            for list in [
+                numbers.landmarks,
+                numbers.weights,
+                numbers.covariance,
+                factor,
+            ] {
                 word.apart(list.as_ptr(), list.len(), scratch, scratch_len)?;
             }
             if scratch_len < factor_len(count) {
                 return Err(Status::TooShort.into());
             }
-            Ok(PublicPrior::attach_with_factor(numbers, factor, word.scratch(scratch, scratch_len)?)?)
+            Ok(PublicPrior::attach_with_factor(
+                numbers,
+                factor,
+                word.scratch(scratch, scratch_len)?,
+            )?)
         })
     }
 }
@@ -202,7 +220,11 @@ pub unsafe extern "C" fn sordino_prior_describe(
 /// `prior` is NULL or what sordino_prior_attach wrote; `factor` is NULL or good for `len` numbers.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sordino_prior_factor(prior: *const Prior, factor: *mut f32, len: usize) -> Status {
+pub unsafe extern "C" fn sordino_prior_factor(
+    prior: *const Prior,
+    factor: *mut f32,
+    len: usize,
+) -> Status {
     // SAFETY: what our caller promises is what is asked for.
     unsafe {
         look(prior, |prior, word| {

@@ -84,10 +84,14 @@ fn epsilon(field: &'static str, value: f64) -> Result<Epsilon, Refused> {
 
 fn mechanism(s: &ReporterSettings) -> Result<ClampedLaplace, Refused> {
     let grid = || Refused::range("grid_exponent", f64::from(s.grid_exponent), "4..=24");
-    ClampedLaplace::new(s.bound, s.grid_exponent, epsilon("epsilon", s.epsilon)?).map_err(|error| match error {
-        LaplaceError::Bound(value) => Refused::range("bound", value, "[1e-100, 1e100]"),
-        LaplaceError::Range { .. } => Refused::range("epsilon", s.epsilon, "small enough for the grid"),
-        LaplaceError::GridExponent(_) | LaplaceError::Sensitivity(_) => grid(),
+    ClampedLaplace::new(s.bound, s.grid_exponent, epsilon("epsilon", s.epsilon)?).map_err(|error| {
+        match error {
+            LaplaceError::Bound(value) => Refused::range("bound", value, "[1e-100, 1e100]"),
+            LaplaceError::Range { .. } => {
+                Refused::range("epsilon", s.epsilon, "small enough for the grid")
+            }
+            LaplaceError::GridExponent(_) | LaplaceError::Sensitivity(_) => grid(),
+        }
     })
 }
 
@@ -121,7 +125,14 @@ pub unsafe extern "C" fn sordino_reporter_open(
             let entropy = Secret::new(Source::new(word, entropy)?);
             let agreement = Digest::of(&("sordino-c reporter", s.user, budget.numerator()));
             let (number, state) = flash.load(ReporterState::new(s.user, budget), &agreement)?;
-            Ok(Body { mechanism, state, flash, entropy, number, agreement })
+            Ok(Body {
+                mechanism,
+                state,
+                flash,
+                entropy,
+                number,
+                agreement,
+            })
         })
     }
 }
@@ -140,14 +151,29 @@ pub unsafe extern "C" fn sordino_reporter_query(reporter: *mut Reporter, candida
     // SAFETY: what our caller promises is what is asked for.
     unsafe {
         with(reporter, |body, _| {
-            let Body { mechanism, state, flash, entropy, number, agreement } = body;
+            let Body {
+                mechanism,
+                state,
+                flash,
+                entropy,
+                number,
+                agreement,
+            } = body;
             let query = ReporterInput::Query { candidate };
-            let charge = match CoreReporter::attach(mechanism, state).handle::<f32, _>(query, entropy)? {
-                ReporterOutput::Charge(charge) => charge,
-                _ => return Err(Status::Unexpected.into()),
-            };
-            let receipt = Stored { flash: *flash, state, number, agreement }.append(charge)?;
-            CoreReporter::attach(mechanism, state).handle::<f32, _>(ReporterInput::Charged(receipt), entropy)?;
+            let charge =
+                match CoreReporter::attach(mechanism, state).handle::<f32, _>(query, entropy)? {
+                    ReporterOutput::Charge(charge) => charge,
+                    _ => return Err(Status::Unexpected.into()),
+                };
+            let receipt = Stored {
+                flash: *flash,
+                state,
+                number,
+                agreement,
+            }
+            .append(charge)?;
+            CoreReporter::attach(mechanism, state)
+                .handle::<f32, _>(ReporterInput::Charged(receipt), entropy)?;
             Ok(Status::Ok)
         })
     }
@@ -160,14 +186,25 @@ pub unsafe extern "C" fn sordino_reporter_query(reporter: *mut Reporter, candida
 /// `reporter` is NULL or what sordino_reporter_open wrote; `report` is NULL or good for one number.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sordino_reporter_reward(reporter: *mut Reporter, reward: f32, report: *mut f32) -> Status {
+pub unsafe extern "C" fn sordino_reporter_reward(
+    reporter: *mut Reporter,
+    reward: f32,
+    report: *mut f32,
+) -> Status {
     // SAFETY: what our caller promises is what is asked for.
     unsafe {
         with(reporter, |body, word| {
             // Before noise is drawn: a report that can go nowhere is not made.
             word.admit(report, 1)?;
-            let Body { mechanism, state, entropy, .. } = body;
-            match CoreReporter::attach(mechanism, state).handle(ReporterInput::Reward(reward), entropy)? {
+            let Body {
+                mechanism,
+                state,
+                entropy,
+                ..
+            } = body;
+            match CoreReporter::attach(mechanism, state)
+                .handle(ReporterInput::Reward(reward), entropy)?
+            {
                 ReporterOutput::Report(release) => word.write(report, *release.value())?,
                 _ => return Err(Status::Unexpected.into()),
             }

@@ -28,7 +28,11 @@ pub(crate) fn shape(number: u32) -> Result<Stationary, Refused> {
         SORDINO_MATERN_12 => Ok(Stationary::Matern12),
         SORDINO_MATERN_32 => Ok(Stationary::Matern32),
         SORDINO_MATERN_52 => Ok(Stationary::Matern52),
-        _ => Err(Refused::range("shape", f64::from(number), "SORDINO_SQUARED_EXPONENTIAL to SORDINO_MATERN_52")),
+        _ => Err(Refused::range(
+            "shape",
+            f64::from(number),
+            "SORDINO_SQUARED_EXPONENTIAL to SORDINO_MATERN_52",
+        )),
     }
 }
 
@@ -53,7 +57,11 @@ pub(crate) fn yes(field: &'static str, number: u32) -> Result<bool, Refused> {
 
 /// What happens when all rows are in use.
 pub(crate) fn when_full(drop_oldest: u32) -> Result<WhenFull, Refused> {
-    Ok(if yes("drop_oldest", drop_oldest)? { WhenFull::DropOldest } else { WhenFull::Refuse })
+    Ok(if yes("drop_oldest", drop_oldest)? {
+        WhenFull::DropOldest
+    } else {
+        WhenFull::Refuse
+    })
 }
 
 /// A model of this many coordinates and rows can be addressed on every target.
@@ -69,5 +77,8 @@ pub(crate) fn extent(dim: u32, capacity: u32) -> Result<(usize, usize), Refused>
 
 /// The sum of a head and `count` numbers, in bytes.
 pub(crate) fn bytes(head: usize, count: usize) -> Result<usize, Status> {
-    count.checked_mul(4).and_then(|numbers| numbers.checked_add(head)).ok_or(Status::TooShort)
+    count
+        .checked_mul(4)
+        .and_then(|numbers| numbers.checked_add(head))
+        .ok_or(Status::TooShort)
 }

@@ -5,7 +5,8 @@ use core::ffi::c_void;
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::{Agreement, Protocol};
 use sordino_core::federated::prior::{
-    Opening, OwnPoints, POINTS_MIN, Site as CoreSite, opening_len, own_points_len, own_points_scratch_len,
+    Opening, OwnPoints, POINTS_MIN, Site as CoreSite, opening_len, own_points_len,
+    own_points_scratch_len,
 };
 use sordino_core::prior::{PriorNumbers as CoreNumbers, numbers_len};
 use sordino_core::wire::{self, Kind, ScalarTag};
@@ -79,7 +80,10 @@ fn size(points: u32, features: u32) -> Result<usize, Refused> {
         return Err(Refused::range("features", f64::from(features), "1..=256"));
     }
     // Of eight bytes each; those of a contribution come last.
-    Ok(bytes(SORDINO_SITE_HEAD, 2 * (own_points_len(n, m) + own_points_scratch_len(n, m) + opening_len(m) + m + 1))?)
+    Ok(bytes(
+        SORDINO_SITE_HEAD,
+        2 * (own_points_len(n, m) + own_points_scratch_len(n, m) + opening_len(m) + m + 1),
+    )?)
 }
 
 /// Bytes of memory a site takes, as SORDINO_SITE_SIZE; 0 if one of the numbers is out of range.
@@ -90,12 +94,17 @@ pub extern "C" fn sordino_site_size(points: u32, features: u32) -> usize {
 }
 
 /// The campaign of the settings.
-fn campaign(settings: &SiteSettings, arena: &mut Arena, word: Word) -> Result<&'static Agreement, Refused> {
+fn campaign(
+    settings: &SiteSettings,
+    arena: &mut Arena,
+    word: Word,
+) -> Result<&'static Agreement, Refused> {
     let stored = word.list(settings.agreement, settings.agreement_len)?;
     let agreement = Agreement::from_bytes(stored).map_err(|_| Status::Agreement)?;
     let digest = word.list(settings.digest, SORDINO_DIGEST_BYTES)?;
     let is_digest = digest.first_chunk().copied().map(Digest) == Some(agreement.digest());
-    let usable = agreement.scalar == ScalarTag::F64 && (1..=SORDINO_DIM_MAX).contains(&(agreement.dim as usize));
+    let usable = agreement.scalar == ScalarTag::F64
+        && (1..=SORDINO_DIM_MAX).contains(&(agreement.dim as usize));
     if !is_digest || !usable {
         return Err(Status::Agreement.into());
     }
@@ -109,10 +118,15 @@ fn open(
     word: Word,
 ) -> Result<Body, Refused> {
     let agreement = campaign(settings, arena, word)?;
-    let Protocol::Campaign(protocol) = &agreement.protocol else { return Err(Status::Agreement.into()) };
+    let Protocol::Campaign(protocol) = &agreement.protocol else {
+        return Err(Status::Agreement.into());
+    };
     let n = values.len();
     let m = protocol.config.features();
-    arena.require(size(u32::try_from(n).unwrap_or(u32::MAX), protocol.config.parameters().feature_count)?)?;
+    arena.require(size(
+        u32::try_from(n).unwrap_or(u32::MAX),
+        protocol.config.parameters().feature_count,
+    )?)?;
     let landmarks = word.list(settings.landmarks, settings.landmarks_len)?;
     let scratch = arena.zeros(own_points_scratch_len(n, m))?;
     let opening = arena.zeros(opening_len(m))?;
@@ -124,7 +138,16 @@ fn open(
     let config = wire::prefix(&agreement.digest());
     let deployment = agreement.deployment;
     let dim = agreement.dim as usize;
-    Ok(Body { own, deployment, config, releases: protocol.releases(), dim, scratch, opening, upload })
+    Ok(Body {
+        own,
+        deployment,
+        config,
+        releases: protocol.releases(),
+        dim,
+        scratch,
+        opening,
+        upload,
+    })
 }
 
 /// Builds a site in `memory` of `len` bytes of the points that it has measured, and writes its address to `site`. `points` are
@@ -156,7 +179,12 @@ pub unsafe extern "C" fn sordino_site_open(
     unsafe {
         build(memory, len, site, refusal, |arena, word| {
             let settings = word.read(settings)?;
-            open(arena, &settings, (word.list(points, points_len)?, word.list(values, count)?), word)
+            open(
+                arena,
+                &settings,
+                (word.list(points, points_len)?, word.list(values, count)?),
+                word,
+            )
         })
     }
 }
@@ -164,7 +192,16 @@ pub unsafe extern "C" fn sordino_site_open(
 impl Body {
     /// What it gives to the release of this opening, M + 1 numbers.
     fn contribution(&mut self, marks: &FrameHeader, bytes: &[u8]) -> Result<&[f64], Refused> {
-        let Body { own, deployment, config, releases, scratch, opening, upload, .. } = self;
+        let Body {
+            own,
+            deployment,
+            config,
+            releases,
+            scratch,
+            opening,
+            upload,
+            ..
+        } = self;
         let most = u32::try_from(opening.len()).unwrap_or(u32::MAX);
         let (header, payload) = wire::decode(bytes, most)?;
         let known = (*deployment, *config);
@@ -185,7 +222,12 @@ impl Body {
     fn file(&self, history: &Digest, bytes: &[u8], numbers: &mut [f32]) -> Result<usize, Refused> {
         let len = numbers_len(self.opening.len() - opening_len(0), self.dim);
         let (header, payload) = wire::decode(bytes, u32::try_from(len).unwrap_or(u32::MAX))?;
-        let known = (Kind::Prior, self.deployment, self.config, wire::prefix(history));
+        let known = (
+            Kind::Prior,
+            self.deployment,
+            self.config,
+            wire::prefix(history),
+        );
         if (header.kind, header.deployment, header.config, header.chain) != known {
             return Err(Status::Foreign.into());
         }

@@ -113,38 +113,59 @@ pub(crate) struct Refused {
 
 impl Refused {
     pub(crate) fn range(field: &'static str, value: f64, admissible: &'static str) -> Self {
-        ConfigError { field, value, admissible }.into()
+        ConfigError {
+            field,
+            value,
+            admissible,
+        }
+        .into()
     }
 
     /// The setting as C sees it; nothing where no setting was refused.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
-        self.setting.map(|ConfigError { field, value, admissible }| Refusal {
-            field: field.as_ptr().cast(),
-            field_len: field.len(),
-            value,
-            admissible: admissible.as_ptr().cast(),
-            admissible_len: admissible.len(),
-        })
+        self.setting.map(
+            |ConfigError {
+                 field,
+                 value,
+                 admissible,
+             }| Refusal {
+                field: field.as_ptr().cast(),
+                field_len: field.len(),
+                value,
+                admissible: admissible.as_ptr().cast(),
+                admissible_len: admissible.len(),
+            },
+        )
     }
 }
 
 impl From<Status> for Refused {
     fn from(status: Status) -> Self {
-        Refused { status, setting: None }
+        Refused {
+            status,
+            setting: None,
+        }
     }
 }
 
 impl From<ConfigError> for Refused {
     fn from(error: ConfigError) -> Self {
-        Refused { status: Status::Range, setting: Some(error) }
+        Refused {
+            status: Status::Range,
+            setting: Some(error),
+        }
     }
 }
 
 impl From<KernelError> for Refused {
     fn from(error: KernelError) -> Self {
         match error {
-            KernelError::Lengthscale { value, .. } => Refused::range("lengthscale", value, "(0, inf), with its square"),
-            KernelError::SignalVariance { value } => Refused::range("signal_variance", value, "(0, inf)"),
+            KernelError::Lengthscale { value, .. } => {
+                Refused::range("lengthscale", value, "(0, inf), with its square")
+            }
+            KernelError::SignalVariance { value } => {
+                Refused::range("signal_variance", value, "(0, inf)")
+            }
             _ => Status::NotFinite.into(),
         }
     }
@@ -154,10 +175,14 @@ impl From<DomainError> for Refused {
     fn from(error: DomainError) -> Self {
         match error {
             DomainError::Dimension { dim } => Refused::range("dim", dim as f64, "1..=16"),
-            DomainError::Bounds { low, .. } | DomainError::Format { low, .. } => {
-                Refused::range("low", low, "finite, below high, and different from it in f32")
+            DomainError::Bounds { low, .. } | DomainError::Format { low, .. } => Refused::range(
+                "low",
+                low,
+                "finite, below high, and different from it in f32",
+            ),
+            DomainError::Regions { count } => {
+                Refused::range("splits", count as f64, "a product in 1..=64")
             }
-            DomainError::Regions { count } => Refused::range("splits", count as f64, "a product in 1..=64"),
             DomainError::Length { len, .. } => Refused::range("per_axis", len as f64, "2.."),
             DomainError::TooManyCandidates { count } => {
                 Refused::range("per_axis", count as f64, "to dim: 2^24 at most")
@@ -171,9 +196,15 @@ impl From<DomainError> for Refused {
 impl From<FeatureError> for Refused {
     fn from(error: FeatureError) -> Self {
         match error {
-            FeatureError::Lengthscale { value, .. } => Refused::range("lengthscale", value, "(0, inf)"),
-            FeatureError::SignalVariance { value } => Refused::range("signal_variance", value, "(0, inf)"),
-            FeatureError::Empty { count, .. } => Refused::range("features", count as f64, "1..=16384"),
+            FeatureError::Lengthscale { value, .. } => {
+                Refused::range("lengthscale", value, "(0, inf)")
+            }
+            FeatureError::SignalVariance { value } => {
+                Refused::range("signal_variance", value, "(0, inf)")
+            }
+            FeatureError::Empty { count, .. } => {
+                Refused::range("features", count as f64, "1..=16384")
+            }
             _ => Status::NotFinite.into(),
         }
     }
@@ -200,11 +231,18 @@ impl From<OptimizerError> for Refused {
     fn from(error: OptimizerError) -> Self {
         match error {
             OptimizerError::Domain(error) => error.into(),
-            OptimizerError::Space(SpaceError::Value { value, .. }) if !value.is_finite() => Status::NotFinite.into(),
-            OptimizerError::Space(SpaceError::Value { .. }) => Status::Outside.into(),
-            OptimizerError::Space(SpaceError::Format { kind: Kind::Real { low, .. }, .. }) => {
-                Refused::range("low", low, "finite, below high, and different from it in f32")
+            OptimizerError::Space(SpaceError::Value { value, .. }) if !value.is_finite() => {
+                Status::NotFinite.into()
             }
+            OptimizerError::Space(SpaceError::Value { .. }) => Status::Outside.into(),
+            OptimizerError::Space(SpaceError::Format {
+                kind: Kind::Real { low, .. },
+                ..
+            }) => Refused::range(
+                "low",
+                low,
+                "finite, below high, and different from it in f32",
+            ),
             OptimizerError::Kernel(error) => error.into(),
             OptimizerError::Surrogate(error) => error.into(),
             OptimizerError::Width { width } => Refused::range("width", width, "(-inf, inf)"),
@@ -220,8 +258,15 @@ impl From<PublicPriorError> for Refused {
             PublicPriorError::Landmarks { len, .. } => {
                 Refused::range("landmarks_len", len as f64, "dim times 1..=4096")
             }
-            PublicPriorError::Length { .. } | PublicPriorError::Numbers { .. } => Status::Length.into(),
-            PublicPriorError::Number { what, value, admissible, .. } => Refused::range(what, value, admissible),
+            PublicPriorError::Length { .. } | PublicPriorError::Numbers { .. } => {
+                Status::Length.into()
+            }
+            PublicPriorError::Number {
+                what,
+                value,
+                admissible,
+                ..
+            } => Refused::range(what, value, admissible),
             PublicPriorError::Covariance(error) => {
                 Refused::range("covariance", error.pivot, "without a negative eigenvalue")
             }
@@ -233,18 +278,30 @@ impl From<PublicPriorError> for Refused {
 impl From<NewcomerError> for Refused {
     fn from(error: NewcomerError) -> Self {
         match error {
-            NewcomerError::Dimension { dim, prior: None } => Refused::range("dim", dim as f64, "1..=16"),
-            NewcomerError::Dimension { dim, .. } => Refused::range("dim", dim as f64, "that of the file"),
+            NewcomerError::Dimension { dim, prior: None } => {
+                Refused::range("dim", dim as f64, "1..=16")
+            }
+            NewcomerError::Dimension { dim, .. } => {
+                Refused::range("dim", dim as f64, "that of the file")
+            }
             NewcomerError::Candidates { len, .. } => {
                 Refused::range("candidates_len", len as f64, "dim times 1..=10000")
             }
-            NewcomerError::Coordinate { value, .. } => Refused::range("candidates", value, "[0, 1]"),
-            NewcomerError::NoiseFraction { value } => Refused::range("noise_fraction", value, "[1e-6, 1]"),
-            NewcomerError::Capacity { capacity } => Refused::range("capacity", capacity as f64, "1..=4096"),
-            NewcomerError::Storage { .. } => Status::TooShort.into(),
-            NewcomerError::Moments { candidate, .. } => {
-                Refused::range("moments", candidate as f64, "two numbers a candidate, of this file and this list")
+            NewcomerError::Coordinate { value, .. } => {
+                Refused::range("candidates", value, "[0, 1]")
             }
+            NewcomerError::NoiseFraction { value } => {
+                Refused::range("noise_fraction", value, "[1e-6, 1]")
+            }
+            NewcomerError::Capacity { capacity } => {
+                Refused::range("capacity", capacity as f64, "1..=4096")
+            }
+            NewcomerError::Storage { .. } => Status::TooShort.into(),
+            NewcomerError::Moments { candidate, .. } => Refused::range(
+                "moments",
+                candidate as f64,
+                "two numbers a candidate, of this file and this list",
+            ),
             NewcomerError::Candidate { .. } => Status::Index.into(),
             NewcomerError::Full { .. } => Status::Full.into(),
             _ => Status::NotFinite.into(),
@@ -279,13 +336,22 @@ impl From<AgentError> for Refused {
     fn from(error: AgentError) -> Self {
         match error {
             AgentError::UnexpectedInput { .. } => Status::Unexpected.into(),
-            AgentError::ObservationNotFinite { .. } | AgentError::BroadcastNotFinite { .. } => Status::NotFinite.into(),
+            AgentError::ObservationNotFinite { .. } | AgentError::BroadcastNotFinite { .. } => {
+                Status::NotFinite.into()
+            }
             AgentError::BroadcastLength { .. } => Status::Length.into(),
             AgentError::UploadNotFinite { .. } => Status::Upload.into(),
             AgentError::DrawNotFinite { .. } => Status::Draw.into(),
             AgentError::Storage { .. } => Status::TooShort.into(),
-            AgentError::NotEnrolled { agent, .. } => Refused::range("agent", f64::from(agent), "0..agents"),
-            AgentError::Number { field, value, admissible, .. } => Refused::range(field, value, admissible),
+            AgentError::NotEnrolled { agent, .. } => {
+                Refused::range("agent", f64::from(agent), "0..agents")
+            }
+            AgentError::Number {
+                field,
+                value,
+                admissible,
+                ..
+            } => Refused::range(field, value, admissible),
             AgentError::Domain(error) => error.into(),
             _ => Status::StoredInadmissible.into(),
         }
@@ -296,13 +362,21 @@ impl From<PriorError> for Refused {
     fn from(error: PriorError) -> Self {
         match error {
             PriorError::Length { .. } => Status::Length.into(),
-            PriorError::Number { value, .. } | PriorError::Norm { value, .. } if !value.is_finite() => {
+            PriorError::Number { value, .. } | PriorError::Norm { value, .. }
+                if !value.is_finite() =>
+            {
                 Status::NotFinite.into()
             }
-            PriorError::Number { what, value, admissible } => Refused::range(what, value, admissible),
-            PriorError::Norm { what, value, .. } => {
-                Refused::range(what, value, "a norm that all contributions and their noise can have")
-            }
+            PriorError::Number {
+                what,
+                value,
+                admissible,
+            } => Refused::range(what, value, admissible),
+            PriorError::Norm { what, value, .. } => Refused::range(
+                what,
+                value,
+                "a norm that all contributions and their noise can have",
+            ),
             PriorError::Candidate { .. } => Status::Index.into(),
             PriorError::Singular(_) => Status::Singular.into(),
             PriorError::OtherLandmarks => Status::Agreement.into(),
@@ -319,9 +393,8 @@ impl From<MemberError> for Refused {
             MemberError::Agent(prior::agent::AgentError::NotEnrolled { agent, .. }) => {
                 Refused::range("agent", f64::from(agent), "0..agents")
             }
-            MemberError::Agent(prior::agent::AgentError::State { .. }) | MemberError::Releases { .. } => {
-                Status::StoredInadmissible.into()
-            }
+            MemberError::Agent(prior::agent::AgentError::State { .. })
+            | MemberError::Releases { .. } => Status::StoredInadmissible.into(),
             MemberError::Learn(ServerError::Prior(error)) => error.into(),
             MemberError::Learn(_) => Status::NotFinite.into(),
             MemberError::Agent(_) | MemberError::Frame { .. } => Status::Unexpected.into(),
@@ -354,7 +427,9 @@ impl From<WireError> for Refused {
 impl From<SmallError> for Refused {
     fn from(error: SmallError) -> Self {
         match error {
-            SmallError::Unclipped => Refused::range("aggregation", 1.0, "SORDINO_AGGREGATION_PRIVATE"),
+            SmallError::Unclipped => {
+                Refused::range("aggregation", 1.0, "SORDINO_AGGREGATION_PRIVATE")
+            }
             SmallError::NotFinite => Status::NotFinite.into(),
             SmallError::Features { .. } => Status::Length.into(),
             SmallError::Buffer { .. } => Status::TooShort.into(),

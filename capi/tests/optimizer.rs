@@ -34,15 +34,28 @@ struct Chip {
 impl Chip {
     fn new(slots: usize) -> Self {
         let erased = [0xff; SORDINO_OPTIMIZER_SLOT];
-        Chip { slots: vec![erased; slots], writes: 0, cut: None, dark: false, unreadable: None }
+        Chip {
+            slots: vec![erased; slots],
+            writes: 0,
+            cut: None,
+            dark: false,
+            unreadable: None,
+        }
     }
 
     fn lent(&mut self) -> Flash {
-        Flash { context: (&raw mut *self).cast(), read: Some(read), write: Some(write) }
+        Flash {
+            context: (&raw mut *self).cast(),
+            read: Some(read),
+            write: Some(write),
+        }
     }
 
     fn used(&self) -> usize {
-        self.slots.iter().filter(|slot| slot.iter().any(|byte| *byte != 0xff)).count()
+        self.slots
+            .iter()
+            .filter(|slot| slot.iter().any(|byte| *byte != 0xff))
+            .count()
     }
 }
 
@@ -53,7 +66,9 @@ unsafe extern "C" fn read(context: *mut c_void, slot: u32, bytes: *mut u8, len: 
     if chip.unreadable == Some(slot) {
         return -1;
     }
-    let Some(place) = chip.slots.get(slot as usize) else { return -1 };
+    let Some(place) = chip.slots.get(slot as usize) else {
+        return -1;
+    };
     // SAFETY: `len` bytes are there, by the library's word.
     unsafe { bytes.copy_from(place.as_ptr(), len) };
     0
@@ -63,7 +78,9 @@ unsafe extern "C" fn read(context: *mut c_void, slot: u32, bytes: *mut u8, len: 
 unsafe extern "C" fn write(context: *mut c_void, slot: u32, bytes: *const u8, len: usize) -> i32 {
     // SAFETY: as above.
     let chip = unsafe { &mut *context.cast::<Chip>() };
-    let Some(place) = chip.slots.get_mut(slot as usize) else { return -1 };
+    let Some(place) = chip.slots.get_mut(slot as usize) else {
+        return -1;
+    };
     if chip.dark {
         return -1;
     }
@@ -71,7 +88,11 @@ unsafe extern "C" fn write(context: *mut c_void, slot: u32, bytes: *const u8, le
     let torn = chip.cut.filter(|cut| cut.0 == chip.writes);
     place.fill(0xff);
     // SAFETY: as above.
-    unsafe { place.as_mut_ptr().copy_from(bytes, torn.map_or(len, |cut| cut.1.min(len))) };
+    unsafe {
+        place
+            .as_mut_ptr()
+            .copy_from(bytes, torn.map_or(len, |cut| cut.1.min(len)))
+    };
     chip.dark = torn.is_some();
     i32::from(chip.dark)
 }
@@ -80,11 +101,18 @@ unsafe extern "C" fn write(context: *mut c_void, slot: u32, bytes: *const u8, le
 fn settings(drop_oldest: u32, fits: u32) -> OptimizerSettings {
     let mut settings = std::mem::MaybeUninit::uninit();
     // SAFETY: good for one value, which is written.
-    assert_eq!(unsafe { sordino_optimizer_usual(DIM, CAPACITY, settings.as_mut_ptr()) }, Status::Ok);
+    assert_eq!(
+        unsafe { sordino_optimizer_usual(DIM, CAPACITY, settings.as_mut_ptr()) },
+        Status::Ok
+    );
     // SAFETY: it was written.
     let mut settings: OptimizerSettings = unsafe { settings.assume_init() };
     (settings.low[1], settings.high[1]) = (-1.0, 3.0);
-    OptimizerSettings { drop_oldest, fits, ..settings }
+    OptimizerSettings {
+        drop_oldest,
+        fits,
+        ..settings
+    }
 }
 
 /// A device between two resets.
@@ -100,8 +128,13 @@ impl Device {
         let (mut optimizer, flash) = (null_mut(), chip.lent());
         let (at, len) = (memory.0.as_mut_ptr().cast(), memory.0.len());
         // SAFETY: memory of that many bytes, and values of ours.
-        match unsafe { sordino_optimizer_open(at, len, settings, &flash, &mut optimizer, null_mut()) } {
-            Status::Ok => Ok(Device { optimizer, _memory: memory }),
+        match unsafe {
+            sordino_optimizer_open(at, len, settings, &flash, &mut optimizer, null_mut())
+        } {
+            Status::Ok => Ok(Device {
+                optimizer,
+                _memory: memory,
+            }),
             status => Err(status),
         }
     }
@@ -110,7 +143,15 @@ impl Device {
     fn describe(&self) -> Result<(u32, u32, bool), Status> {
         let (mut told, mut stored, mut fitted) = (0, 0, 0);
         // SAFETY: what was opened, values of ours.
-        match unsafe { sordino_optimizer_describe(self.optimizer, null_mut(), &mut told, &mut stored, &mut fitted) } {
+        match unsafe {
+            sordino_optimizer_describe(
+                self.optimizer,
+                null_mut(),
+                &mut told,
+                &mut stored,
+                &mut fitted,
+            )
+        } {
             Status::Ok => Ok((told, stored, fitted == 1)),
             status => Err(status),
         }
@@ -179,7 +220,11 @@ impl Run<'_> {
     /// Counts a call; the reset comes after it, whatever it came to.
     fn call<T>(&mut self, came_to: Result<T, Status>) -> Result<T, Status> {
         self.calls += 1;
-        if self.calls == self.reset { Err(Status::Flash) } else { came_to }
+        if self.calls == self.reset {
+            Err(Status::Flash)
+        } else {
+            came_to
+        }
     }
 
     /// From a boot to the end, or to a loss of power.
@@ -224,8 +269,18 @@ fn run(
     cut: Option<(usize, usize)>,
     reset: u32,
 ) -> (Asked, Chip, u32) {
-    let mut chip = Chip { cut, ..Chip::new(slots) };
-    let mut run = Run { settings, rounds, every, calls: 0, reset, asked: Vec::new() };
+    let mut chip = Chip {
+        cut,
+        ..Chip::new(slots)
+    };
+    let mut run = Run {
+        settings,
+        rounds,
+        every,
+        calls: 0,
+        reset,
+        asked: Vec::new(),
+    };
     for _ in 0..4 {
         match run.boot(&mut chip) {
             Ok(()) => return (run.asked, chip, run.calls),
@@ -263,7 +318,10 @@ fn mended3_a_flash_with_a_slot_for_each_observation_opens_again() {
         if settings.drop_oldest == 0 {
             let writes = chip.writes;
             assert_eq!(device.observe([0.5, 0.5], 0.0), Err(Status::Full));
-            assert_eq!((chip.writes, device.best()), (writes, Ok(asked[plan.0 as usize])));
+            assert_eq!(
+                (chip.writes, device.best()),
+                (writes, Ok(asked[plan.0 as usize]))
+            );
             drop(device);
             assert!(Device::open(&settings, &mut chip).is_ok(), "{slots} slots");
         }
@@ -304,11 +362,24 @@ fn mended3_a_ring_stays_in_its_slots_and_a_reset_changes_nothing() {
         assert_eq!(device.describe().unwrap().0, round + 1);
     }
     let stored = device.describe().unwrap().1;
-    assert!(chip.used() == slots && stored == CAPACITY + 1, "{} slots used, {stored} stored", chip.used());
+    assert!(
+        chip.used() == slots && stored == CAPACITY + 1,
+        "{} slots used, {stored} stored",
+        chip.used()
+    );
     // A ring that the flash has no room for is refused at once, not after a power cycle; so is one that is too small.
-    assert_eq!(Device::open(&settings, &mut Chip::new(slots - 1)).err(), Some(Status::Flash));
-    let small = OptimizerSettings { fits: 2, ..settings };
-    assert_eq!(Device::open(&small, &mut Chip::new(slots)).err(), Some(Status::Range));
+    assert_eq!(
+        Device::open(&settings, &mut Chip::new(slots - 1)).err(),
+        Some(Status::Flash)
+    );
+    let small = OptimizerSettings {
+        fits: 2,
+        ..settings
+    };
+    assert_eq!(
+        Device::open(&small, &mut Chip::new(slots)).err(),
+        Some(Status::Range)
+    );
 }
 
 /// The third program: a sensor that fails, a unit that is wrong, rows that are full.
@@ -322,12 +393,19 @@ fn mended3_what_is_refused_is_not_stored() {
             let point = device.suggest().unwrap();
             let writes = chip.writes;
             for bad in [f32::NAN, f32::INFINITY] {
-                assert_eq!(device.observe(device.suggest().unwrap(), bad), Err(Status::NotFinite));
+                assert_eq!(
+                    device.observe(device.suggest().unwrap(), bad),
+                    Err(Status::NotFinite)
+                );
             }
             for outside in [[2.0, 0.0], [0.5, -1.5], [-1e9, 0.0]] {
                 let suggested = device.suggest().unwrap();
                 assert_eq!(device.observe(outside, 1.0), Err(Status::Outside));
-                assert_eq!(device.suggest().unwrap(), suggested, "a refusal changes nothing");
+                assert_eq!(
+                    device.suggest().unwrap(),
+                    suggested,
+                    "a refusal changes nothing"
+                );
             }
             assert_eq!(device.observe([f32::NAN, 0.0], 1.0), Err(Status::NotFinite));
             assert_eq!((chip.writes, device.describe().unwrap().0), (writes, round));
@@ -339,7 +417,9 @@ fn mended3_what_is_refused_is_not_stored() {
         // Nothing of it reached the flash: the same asks as of a device that was told the same and met no refusal.
         let mut clean = Chip::new(slots);
         let beside = Device::open(&settings, &mut clean).unwrap();
-        points.iter().for_each(|point| beside.observe(*point, value(*point)).unwrap());
+        points
+            .iter()
+            .for_each(|point| beside.observe(*point, value(*point)).unwrap());
         assert_eq!(clean.slots, chip.slots);
         assert_eq!(beside.suggest(), device.suggest());
     }
@@ -354,31 +434,55 @@ fn mended3_a_foreign_or_damaged_flash_is_told_and_left_alone() {
         range.high[0] = 2.0;
         let (capacity, other) = (settings.capacity - 1, settings.drop_oldest == 0);
         let updates = [
-            OptimizerSettings { capacity, ..settings },
+            OptimizerSettings {
+                capacity,
+                ..settings
+            },
             range,
-            OptimizerSettings { drop_oldest: u32::from(other), fits: 8, ..settings },
+            OptimizerSettings {
+                drop_oldest: u32::from(other),
+                fits: 8,
+                ..settings
+            },
         ];
         for update in updates {
             let mut used = chip.clone();
             let found = Device::open(&update, &mut used).err();
             assert_eq!(found, Some(Status::StoredForeign), "{slots} slots");
-            assert_eq!((&used.slots, used.writes), (&chip.slots, chip.writes), "nothing is overwritten");
+            assert_eq!(
+                (&used.slots, used.writes),
+                (&chip.slots, chip.writes),
+                "nothing is overwritten"
+            );
             // The settings before it: everything is there.
-            assert_eq!(Device::open(&settings, &mut used).unwrap().best(), Ok(asked[plan.0 as usize]));
+            assert_eq!(
+                Device::open(&settings, &mut used).unwrap().best(),
+                Ok(asked[plan.0 as usize])
+            );
             // Or the data are given up, and it begins, if there is room.
             if update.drop_oldest == 1 && slots < (CAPACITY as usize) + SORDINO_OPTIMIZER_RING {
                 assert_eq!(erase(&update, &mut used), Status::Flash);
                 continue;
             }
             assert_eq!(erase(&update, &mut used), Status::Ok);
-            assert_eq!(Device::open(&update, &mut used).unwrap().describe(), Ok((0, 0, false)));
+            assert_eq!(
+                Device::open(&update, &mut used).unwrap().describe(),
+                Ok((0, 0, false))
+            );
         }
         rot(&settings, &chip, plan.0);
     }
     // More room in the flash is no other optimizer.
     let (mut longer, plan) = (run(10, &settings(0, 2), (8, 7), None, 0).1, settings(0, 7));
     longer.slots.resize(15, [0xff; SORDINO_OPTIMIZER_SLOT]);
-    assert_eq!(Device::open(&plan, &mut longer).unwrap().describe().unwrap().0, 8);
+    assert_eq!(
+        Device::open(&plan, &mut longer)
+            .unwrap()
+            .describe()
+            .unwrap()
+            .0,
+        8
+    );
 }
 
 fn erase(settings: &OptimizerSettings, chip: &mut Chip) -> Status {
@@ -417,7 +521,10 @@ fn rot(settings: &OptimizerSettings, chip: &Chip, told: u32) {
     }
     // A log has one slot that a cut can have left so, a ring the newest, the spare one and those of the fits.
     let most = if settings.drop_oldest == 0 { 1 } else { 4 };
-    assert!(damaged >= 3 * 6 && (3..=3 * most).contains(&cut), "{damaged} damaged, {cut} as a cut");
+    assert!(
+        damaged >= 3 * 6 && (3..=3 * most).contains(&cut),
+        "{damaged} damaged, {cut} as a cut"
+    );
 }
 
 #[test]
@@ -427,16 +534,27 @@ fn mended3_no_cut_at_any_act_changes_what_an_optimizer_asks() {
         for write in 1..=chip.writes {
             for bytes in [0, 1, 5, 17, 30, 91] {
                 let (asked, _, _) = run(slots, &settings, plan, Some((write, bytes)), 0);
-                assert_eq!(asked, uncut, "{slots} slots, write {write} cut after {bytes} bytes");
+                assert_eq!(
+                    asked, uncut,
+                    "{slots} slots, write {write} cut after {bytes} bytes"
+                );
             }
         }
         for call in 1..=calls {
-            assert_eq!(run(slots, &settings, plan, None, call).0, uncut, "{slots} slots, reset after call {call}");
+            assert_eq!(
+                run(slots, &settings, plan, None, call).0,
+                uncut,
+                "{slots} slots, reset after call {call}"
+            );
         }
         // Negative control: a device that loses what it stored asks for something else.
         let mut wiped = Chip::new(slots);
         assert_ne!(
-            Device::open(&settings, &mut wiped).unwrap().suggest().unwrap().map(f32::to_bits)[..],
+            Device::open(&settings, &mut wiped)
+                .unwrap()
+                .suggest()
+                .unwrap()
+                .map(f32::to_bits)[..],
             uncut[7][1..]
         );
     }
@@ -458,10 +576,20 @@ fn mended3_a_slot_that_cannot_be_read_ends_the_log_or_is_told() {
     // Before it: nothing is built or written, and when it can be read again everything is there.
     chip.unreadable = Some(2);
     let before = chip.slots.clone();
-    assert_eq!(Device::open(&settings, &mut chip).err(), Some(Status::Flash));
+    assert_eq!(
+        Device::open(&settings, &mut chip).err(),
+        Some(Status::Flash)
+    );
     assert_eq!(chip.slots, before);
     chip.unreadable = None;
-    assert_eq!(Device::open(&settings, &mut chip).unwrap().describe().unwrap().0, 7);
+    assert_eq!(
+        Device::open(&settings, &mut chip)
+            .unwrap()
+            .describe()
+            .unwrap()
+            .0,
+        7
+    );
 }
 
 /// The write fails and the power stays: what was to be stored was not told, and it can be told again.
@@ -479,11 +607,18 @@ fn mended3_a_write_that_fails_leaves_the_optimizer_as_its_flash() {
                 device.fit().unwrap();
             }
             let point = device.suggest().unwrap();
-            assert_eq!(point.map(f32::to_bits)[..], uncut[told as usize][1..], "{slots} slots, {told} told");
+            assert_eq!(
+                point.map(f32::to_bits)[..],
+                uncut[told as usize][1..],
+                "{slots} slots, {told} told"
+            );
             chip.cut = Some((chip.writes + 1, 20));
             assert_eq!(device.observe(point, value(point)), Err(Status::Flash));
             chip.dark = false;
-            assert_eq!((device.describe().unwrap().0, device.suggest()), (told, Ok(point)));
+            assert_eq!(
+                (device.describe().unwrap().0, device.suggest()),
+                (told, Ok(point))
+            );
             device.observe(point, value(point)).unwrap();
         }
     }

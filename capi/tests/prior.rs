@@ -72,14 +72,23 @@ impl World {
         let mut settings = std::mem::MaybeUninit::uninit();
         let (list, len) = (self.candidates.as_ptr(), self.candidates.len());
         // SAFETY: good for one value, which is written.
-        assert_eq!(unsafe { sordino_newcomer_usual(1, 6, list, len, settings.as_mut_ptr()) }, Status::Ok);
+        assert_eq!(
+            unsafe { sordino_newcomer_usual(1, 6, list, len, settings.as_mut_ptr()) },
+            Status::Ok
+        );
         // SAFETY: it was written.
         unsafe { settings.assume_init() }
     }
 }
 
 fn no_refusal() -> Refusal {
-    Refusal { field: null(), field_len: 0, value: 0.0, admissible: null(), admissible_len: 0 }
+    Refusal {
+        field: null(),
+        field_len: 0,
+        value: 0.0,
+        admissible: null(),
+        admissible_len: 0,
+    }
 }
 
 /// The name of a setting that was refused.
@@ -88,7 +97,8 @@ fn field(refusal: &Refusal) -> &'static str {
         return "";
     }
     // SAFETY: a static text of that length, by the library's word.
-    let bytes = unsafe { std::slice::from_raw_parts(refusal.field.cast::<u8>(), refusal.field_len) };
+    let bytes =
+        unsafe { std::slice::from_raw_parts(refusal.field.cast::<u8>(), refusal.field_len) };
     std::str::from_utf8(bytes).unwrap()
 }
 
@@ -99,7 +109,15 @@ fn attach(memory: &mut Memory, numbers: &PriorNumbers, scratch: &mut [f32]) -> O
     let (at, len) = (memory.at(), memory.0.len());
     // SAFETY: memory of that many bytes, lists that live, and values of ours.
     match unsafe {
-        sordino_prior_attach(at, len, numbers, scratch.as_mut_ptr(), scratch.len(), &mut prior, &mut refusal)
+        sordino_prior_attach(
+            at,
+            len,
+            numbers,
+            scratch.as_mut_ptr(),
+            scratch.len(),
+            &mut prior,
+            &mut refusal,
+        )
     } {
         Status::Ok => Ok(prior),
         status => {
@@ -119,7 +137,16 @@ fn open(
     let (at, len) = (memory.at(), memory.0.len());
     // SAFETY: as above.
     match unsafe {
-        sordino_newcomer_open(at, len, settings, prior, log.as_ptr(), log.len(), &mut newcomer, &mut refusal)
+        sordino_newcomer_open(
+            at,
+            len,
+            settings,
+            prior,
+            log.as_ptr(),
+            log.len(),
+            &mut newcomer,
+            &mut refusal,
+        )
     } {
         Status::Ok => Ok(newcomer),
         status => {
@@ -151,7 +178,10 @@ fn observe(newcomer: *mut Newcomer, candidate: u32, y: f32) -> Status {
 fn told(newcomer: *const Newcomer) -> u32 {
     let mut count = u32::MAX;
     // SAFETY: what was opened, a value of ours.
-    assert_eq!(unsafe { sordino_newcomer_describe(newcomer, &mut count, null_mut(), null_mut()) }, Status::Ok);
+    assert_eq!(
+        unsafe { sordino_newcomer_describe(newcomer, &mut count, null_mut(), null_mut()) },
+        Status::Ok
+    );
     count
 }
 
@@ -170,38 +200,117 @@ fn a_file_is_refused_by_the_name_of_what_cannot_be() {
     }
     for bad in [f32::NAN, f32::NEG_INFINITY, 2e6] {
         assert_eq!(says(&|world| world.weights[3] = bad), range("weights"));
-        assert_eq!(says(&|world| world.covariance[4] = bad), range("covariance"));
+        assert_eq!(
+            says(&|world| world.covariance[4] = bad),
+            range("covariance")
+        );
     }
     // No covariance: a correlation above 1, a variance of 0.
-    assert_eq!(says(&|world| world.covariance[1] = 0.4), range("covariance"));
-    assert_eq!(says(&|world| world.covariance[2] = 0.0), range("covariance"));
+    assert_eq!(
+        says(&|world| world.covariance[1] = 0.4),
+        range("covariance")
+    );
+    assert_eq!(
+        says(&|world| world.covariance[2] = 0.0),
+        range("covariance")
+    );
     for bad in [f32::NAN, 0.0, -1.0, f32::INFINITY] {
         assert_eq!(says(&|world| world.lengthscale = bad), range("lengthscale"));
     }
-    assert_eq!(says(&|world| world.self_test = f32::NAN), range("self-test"));
-    assert_eq!(says(&|world| world.landmarks[1] = world.landmarks[0]), Some((Status::Singular, "")));
-    assert_eq!(says(&|world| world.weights.truncate(3)), Some((Status::Length, "")));
-    assert_eq!(says(&|world| world.covariance.truncate(9)), Some((Status::Length, "")));
-    assert_eq!(says(&|world| world.covariance.push(0.1)), Some((Status::Length, "")));
-    assert_eq!(says(&|world| world.landmarks.clear()), range("landmarks_len"));
+    assert_eq!(
+        says(&|world| world.self_test = f32::NAN),
+        range("self-test")
+    );
+    assert_eq!(
+        says(&|world| world.landmarks[1] = world.landmarks[0]),
+        Some((Status::Singular, ""))
+    );
+    assert_eq!(
+        says(&|world| world.weights.truncate(3)),
+        Some((Status::Length, ""))
+    );
+    assert_eq!(
+        says(&|world| world.covariance.truncate(9)),
+        Some((Status::Length, ""))
+    );
+    assert_eq!(
+        says(&|world| world.covariance.push(0.1)),
+        Some((Status::Length, ""))
+    );
+    assert_eq!(
+        says(&|world| world.landmarks.clear()),
+        range("landmarks_len")
+    );
 }
 
 #[test]
 fn pointers_of_a_file_are_checked() {
     let (mut memory, world) = (Memory::new(), World::new());
     let numbers = world.numbers();
-    let mut says = |numbers: &PriorNumbers| attach(&mut memory, numbers, &mut []).err().map(|(status, _)| status);
-    assert_eq!(says(&PriorNumbers { landmarks: null(), ..numbers }), Some(Status::Null));
-    assert_eq!(says(&PriorNumbers { weights: null(), ..numbers }), Some(Status::Null));
-    assert_eq!(says(&PriorNumbers { covariance: null(), ..numbers }), Some(Status::Null));
+    let mut says = |numbers: &PriorNumbers| {
+        attach(&mut memory, numbers, &mut [])
+            .err()
+            .map(|(status, _)| status)
+    };
+    assert_eq!(
+        says(&PriorNumbers {
+            landmarks: null(),
+            ..numbers
+        }),
+        Some(Status::Null)
+    );
+    assert_eq!(
+        says(&PriorNumbers {
+            weights: null(),
+            ..numbers
+        }),
+        Some(Status::Null)
+    );
+    assert_eq!(
+        says(&PriorNumbers {
+            covariance: null(),
+            ..numbers
+        }),
+        Some(Status::Null)
+    );
     let odd = world.weights.as_ptr().cast::<u8>().wrapping_add(1).cast();
-    assert_eq!(says(&PriorNumbers { weights: odd, weights_len: 3, ..numbers }), Some(Status::Misaligned));
-    assert_eq!(says(&PriorNumbers { weights_len: usize::MAX, ..numbers }), Some(Status::TooShort));
-    assert_eq!(says(&PriorNumbers { dim: 0, ..numbers }), Some(Status::Range));
-    assert_eq!(says(&PriorNumbers { dim: 17, ..numbers }), Some(Status::Range));
-    assert_eq!(says(&PriorNumbers { dim: 3, ..numbers }), Some(Status::Range));
+    assert_eq!(
+        says(&PriorNumbers {
+            weights: odd,
+            weights_len: 3,
+            ..numbers
+        }),
+        Some(Status::Misaligned)
+    );
+    assert_eq!(
+        says(&PriorNumbers {
+            weights_len: usize::MAX,
+            ..numbers
+        }),
+        Some(Status::TooShort)
+    );
+    assert_eq!(
+        says(&PriorNumbers { dim: 0, ..numbers }),
+        Some(Status::Range)
+    );
+    assert_eq!(
+        says(&PriorNumbers { dim: 17, ..numbers }),
+        Some(Status::Range)
+    );
+    assert_eq!(
+        says(&PriorNumbers { dim: 3, ..numbers }),
+        Some(Status::Range)
+    );
     let inside = memory.at().cast::<f32>().cast_const();
-    let says = attach(&mut memory, &PriorNumbers { weights: inside, ..numbers }, &mut []).err();
+    let says = attach(
+        &mut memory,
+        &PriorNumbers {
+            weights: inside,
+            ..numbers
+        },
+        &mut [],
+    )
+    .err();
     assert_eq!(says, Some((Status::Overlap, "")));
     let (mut prior, mut short) = (null_mut(), Memory::new());
     let mut call = |at: *mut c_void, len: usize, numbers: *const PriorNumbers| {
@@ -212,7 +321,10 @@ fn pointers_of_a_file_are_checked() {
     assert_eq!(call(null_mut(), size, &numbers), Status::Null);
     assert_eq!(call(short.at(), size, null()), Status::Null);
     assert_eq!(call(short.at(), size - 1, &numbers), Status::TooShort);
-    assert_eq!(call(short.at().wrapping_byte_add(4), size, &numbers), Status::Misaligned);
+    assert_eq!(
+        call(short.at().wrapping_byte_add(4), size, &numbers),
+        Status::Misaligned
+    );
     assert_eq!(call(short.at(), size, &numbers), Status::Ok);
     assert_eq!((sordino_prior_size(0), sordino_prior_size(4097)), (0, 0));
 }
@@ -224,46 +336,110 @@ fn a_factor_that_is_given_is_the_files_own() {
     let (mut factor, mut scratch) = ([0.0; PACKED], [0.0; PACKED]);
     // SAFETY: what was attached, room for as many numbers as are named.
     unsafe {
-        assert_eq!(sordino_prior_factor(prior, factor.as_mut_ptr(), PACKED - 1), Status::TooShort);
-        assert_eq!(sordino_prior_factor(prior, null_mut(), PACKED), Status::Null);
-        assert_eq!(sordino_prior_factor(prior, factor.as_mut_ptr(), PACKED), Status::Ok);
+        assert_eq!(
+            sordino_prior_factor(prior, factor.as_mut_ptr(), PACKED - 1),
+            Status::TooShort
+        );
+        assert_eq!(
+            sordino_prior_factor(prior, null_mut(), PACKED),
+            Status::Null
+        );
+        assert_eq!(
+            sordino_prior_factor(prior, factor.as_mut_ptr(), PACKED),
+            Status::Ok
+        );
     }
-    let given = |factor: &[f32]| PriorNumbers { factor: factor.as_ptr(), factor_len: factor.len(), ..world.numbers() };
-    assert_eq!(attach(&mut second, &given(&factor), &mut scratch[1..]).err(), Some((Status::TooShort, "")));
-    assert_eq!(attach(&mut second, &given(&factor[1..]), &mut scratch).err(), Some((Status::Length, "")));
+    let given = |factor: &[f32]| PriorNumbers {
+        factor: factor.as_ptr(),
+        factor_len: factor.len(),
+        ..world.numbers()
+    };
+    assert_eq!(
+        attach(&mut second, &given(&factor), &mut scratch[1..]).err(),
+        Some((Status::TooShort, ""))
+    );
+    assert_eq!(
+        attach(&mut second, &given(&factor[1..]), &mut scratch).err(),
+        Some((Status::Length, ""))
+    );
     for wrong in [f32::NAN, 0.5] {
         let mut others = factor;
         others[4] = wrong;
-        assert_eq!(attach(&mut second, &given(&others), &mut scratch).err(), Some((Status::Range, "factor")));
+        assert_eq!(
+            attach(&mut second, &given(&others), &mut scratch).err(),
+            Some((Status::Range, "factor"))
+        );
     }
     // Scratch that is the factor.
     let (mut both, len) = (factor, PACKED);
-    let numbers = PriorNumbers { factor: both.as_ptr(), factor_len: len, ..world.numbers() };
+    let numbers = PriorNumbers {
+        factor: both.as_ptr(),
+        factor_len: len,
+        ..world.numbers()
+    };
     let (mut out, at) = (null_mut(), second.at());
     // SAFETY: lists that live; that they overlap is what is refused.
-    let status = unsafe { sordino_prior_attach(at, 8192, &numbers, both.as_mut_ptr(), len, &mut out, null_mut()) };
+    let status = unsafe {
+        sordino_prior_attach(
+            at,
+            8192,
+            &numbers,
+            both.as_mut_ptr(),
+            len,
+            &mut out,
+            null_mut(),
+        )
+    };
     assert_eq!(status, Status::Overlap);
     let lent = attach(&mut second, &given(&factor), &mut scratch).unwrap();
     // Both say the same of every candidate.
     let says = |prior: *const Prior| {
         let (mut moments, mut scratch) = ([0.0f32; 24], [0.0; M]);
-        let (list, out, room) = (world.candidates.as_ptr(), moments.as_mut_ptr(), scratch.as_mut_ptr());
+        let (list, out, room) = (
+            world.candidates.as_ptr(),
+            moments.as_mut_ptr(),
+            scratch.as_mut_ptr(),
+        );
         // SAFETY: room for as many numbers as are named.
         unsafe {
-            assert_eq!(sordino_prior_moments(prior, list, 0, out, room, M), Status::Length);
-            assert_eq!(sordino_prior_moments(prior, list, SORDINO_CANDIDATES_MAX + 1, out, room, M), Status::Length);
-            assert_eq!(sordino_prior_moments(prior, list, 12, out, room, M - 1), Status::TooShort);
-            assert_eq!(sordino_prior_moments(prior, list, 12, out, out, M), Status::Overlap);
-            assert_eq!(sordino_prior_moments(prior, list, 12, null_mut(), room, M), Status::Null);
-            assert_eq!(sordino_prior_moments(prior, list, 12, out, room, M), Status::Ok);
+            assert_eq!(
+                sordino_prior_moments(prior, list, 0, out, room, M),
+                Status::Length
+            );
+            assert_eq!(
+                sordino_prior_moments(prior, list, SORDINO_CANDIDATES_MAX + 1, out, room, M),
+                Status::Length
+            );
+            assert_eq!(
+                sordino_prior_moments(prior, list, 12, out, room, M - 1),
+                Status::TooShort
+            );
+            assert_eq!(
+                sordino_prior_moments(prior, list, 12, out, out, M),
+                Status::Overlap
+            );
+            assert_eq!(
+                sordino_prior_moments(prior, list, 12, null_mut(), room, M),
+                Status::Null
+            );
+            assert_eq!(
+                sordino_prior_moments(prior, list, 12, out, room, M),
+                Status::Ok
+            );
         }
         moments.map(f32::to_bits)
     };
     assert_eq!(says(prior), says(lent));
     let (mut reading, mut count, mut dim) = (9, 0, 0);
     // SAFETY: what was attached, values of ours.
-    assert_eq!(unsafe { sordino_prior_describe(lent, &mut reading, &mut count, &mut dim) }, Status::Ok);
-    assert_eq!((reading, count, dim), (SORDINO_READING_TRUSTED, M as u32, 1));
+    assert_eq!(
+        unsafe { sordino_prior_describe(lent, &mut reading, &mut count, &mut dim) },
+        Status::Ok
+    );
+    assert_eq!(
+        (reading, count, dim),
+        (SORDINO_READING_TRUSTED, M as u32, 1)
+    );
 }
 
 #[test]
@@ -276,25 +452,78 @@ fn a_search_is_refused_by_the_name_of_what_cannot_be() {
     assert_eq!(says(usual), None);
     assert_eq!(says(NewcomerSettings { dim: 2, ..usual }), range("dim"));
     assert_eq!(says(NewcomerSettings { dim: 0, ..usual }), range("dim"));
-    assert_eq!(says(NewcomerSettings { capacity: 0, ..usual }), range("capacity"));
+    assert_eq!(
+        says(NewcomerSettings {
+            capacity: 0,
+            ..usual
+        }),
+        range("capacity")
+    );
     assert_eq!(says(NewcomerSettings { width: 0, ..usual }), range("width"));
-    assert_eq!(says(NewcomerSettings { capacity: 4096, ..usual }), Some((Status::TooShort, "")));
+    assert_eq!(
+        says(NewcomerSettings {
+            capacity: 4096,
+            ..usual
+        }),
+        Some((Status::TooShort, ""))
+    );
     for noise_fraction in [0.0, 2.0, f64::NAN] {
-        assert_eq!(says(NewcomerSettings { noise_fraction, ..usual }), range("noise_fraction"));
+        assert_eq!(
+            says(NewcomerSettings {
+                noise_fraction,
+                ..usual
+            }),
+            range("noise_fraction")
+        );
     }
-    assert_eq!(says(NewcomerSettings { candidates_len: 0, ..usual }), range("candidates_len"));
-    assert_eq!(says(NewcomerSettings { candidates: null(), ..usual }), Some((Status::Null, "")));
+    assert_eq!(
+        says(NewcomerSettings {
+            candidates_len: 0,
+            ..usual
+        }),
+        range("candidates_len")
+    );
+    assert_eq!(
+        says(NewcomerSettings {
+            candidates: null(),
+            ..usual
+        }),
+        Some((Status::Null, ""))
+    );
     for bad in [f32::NAN, -0.1, 1.1] {
         let mut list = world.candidates.clone();
         list[5] = bad;
-        assert_eq!(says(NewcomerSettings { candidates: list.as_ptr(), ..usual }), range("candidates"));
+        assert_eq!(
+            says(NewcomerSettings {
+                candidates: list.as_ptr(),
+                ..usual
+            }),
+            range("candidates")
+        );
     }
-    for (moments, len) in [(vec![0.0; 23], 23), (vec![f32::NAN; 24], 24), (vec![9.0; 24], 24)] {
-        let settings = NewcomerSettings { moments: moments.as_ptr(), moments_len: len, ..usual };
+    for (moments, len) in [
+        (vec![0.0; 23], 23),
+        (vec![f32::NAN; 24], 24),
+        (vec![9.0; 24], 24),
+    ] {
+        let settings = NewcomerSettings {
+            moments: moments.as_ptr(),
+            moments_len: len,
+            ..usual
+        };
         assert_eq!(says(settings), range("moments"));
     }
     let inside = memory.at().cast::<f32>().cast_const();
-    let says = open(&mut memory, &NewcomerSettings { candidates: inside, ..usual }, prior, &[]).err();
+    let says = open(
+        &mut memory,
+        &NewcomerSettings {
+            candidates: inside,
+            ..usual
+        },
+        prior,
+        &[],
+    )
+    .err();
     assert_eq!(says, Some((Status::Overlap, "")));
 }
 
@@ -303,31 +532,62 @@ fn memory_without_a_file_or_of_another_kind_is_no_file() {
     let (mut memory, mut file, world) = (Memory::new(), Memory::new(), World::new());
     let settings = world.settings();
     let nothing = file.at().cast::<Prior>().cast_const();
-    assert_eq!(open(&mut memory, &settings, nothing, &[]).err(), Some((Status::NotBuilt, "")));
+    assert_eq!(
+        open(&mut memory, &settings, nothing, &[]).err(),
+        Some((Status::NotBuilt, ""))
+    );
     let prior = attach(&mut file, &world.numbers(), &mut []).unwrap();
     let odd = prior.wrapping_byte_add(2).cast_const();
-    assert_eq!(open(&mut memory, &settings, odd, &[]).err(), Some((Status::Misaligned, "")));
+    assert_eq!(
+        open(&mut memory, &settings, odd, &[]).err(),
+        Some((Status::Misaligned, ""))
+    );
     let newcomer = open(&mut memory, &settings, prior, &[]).unwrap();
     let mut candidate = 7;
     // SAFETY: memory that holds an object of another kind, which is what is refused, or NULL.
     unsafe {
-        assert_eq!(sordino_newcomer_suggest(prior.cast(), 1, &mut candidate), Status::NotBuilt);
-        assert_eq!(sordino_prior_factor(newcomer.cast(), null_mut(), 0), Status::NotBuilt);
-        assert_eq!(sordino_newcomer_suggest(null_mut(), 1, &mut candidate), Status::Null);
-        assert_eq!(sordino_newcomer_suggest(newcomer, 1, null_mut()), Status::Null);
-        assert_eq!(sordino_newcomer_suggest(newcomer, 1, newcomer.cast()), Status::Overlap);
-        assert_eq!(sordino_newcomer_best(newcomer, &mut candidate, null_mut()), Status::Index);
+        assert_eq!(
+            sordino_newcomer_suggest(prior.cast(), 1, &mut candidate),
+            Status::NotBuilt
+        );
+        assert_eq!(
+            sordino_prior_factor(newcomer.cast(), null_mut(), 0),
+            Status::NotBuilt
+        );
+        assert_eq!(
+            sordino_newcomer_suggest(null_mut(), 1, &mut candidate),
+            Status::Null
+        );
+        assert_eq!(
+            sordino_newcomer_suggest(newcomer, 1, null_mut()),
+            Status::Null
+        );
+        assert_eq!(
+            sordino_newcomer_suggest(newcomer, 1, newcomer.cast()),
+            Status::Overlap
+        );
+        assert_eq!(
+            sordino_newcomer_best(newcomer, &mut candidate, null_mut()),
+            Status::Index
+        );
         assert_eq!(sordino_newcomer_trust(newcomer, null_mut()), Status::Null);
-        assert_eq!(sordino_newcomer_trust(newcomer, newcomer.cast()), Status::Overlap);
+        assert_eq!(
+            sordino_newcomer_trust(newcomer, newcomer.cast()),
+            Status::Overlap
+        );
     }
     assert_eq!(candidate, 7);
     // The file lies in the memory that the search is to be built in.
-    assert_eq!(open(&mut file, &settings, prior, &[]).err(), Some((Status::Overlap, "")));
+    assert_eq!(
+        open(&mut file, &settings, prior, &[]).err(),
+        Some((Status::Overlap, ""))
+    );
 }
 
 #[test]
 fn a_refused_observation_changes_nothing_and_a_log_gives_the_same_questions() {
-    let (mut memory, mut again, mut file, world) = (Memory::new(), Memory::new(), Memory::new(), World::new());
+    let (mut memory, mut again, mut file, world) =
+        (Memory::new(), Memory::new(), Memory::new(), World::new());
     let prior = attach(&mut file, &world.numbers(), &mut []).unwrap();
     for prior in [prior.cast_const(), null()] {
         let newcomer = open(&mut memory, &world.settings(), prior, &[]).unwrap();
@@ -340,7 +600,10 @@ fn a_refused_observation_changes_nothing_and_a_log_gives_the_same_questions() {
             let resumed = open(&mut again, &world.settings(), prior, &log).unwrap();
             assert_eq!((told(resumed), suggest(resumed)), (i, candidate));
             let away = world.candidates[candidate as usize] - 0.45;
-            let entry = NewcomerEntry { candidate, value: 30.0 - 8.0 * away * away };
+            let entry = NewcomerEntry {
+                candidate,
+                value: 30.0 - 8.0 * away * away,
+            };
             assert_eq!(observe(newcomer, candidate, entry.value), Status::Ok);
             log.push(entry);
         }
@@ -349,25 +612,56 @@ fn a_refused_observation_changes_nothing_and_a_log_gives_the_same_questions() {
         // SAFETY: what was opened, a value of ours.
         unsafe {
             assert_eq!(sordino_newcomer_told(newcomer, 5, &mut entry), Status::Ok);
-            assert_eq!(sordino_newcomer_told(newcomer, 6, &mut entry), Status::Index);
+            assert_eq!(
+                sordino_newcomer_told(newcomer, 6, &mut entry),
+                Status::Index
+            );
         }
-        assert_eq!((entry.candidate, entry.value), (log[5].candidate, log[5].value));
+        assert_eq!(
+            (entry.candidate, entry.value),
+            (log[5].candidate, log[5].value)
+        );
         // A log that cannot be: nothing is built.
         log[2].candidate = 12;
-        assert_eq!(open(&mut again, &world.settings(), prior, &log).err(), Some((Status::Index, "")));
-        log[2] = NewcomerEntry { candidate: 3, value: f32::INFINITY };
-        assert_eq!(open(&mut again, &world.settings(), prior, &log).err(), Some((Status::NotFinite, "")));
-        let longer = vec![NewcomerEntry { candidate: 3, value: 1.0 }; 7];
-        assert_eq!(open(&mut again, &world.settings(), prior, &longer).err(), Some((Status::Full, "")));
+        assert_eq!(
+            open(&mut again, &world.settings(), prior, &log).err(),
+            Some((Status::Index, ""))
+        );
+        log[2] = NewcomerEntry {
+            candidate: 3,
+            value: f32::INFINITY,
+        };
+        assert_eq!(
+            open(&mut again, &world.settings(), prior, &log).err(),
+            Some((Status::NotFinite, ""))
+        );
+        let longer = vec![
+            NewcomerEntry {
+                candidate: 3,
+                value: 1.0
+            };
+            7
+        ];
+        assert_eq!(
+            open(&mut again, &world.settings(), prior, &longer).err(),
+            Some((Status::Full, ""))
+        );
     }
     // The self-test says how a file is read.
-    for (self_test, expected) in [(-5.0, SORDINO_READING_UNREAD), (0.0, SORDINO_READING_DOUBTED)] {
-        let world = World { self_test, ..World::new() };
+    for (self_test, expected) in [
+        (-5.0, SORDINO_READING_UNREAD),
+        (0.0, SORDINO_READING_DOUBTED),
+    ] {
+        let world = World {
+            self_test,
+            ..World::new()
+        };
         let prior = attach(&mut file, &world.numbers(), &mut []).unwrap();
         let newcomer = open(&mut memory, &world.settings(), prior, &[]).unwrap();
         let mut reading = 9;
         // SAFETY: what was opened, a value of ours.
-        let status = unsafe { sordino_newcomer_describe(newcomer, null_mut(), null_mut(), &mut reading) };
+        let status =
+            unsafe { sordino_newcomer_describe(newcomer, null_mut(), null_mut(), &mut reading) };
         assert_eq!((status, reading), (Status::Ok, expected));
     }
 }
@@ -388,18 +682,30 @@ fn values_that_contradict_a_file_take_its_trust_and_values_that_bear_it_out_do_n
     let trust = |newcomer| {
         let mut probability = f32::NAN;
         // SAFETY: a newcomer of this test, and one number.
-        assert_eq!(unsafe { sordino_newcomer_trust(newcomer, &mut probability) }, Status::Ok);
+        assert_eq!(
+            unsafe { sordino_newcomer_trust(newcomer, &mut probability) },
+            Status::Ok
+        );
         probability
     };
-    for (prior, sign, range) in
-        [(prior.cast_const(), 1.0, 0.95..=1.0), (prior, -1.0, 0.0..=0.5), (null(), 1.0, 0.0..=0.0)]
-    {
+    for (prior, sign, range) in [
+        (prior.cast_const(), 1.0, 0.95..=1.0),
+        (prior, -1.0, 0.0..=0.5),
+        (null(), 1.0, 0.0..=0.0),
+    ] {
         let newcomer = open(&mut memory, &world.settings(), prior, &[]).unwrap();
         let before = if prior.is_null() { 0.0 } else { 0.95 };
         assert!((trust(newcomer) - before).abs() < 1e-5);
         for candidate in [1, 3, 5, 7, 9, 11] {
-            assert_eq!(observe(newcomer, candidate, sign * moments[2 * candidate as usize]), Status::Ok);
+            assert_eq!(
+                observe(newcomer, candidate, sign * moments[2 * candidate as usize]),
+                Status::Ok
+            );
         }
-        assert!(range.contains(&trust(newcomer)), "{sign}: {}", trust(newcomer));
+        assert!(
+            range.contains(&trust(newcomer)),
+            "{sign}: {}",
+            trust(newcomer)
+        );
     }
 }

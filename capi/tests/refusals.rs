@@ -50,7 +50,13 @@ fn gp(memory: &mut Memory, len: usize, settings: &GpSettings) -> Result<*mut Gp,
 }
 
 fn no_refusal() -> Refusal {
-    Refusal { field: null(), field_len: 0, value: 0.0, admissible: null(), admissible_len: 0 }
+    Refusal {
+        field: null(),
+        field_len: 0,
+        value: 0.0,
+        admissible: null(),
+        admissible_len: 0,
+    }
 }
 
 /// What a refusal says, as C would print it.
@@ -63,7 +69,10 @@ fn text(refusal: &Refusal) -> String {
         let bytes = unsafe { std::slice::from_raw_parts(at.cast::<u8>(), len) };
         String::from_utf8(bytes.to_vec()).unwrap()
     };
-    let (field, admissible) = (of(refusal.field, refusal.field_len), of(refusal.admissible, refusal.admissible_len));
+    let (field, admissible) = (
+        of(refusal.field, refusal.field_len),
+        of(refusal.admissible, refusal.admissible_len),
+    );
     format!("{field} = {} is outside {admissible}", refusal.value)
 }
 
@@ -76,11 +85,19 @@ struct Chip {
 
 impl Chip {
     fn new() -> Box<Self> {
-        Box::new(Chip { slots: vec![[0xff; 96]; 32], writes: 0, limit: usize::MAX })
+        Box::new(Chip {
+            slots: vec![[0xff; 96]; 32],
+            writes: 0,
+            limit: usize::MAX,
+        })
     }
 
     fn lent(&mut self) -> Flash {
-        Flash { context: (&raw mut *self).cast(), read: Some(read), write: Some(write) }
+        Flash {
+            context: (&raw mut *self).cast(),
+            read: Some(read),
+            write: Some(write),
+        }
     }
 }
 
@@ -102,7 +119,11 @@ unsafe extern "C" fn write(context: *mut c_void, slot: u32, bytes: *const u8, le
     let place = &mut chip.slots[slot as usize];
     place.fill(0xff);
     // SAFETY: as above.
-    unsafe { place.as_mut_ptr().copy_from(bytes, if torn { len / 2 } else { len }) };
+    unsafe {
+        place
+            .as_mut_ptr()
+            .copy_from(bytes, if torn { len / 2 } else { len })
+    };
     i32::from(torn)
 }
 
@@ -113,7 +134,11 @@ unsafe extern "C" fn stir(context: *mut c_void, bytes: *mut u8, len: usize) -> i
     for i in 0..len {
         *counter += 1;
         // SAFETY: `len` bytes are there, by the library's word.
-        unsafe { bytes.add(i).write((counter.wrapping_mul(2_654_435_761) >> 24) as u8) };
+        unsafe {
+            bytes
+                .add(i)
+                .write((counter.wrapping_mul(2_654_435_761) >> 24) as u8)
+        };
     }
     0
 }
@@ -123,8 +148,13 @@ unsafe extern "C" fn dry(_: *mut c_void, _: *mut u8, _: usize) -> i32 {
     1
 }
 
-const REPORTER: ReporterSettings =
-    ReporterSettings { bound: 1.5, epsilon: 0.5, budget: 1.0, grid_exponent: 20, user: 7 };
+const REPORTER: ReporterSettings = ReporterSettings {
+    bound: 1.5,
+    epsilon: 0.5,
+    budget: 1.0,
+    grid_exponent: 20,
+    user: 7,
+};
 
 fn reporter(
     memory: &mut Memory,
@@ -135,7 +165,17 @@ fn reporter(
     let (mut reporter, mut refusal) = (null_mut(), no_refusal());
     let (at, len) = (memory.at(), SORDINO_REPORTER_SIZE);
     // SAFETY: memory of at least that many bytes, and values of ours.
-    match unsafe { sordino_reporter_open(at, len, settings, flash, entropy, &mut reporter, &mut refusal) } {
+    match unsafe {
+        sordino_reporter_open(
+            at,
+            len,
+            settings,
+            flash,
+            entropy,
+            &mut reporter,
+            &mut refusal,
+        )
+    } {
         Status::Ok => Ok(reporter),
         status => Err((status, text(&refusal))),
     }
@@ -161,32 +201,62 @@ fn reward(reporter: *mut Reporter, reward: f32) -> Result<f32, Status> {
 fn spent(reporter: *mut Reporter) -> f64 {
     let mut spent = 0.0;
     // SAFETY: as above.
-    assert_eq!(unsafe { sordino_reporter_describe(reporter, &mut spent, null_mut(), null_mut()) }, Status::Ok);
+    assert_eq!(
+        unsafe { sordino_reporter_describe(reporter, &mut spent, null_mut(), null_mut()) },
+        Status::Ok
+    );
     spent
 }
 
 #[test]
 fn memory_that_cannot_hold_an_object_is_refused() {
     let (mut memory, size) = (Memory::new(), sordino_gp_size(2, 4));
-    assert_eq!(gp(&mut memory, size - 1, &GP).unwrap_err().0, Status::TooShort);
+    assert_eq!(
+        gp(&mut memory, size - 1, &GP).unwrap_err().0,
+        Status::TooShort
+    );
     assert_eq!(gp(&mut memory, 0, &GP).unwrap_err().0, Status::TooShort);
     let mut out = null_mut();
     // SAFETY: NULL is admitted.
-    assert_eq!(unsafe { sordino_gp_new(null_mut(), size, &GP, &mut out, null_mut()) }, Status::Null);
+    assert_eq!(
+        unsafe { sordino_gp_new(null_mut(), size, &GP, &mut out, null_mut()) },
+        Status::Null
+    );
     // SAFETY: memory from the second byte on is long enough.
-    let status = unsafe { sordino_gp_new(memory.at().byte_add(1), size, &GP, &mut out, null_mut()) };
+    let status =
+        unsafe { sordino_gp_new(memory.at().byte_add(1), size, &GP, &mut out, null_mut()) };
     assert_eq!((status, out.is_null()), (Status::Misaligned, true));
     // SAFETY: NULL is admitted.
-    assert_eq!(unsafe { sordino_gp_new(memory.at(), size, null(), &mut out, null_mut()) }, Status::Null);
+    assert_eq!(
+        unsafe { sordino_gp_new(memory.at(), size, null(), &mut out, null_mut()) },
+        Status::Null
+    );
     // SAFETY: NULL is admitted.
-    assert_eq!(unsafe { sordino_gp_new(memory.at(), size, &GP, null_mut(), null_mut()) }, Status::Null);
+    assert_eq!(
+        unsafe { sordino_gp_new(memory.at(), size, &GP, null_mut(), null_mut()) },
+        Status::Null
+    );
     let inside = memory.at().cast::<*mut Gp>();
     // SAFETY: the place for the answer lies in the memory, which is what is refused.
-    assert_eq!(unsafe { sordino_gp_new(memory.at(), size, &GP, inside, null_mut()) }, Status::Overlap);
-    assert!(gp(&mut memory, size, &GP).is_ok());
-    assert_eq!((sordino_gp_size(0, 4), sordino_gp_size(17, 4), sordino_gp_size(2, 4097)), (0, 0, 0));
     assert_eq!(
-        (sordino_agent_size(2, 0, 1), sordino_agent_size(2, 1, u32::MAX), sordino_optimizer_size(2, 0)),
+        unsafe { sordino_gp_new(memory.at(), size, &GP, inside, null_mut()) },
+        Status::Overlap
+    );
+    assert!(gp(&mut memory, size, &GP).is_ok());
+    assert_eq!(
+        (
+            sordino_gp_size(0, 4),
+            sordino_gp_size(17, 4),
+            sordino_gp_size(2, 4097)
+        ),
+        (0, 0, 0)
+    );
+    assert_eq!(
+        (
+            sordino_agent_size(2, 0, 1),
+            sordino_agent_size(2, 1, u32::MAX),
+            sordino_optimizer_size(2, 0)
+        ),
         (0, 0, 0)
     );
 }
@@ -196,19 +266,71 @@ fn a_setting_is_refused_by_name_value_and_range() {
     let mut memory = Memory::new();
     let mut says = |settings: &GpSettings| gp(&mut memory, 16384, settings).unwrap_err();
     let range = |text: &str| (Status::Range, text.to_owned());
-    assert_eq!(says(&GpSettings { dim: 17, ..GP }), range("dim = 17 is outside 1..=16"));
-    assert_eq!(says(&GpSettings { capacity: 0, ..GP }), range("capacity = 0 is outside 1..=4096"));
+    assert_eq!(
+        says(&GpSettings { dim: 17, ..GP }),
+        range("dim = 17 is outside 1..=16")
+    );
+    assert_eq!(
+        says(&GpSettings { capacity: 0, ..GP }),
+        range("capacity = 0 is outside 1..=4096")
+    );
     assert_eq!(says(&GpSettings { shape: 9, ..GP }).1[..9], *"shape = 9");
-    assert_eq!(says(&GpSettings { drop_oldest: 2, ..GP }), range("drop_oldest = 2 is outside 0 or 1"));
-    assert_eq!(says(&GpSettings { lengthscale: -1.0, ..GP }).1[..16], *"lengthscale = -1");
-    assert_eq!(says(&GpSettings { noise_variance: f32::NAN, ..GP }), range("noise = NaN is outside [0, inf)"));
-    let (mut chip, entropy) = (Chip::new(), Entropy { context: null_mut(), fill: Some(dry) });
+    assert_eq!(
+        says(&GpSettings {
+            drop_oldest: 2,
+            ..GP
+        }),
+        range("drop_oldest = 2 is outside 0 or 1")
+    );
+    assert_eq!(
+        says(&GpSettings {
+            lengthscale: -1.0,
+            ..GP
+        })
+        .1[..16],
+        *"lengthscale = -1"
+    );
+    assert_eq!(
+        says(&GpSettings {
+            noise_variance: f32::NAN,
+            ..GP
+        }),
+        range("noise = NaN is outside [0, inf)")
+    );
+    let (mut chip, entropy) = (
+        Chip::new(),
+        Entropy {
+            context: null_mut(),
+            fill: Some(dry),
+        },
+    );
     let flash = chip.lent();
-    let mut says = |settings: &ReporterSettings| reporter(&mut memory, settings, &flash, &entropy).unwrap_err();
+    let mut says = |settings: &ReporterSettings| {
+        reporter(&mut memory, settings, &flash, &entropy).unwrap_err()
+    };
     let epsilon = range("epsilon = 0 is outside [2^-20, 256]");
-    assert_eq!(says(&ReporterSettings { epsilon: 0.0, ..REPORTER }), epsilon);
-    assert_eq!(says(&ReporterSettings { budget: f64::INFINITY, ..REPORTER }).1[..12], *"budget = inf");
-    assert_eq!(says(&ReporterSettings { grid_exponent: 3, ..REPORTER }), range("grid_exponent = 3 is outside 4..=24"));
+    assert_eq!(
+        says(&ReporterSettings {
+            epsilon: 0.0,
+            ..REPORTER
+        }),
+        epsilon
+    );
+    assert_eq!(
+        says(&ReporterSettings {
+            budget: f64::INFINITY,
+            ..REPORTER
+        })
+        .1[..12],
+        *"budget = inf"
+    );
+    assert_eq!(
+        says(&ReporterSettings {
+            grid_exponent: 3,
+            ..REPORTER
+        }),
+        range("grid_exponent = 3 is outside 4..=24")
+    );
     assert_eq!(chip.writes, 0, "a refusal wrote a state");
 }
 
@@ -223,10 +345,16 @@ fn an_object_is_told_from_other_memory() {
     let point = numbers.as_mut_ptr();
     assert_eq!(observe(null_mut(), point, 2), Status::Null);
     assert_eq!(observe(memory.at().cast(), point, 2), Status::NotBuilt);
-    assert_eq!(observe(memory.at().wrapping_byte_add(2).cast(), point, 2), Status::Misaligned);
+    assert_eq!(
+        observe(memory.at().wrapping_byte_add(2).cast(), point, 2),
+        Status::Misaligned
+    );
     let built = gp(&mut memory, 16384, &GP).unwrap();
     assert_eq!(observe(built, null(), 2), Status::Null);
-    assert_eq!(observe(built, point.wrapping_byte_add(1), 1), Status::Misaligned);
+    assert_eq!(
+        observe(built, point.wrapping_byte_add(1), 1),
+        Status::Misaligned
+    );
     assert_eq!(observe(built, point, 1), Status::Length);
     assert_eq!(observe(built, built.cast(), 2), Status::Overlap);
     assert_eq!(observe(built, point, usize::MAX), Status::TooShort);
@@ -237,7 +365,17 @@ fn an_object_is_told_from_other_memory() {
     assert_eq!(status, Status::NotBuilt);
     // A build that fails leaves no object behind.
     assert!(gp(&mut other, 16384, &GP).is_ok());
-    assert!(gp(&mut other, 16384, &GpSettings { lengthscale: 0.0, ..GP }).is_err());
+    assert!(
+        gp(
+            &mut other,
+            16384,
+            &GpSettings {
+                lengthscale: 0.0,
+                ..GP
+            }
+        )
+        .is_err()
+    );
     assert_eq!(observe(other.at().cast(), point, 2), Status::NotBuilt);
 }
 
@@ -249,26 +387,44 @@ fn numbers_that_are_none_are_refused_and_change_nothing() {
         // SAFETY: an object that was built, two numbers.
         unsafe { sordino_gp_observe(built, [x, 0.5].as_ptr(), 2, y, null_mut()) }
     };
-    assert_eq!([observe(f32::NAN, 1.0), observe(0.1, f32::INFINITY)], [Status::NotFinite; 2]);
+    assert_eq!(
+        [observe(f32::NAN, 1.0), observe(0.1, f32::INFINITY)],
+        [Status::NotFinite; 2]
+    );
     let mut rows = 9;
     // SAFETY: as above.
-    assert_eq!((unsafe { sordino_gp_describe(built, &mut rows, null_mut()) }, rows), (Status::Ok, 0));
+    assert_eq!(
+        (
+            unsafe { sordino_gp_describe(built, &mut rows, null_mut()) },
+            rows
+        ),
+        (Status::Ok, 0)
+    );
     for i in 0..4u8 {
         assert_eq!(observe(f32::from(i), 1.0), Status::Ok);
     }
     assert_eq!(observe(7.0, 1.0), Status::Full);
     // SAFETY: as above.
-    assert_eq!(unsafe { [sordino_gp_remove(built, 4), sordino_gp_remove(built, 0)] }, [Status::Index, Status::Ok]);
+    assert_eq!(
+        unsafe { [sordino_gp_remove(built, 4), sordino_gp_remove(built, 0)] },
+        [Status::Index, Status::Ok]
+    );
     let (mut mean, mut variance) = (0.0, 0.0);
     // SAFETY: as above; NULL is admitted.
-    let status = unsafe { sordino_gp_posterior(built, [0.5f32, 0.5].as_ptr(), 2, &mut mean, null_mut()) };
-    assert_eq!((status, mean), (Status::Null, 0.0), "a refusal changes nothing");
+    let status =
+        unsafe { sordino_gp_posterior(built, [0.5f32, 0.5].as_ptr(), 2, &mut mean, null_mut()) };
+    assert_eq!(
+        (status, mean),
+        (Status::Null, 0.0),
+        "a refusal changes nothing"
+    );
     let one: *mut f32 = &mut mean;
     // SAFETY: as above; one place for both is admitted, and refused: one would be lost.
     let status = unsafe { sordino_gp_posterior(built, [0.5f32, 0.5].as_ptr(), 2, one, one) };
     assert_eq!((status, mean), (Status::Overlap, 0.0));
     // SAFETY: as above.
-    let status = unsafe { sordino_gp_posterior(built, [0.5f32, 0.5].as_ptr(), 2, &mut mean, &mut variance) };
+    let status =
+        unsafe { sordino_gp_posterior(built, [0.5f32, 0.5].as_ptr(), 2, &mut mean, &mut variance) };
     assert!(status == Status::Ok && mean.is_finite() && variance > 0.0);
 }
 
@@ -276,7 +432,9 @@ fn numbers_that_are_none_are_refused_and_change_nothing() {
 fn every_status_has_a_sentence_of_its_own() {
     let say = |status: i32| {
         // SAFETY: a static text ended by a zero, by the library's word.
-        unsafe { CStr::from_ptr(sordino_message(status)) }.to_str().unwrap()
+        unsafe { CStr::from_ptr(sordino_message(status)) }
+            .to_str()
+            .unwrap()
     };
     let known: std::collections::BTreeSet<&str> = (Status::Hidden as i32..=1).map(say).collect();
     assert_eq!(known.len(), 31);
@@ -287,14 +445,51 @@ fn every_status_has_a_sentence_of_its_own() {
 #[test]
 fn a_reporter_without_a_flash_or_entropy_is_none() {
     let (mut memory, mut chip) = (Memory::new(), Chip::new());
-    let (flash, entropy) = (chip.lent(), Entropy { context: null_mut(), fill: Some(dry) });
+    let (flash, entropy) = (
+        chip.lent(),
+        Entropy {
+            context: null_mut(),
+            fill: Some(dry),
+        },
+    );
     let refused = |found: Result<*mut Reporter, (Status, String)>| found.unwrap_err().0;
-    assert_eq!(refused(reporter(&mut memory, &REPORTER, &Flash { write: None, ..flash }, &entropy)), Status::Null);
     assert_eq!(
-        refused(reporter(&mut memory, &REPORTER, &Flash { read: None, write: None, ..flash }, &entropy)),
+        refused(reporter(
+            &mut memory,
+            &REPORTER,
+            &Flash {
+                write: None,
+                ..flash
+            },
+            &entropy
+        )),
         Status::Null
     );
-    assert_eq!(refused(reporter(&mut memory, &REPORTER, &flash, &Entropy { fill: None, ..entropy })), Status::Null);
+    assert_eq!(
+        refused(reporter(
+            &mut memory,
+            &REPORTER,
+            &Flash {
+                read: None,
+                write: None,
+                ..flash
+            },
+            &entropy
+        )),
+        Status::Null
+    );
+    assert_eq!(
+        refused(reporter(
+            &mut memory,
+            &REPORTER,
+            &flash,
+            &Entropy {
+                fill: None,
+                ..entropy
+            }
+        )),
+        Status::Null
+    );
     let built = reporter(&mut memory, &REPORTER, &flash, &entropy).unwrap();
     // No word of the generator, no charge: nothing is asked.
     assert_eq!((query(built, 0), spent(built)), (Status::Entropy, 0.0));
@@ -308,7 +503,13 @@ fn no_cut_makes_a_reporter_forget_what_it_spent() {
     for limit in 0..10 {
         let (mut memory, mut chip, mut counter) = (Memory::new(), Chip::new(), 0u32);
         chip.limit = limit;
-        let (flash, entropy) = (chip.lent(), Entropy { context: (&raw mut counter).cast(), fill: Some(stir) });
+        let (flash, entropy) = (
+            chip.lent(),
+            Entropy {
+                context: (&raw mut counter).cast(),
+                fill: Some(stir),
+            },
+        );
         let mut said = 0u8;
         if let Ok(built) = reporter(&mut memory, &REPORTER, &flash, &entropy) {
             while query(built, u32::from(said)) == Status::Ok {
@@ -319,12 +520,18 @@ fn no_cut_makes_a_reporter_forget_what_it_spent() {
         cuts += u32::from(chip.writes > limit);
         chip.limit = usize::MAX;
         let again = reporter(&mut memory, &REPORTER, &flash, &entropy).unwrap();
-        assert!(spent(again) >= 0.5 * f64::from(said), "limit {limit}: said {said}");
+        assert!(
+            spent(again) >= 0.5 * f64::from(said),
+            "limit {limit}: said {said}"
+        );
         while query(again, 5) == Status::Ok {
             reward(again, 0.3).unwrap();
             said += 1;
         }
-        assert!(said <= 2, "limit {limit}: {said} reports of 0.5 from a budget of 1");
+        assert!(
+            said <= 2,
+            "limit {limit}: {said} reports of 0.5 from a budget of 1"
+        );
     }
     // Negative control: cuts happened, and not in every run.
     assert!((4..10).contains(&cuts), "{cuts}");
@@ -333,24 +540,55 @@ fn no_cut_makes_a_reporter_forget_what_it_spent() {
 #[test]
 fn a_flash_that_fails_once_is_asked_again_and_the_charge_is_taken_once() {
     let (mut memory, mut chip, mut counter) = (Memory::new(), Chip::new(), 0u32);
-    let (flash, entropy) = (chip.lent(), Entropy { context: (&raw mut counter).cast(), fill: Some(stir) });
+    let (flash, entropy) = (
+        chip.lent(),
+        Entropy {
+            context: (&raw mut counter).cast(),
+            fill: Some(stir),
+        },
+    );
     let built = reporter(&mut memory, &REPORTER, &flash, &entropy).unwrap();
     chip.limit = chip.writes;
-    assert_eq!((query(built, 3), reward(built, 0.1)), (Status::Flash, Err(Status::Unexpected)));
+    assert_eq!(
+        (query(built, 3), reward(built, 0.1)),
+        (Status::Flash, Err(Status::Unexpected))
+    );
     chip.limit = usize::MAX;
-    assert_eq!((query(built, 4), query(built, 3), spent(built)), (Status::Unexpected, Status::Ok, 0.5));
+    assert_eq!(
+        (query(built, 4), query(built, 3), spent(built)),
+        (Status::Unexpected, Status::Ok, 0.5)
+    );
     // Nowhere to put the report: none is made, and the reward can be given again.
     // SAFETY: NULL is admitted.
-    assert_eq!(unsafe { sordino_reporter_reward(built, 0.1, null_mut()) }, Status::Null);
+    assert_eq!(
+        unsafe { sordino_reporter_reward(built, 0.1, null_mut()) },
+        Status::Null
+    );
     assert!(reward(built, 0.1).is_ok());
     // Another user's or another budget's flash is refused, and so is one that was changed.
-    let other = ReporterSettings { budget: 2.0, ..REPORTER };
-    assert_eq!(reporter(&mut memory, &other, &flash, &entropy).unwrap_err().0, Status::StoredForeign);
+    let other = ReporterSettings {
+        budget: 2.0,
+        ..REPORTER
+    };
+    assert_eq!(
+        reporter(&mut memory, &other, &flash, &entropy)
+            .unwrap_err()
+            .0,
+        Status::StoredForeign
+    );
     chip.slots[0][18] ^= 1;
-    assert!(reporter(&mut memory, &REPORTER, &flash, &entropy).is_ok(), "the second slot is whole");
+    assert!(
+        reporter(&mut memory, &REPORTER, &flash, &entropy).is_ok(),
+        "the second slot is whole"
+    );
     chip.slots[0][18] ^= 1;
     chip.slots[1][18] ^= 1;
-    assert_eq!(reporter(&mut memory, &REPORTER, &flash, &entropy).unwrap_err().0, Status::StoredDamaged);
+    assert_eq!(
+        reporter(&mut memory, &REPORTER, &flash, &entropy)
+            .unwrap_err()
+            .0,
+        Status::StoredDamaged
+    );
 }
 
 /// What a callback is handed that calls back.
@@ -370,26 +608,51 @@ unsafe extern "C" fn call_back(context: *mut c_void, _: *mut u8, _: usize) -> i3
 #[test]
 fn a_callback_that_calls_back_is_refused() {
     let (mut memory, mut chip) = (Memory::new(), Chip::new());
-    let mut looped = Box::new(Loop { reporter: null_mut(), found: None });
-    let entropy = Entropy { context: (&raw mut *looped).cast(), fill: Some(call_back) };
+    let mut looped = Box::new(Loop {
+        reporter: null_mut(),
+        found: None,
+    });
+    let entropy = Entropy {
+        context: (&raw mut *looped).cast(),
+        fill: Some(call_back),
+    };
     let built = reporter(&mut memory, &REPORTER, &chip.lent(), &entropy).unwrap();
     looped.reporter = built;
-    assert_eq!((query(built, 0), looped.found), (Status::Entropy, Some(Status::Busy)));
+    assert_eq!(
+        (query(built, 0), looped.found),
+        (Status::Entropy, Some(Status::Busy))
+    );
     assert_eq!(spent(built), 0.0, "the object is free again");
 }
 
 fn usual() -> AgentSettings {
     let mut settings = std::mem::MaybeUninit::uninit();
     // SAFETY: good for one value, which is written.
-    assert_eq!(unsafe { sordino_agent_usual(2, 6, 5, 16, settings.as_mut_ptr()) }, Status::Ok);
+    assert_eq!(
+        unsafe { sordino_agent_usual(2, 6, 5, 16, settings.as_mut_ptr()) },
+        Status::Ok
+    );
     // SAFETY: it was written.
     unsafe { settings.assume_init() }
 }
 
-fn agent(memory: &mut Memory, settings: &AgentSettings, flash: *const Flash) -> Result<*mut Agent, (Status, String)> {
+fn agent(
+    memory: &mut Memory,
+    settings: &AgentSettings,
+    flash: *const Flash,
+) -> Result<*mut Agent, (Status, String)> {
     let (mut agent, mut refusal) = (null_mut(), no_refusal());
     // SAFETY: memory of that many bytes, and values of ours.
-    match unsafe { sordino_agent_open(memory.at(), 16384, settings, flash, &mut agent, &mut refusal) } {
+    match unsafe {
+        sordino_agent_open(
+            memory.at(),
+            16384,
+            settings,
+            flash,
+            &mut agent,
+            &mut refusal,
+        )
+    } {
         Status::Ok => Ok(agent),
         status => Err((status, text(&refusal))),
     }
@@ -399,27 +662,81 @@ fn agent(memory: &mut Memory, settings: &AgentSettings, flash: *const Flash) -> 
 fn an_agents_settings_are_judged_and_digested() {
     let (mut memory, good) = (Memory::new(), usual());
     let mut says = |settings: AgentSettings| agent(&mut memory, &settings, null()).unwrap_err().1;
-    assert_eq!(says(AgentSettings { agent: 6, ..good }), "agent = 6 is outside 0..agents");
-    assert_eq!(says(AgentSettings { clipping_norm: -1.0, ..good })[..18], *"clipping_norm = -1");
-    assert_eq!(says(AgentSettings { sampling_probability: 2.0, ..good })[..24], *"sampling_probability = 2");
-    assert_eq!(says(AgentSettings { per_axis: 1, ..good })[..12], *"per_axis = 1");
-    assert_eq!(says(AgentSettings { aggregation: 3, ..good }), "aggregation = 3 is outside 0, 1 or 2");
-    assert_eq!(says(AgentSettings { initial_points: u32::MAX, ..good })[..6], *"rounds");
+    assert_eq!(
+        says(AgentSettings { agent: 6, ..good }),
+        "agent = 6 is outside 0..agents"
+    );
+    assert_eq!(
+        says(AgentSettings {
+            clipping_norm: -1.0,
+            ..good
+        })[..18],
+        *"clipping_norm = -1"
+    );
+    assert_eq!(
+        says(AgentSettings {
+            sampling_probability: 2.0,
+            ..good
+        })[..24],
+        *"sampling_probability = 2"
+    );
+    assert_eq!(
+        says(AgentSettings {
+            per_axis: 1,
+            ..good
+        })[..12],
+        *"per_axis = 1"
+    );
+    assert_eq!(
+        says(AgentSettings {
+            aggregation: 3,
+            ..good
+        }),
+        "aggregation = 3 is outside 0, 1 or 2"
+    );
+    assert_eq!(
+        says(AgentSettings {
+            initial_points: u32::MAX,
+            ..good
+        })[..6],
+        *"rounds"
+    );
     let digest = |settings: AgentSettings| {
         let mut bytes = [0; SORDINO_DIGEST_BYTES];
         // SAFETY: values of ours.
-        assert_eq!(unsafe { sordino_agent_digest(&settings, bytes.as_mut_ptr()) }, Status::Ok);
+        assert_eq!(
+            unsafe { sordino_agent_digest(&settings, bytes.as_mut_ptr()) },
+            Status::Ok
+        );
         bytes
     };
-    assert_eq!(digest(good), digest(AgentSettings { agent: 3, seed: 8, ..good }), "an agent's own numbers");
-    assert_ne!(digest(good), digest(AgentSettings { noise_multiplier: 1.5, ..good }));
+    assert_eq!(
+        digest(good),
+        digest(AgentSettings {
+            agent: 3,
+            seed: 8,
+            ..good
+        }),
+        "an agent's own numbers"
+    );
+    assert_ne!(
+        digest(good),
+        digest(AgentSettings {
+            noise_multiplier: 1.5,
+            ..good
+        })
+    );
 }
 
 /// The flash fails, and the power with it, at every write: the agent goes on with the same bits, and its log holds what
 /// was observed.
 #[test]
 fn no_cut_makes_an_agent_contradict_itself() {
-    let settings = AgentSettings { initial_points: 2, rounds: 3, ..usual() };
+    let settings = AgentSettings {
+        initial_points: 2,
+        rounds: 3,
+        ..usual()
+    };
     let uncut = run(&settings, usize::MAX).0;
     let (mut cuts, mut limit) = (0, 0);
     loop {
@@ -440,7 +757,13 @@ fn run(settings: &AgentSettings, limit: usize) -> (Vec<Vec<u32>>, bool) {
     chip.limit = limit;
     let flash = chip.lent();
     let (mut said, mut cut) = (Vec::<Vec<u32>>::new(), false);
-    let mut answer = Answer { kind: AnswerKind::Wait, candidate: 0, number: 0, len: 0, numbers: null() };
+    let mut answer = Answer {
+        kind: AnswerKind::Wait,
+        candidate: 0,
+        number: 0,
+        len: 0,
+        numbers: null(),
+    };
     let mut live = None;
     for _ in 0..1000 {
         let status = match live {
@@ -465,7 +788,8 @@ fn run(settings: &AgentSettings, limit: usize) -> (Vec<Vec<u32>>, bool) {
         let mut words = vec![answer.kind as u32, answer.candidate, answer.number];
         if !answer.numbers.is_null() {
             // SAFETY: `len` numbers until the next call, by the library's word.
-            let numbers = unsafe { std::slice::from_raw_parts(answer.numbers, answer.len as usize) };
+            let numbers =
+                unsafe { std::slice::from_raw_parts(answer.numbers, answer.len as usize) };
             words.extend(numbers.iter().map(|x| x.to_bits()));
         }
         // What is said again after a cut is the same.
@@ -480,13 +804,17 @@ fn run(settings: &AgentSettings, limit: usize) -> (Vec<Vec<u32>>, bool) {
 }
 
 fn step(agent: *mut Agent, answer: &mut Answer, said: &[Vec<u32>]) -> Status {
-    let vectors: Vec<f32> = (0..16).map(|i| ((i + said.len()) % 5) as f32 - 2.0).collect();
+    let vectors: Vec<f32> = (0..16)
+        .map(|i| ((i + said.len()) % 5) as f32 - 2.0)
+        .collect();
     // SAFETY: what was built, values of ours.
     unsafe {
         match answer.kind {
             AnswerKind::Wait => sordino_agent_start(agent, 0, answer),
             // Measured again it comes out differently, as a sensor does: what was stored counts.
-            AnswerKind::Evaluate => sordino_agent_observed(agent, answer.candidate as f32 * 0.01, 2, answer),
+            AnswerKind::Evaluate => {
+                sordino_agent_observed(agent, answer.candidate as f32 * 0.01, 2, answer)
+            }
             AnswerKind::Upload => sordino_agent_broadcast(agent, vectors.as_ptr(), 16, 0, answer),
             AnswerKind::Done => Status::Ok,
             AnswerKind::Hide => unreachable!("an agent hides nothing"),

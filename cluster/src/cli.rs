@@ -93,10 +93,14 @@ fn cluster(arguments: &Cluster) -> Result<(), CliError> {
     arguments.run.for_a_hub()?;
     let mut opened: Option<Arc<Head>> = None;
     run::execute_on(&arguments.run, |model, options| {
-        let head = opened.insert(Arc::new(head(arguments, model, options)?)).clone();
+        let head = opened
+            .insert(Arc::new(head(arguments, model, options)?))
+            .clone();
         Ok(Some(head as Arc<dyn Hub>))
     })?;
-    opened.map_or(Ok(()), |head| head.farewell()).map_err(CliError::failure)
+    opened
+        .map_or(Ok(()), |head| head.farewell())
+        .map_err(CliError::failure)
 }
 
 fn head(arguments: &Cluster, model: &dyn Model, options: &Options) -> Result<Head, CliError> {
@@ -111,7 +115,12 @@ fn head(arguments: &Cluster, model: &dyn Model, options: &Options) -> Result<Hea
     let scenario = model.resolved();
     let identity = journal::head(&scenario, options.data.as_deref()).0;
     let (listen, workers) = (arguments.listen.clone(), arguments.workers);
-    let terms = Terms { listen, workers, scenario, identity };
+    let terms = Terms {
+        listen,
+        workers,
+        scenario,
+        identity,
+    };
     Head::listen(terms, options.stop.clone()).map_err(|error| match error {
         HeadError::Link(error @ LinkError::Endpoint { .. }) => CliError::input(error),
         error => CliError::failure(error),
@@ -120,12 +129,27 @@ fn head(arguments: &Cluster, model: &dyn Model, options: &Options) -> Result<Hea
 
 fn worker(arguments: WorkerArguments) -> Result<(), CliError> {
     arguments.log.begin();
-    let WorkerArguments { connect, threads, data, name, stay, .. } = arguments;
+    let WorkerArguments {
+        connect,
+        threads,
+        data,
+        name,
+        stay,
+        ..
+    } = arguments;
     let name = name.unwrap_or_else(|| {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "worker".into());
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
+            .unwrap_or_else(|_| "worker".into());
         format!("{}:{}", host.trim(), std::process::id())
     });
-    let done = Worker { connect, threads, data, name, stay }.work();
+    let done = Worker {
+        connect,
+        threads,
+        data,
+        name,
+        stay,
+    }
+    .work();
     done.map_err(|error| match error {
         WorkerError::Link(error @ LinkError::Endpoint { .. }) => CliError::input(error),
         error => CliError::failure(error),

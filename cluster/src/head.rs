@@ -95,7 +95,9 @@ struct Inner {
 
 impl fmt::Debug for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Head").field("listen", &self.terms.listen).finish_non_exhaustive()
+        f.debug_struct("Head")
+            .field("listen", &self.terms.listen)
+            .finish_non_exhaustive()
     }
 }
 
@@ -106,13 +108,29 @@ impl Head {
     pub fn listen(terms: Terms, stop: Arc<AtomicBool>) -> Result<Self, HeadError> {
         let link = HeadLink::listen(&terms.listen)?;
         log::note(&format!("listening at {}", terms.listen));
-        let plan = Plan::new(Ask::Scenario { text: terms.scenario.clone(), identity: terms.identity });
+        let plan = Plan::new(Ask::Scenario {
+            text: terms.scenario.clone(),
+            identity: terms.identity,
+        });
         // Any number that another head of the same run does not have.
-        let mark =
-            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64);
+        let mark = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |now| now.as_nanos() as u64);
         let (traffic, now) = (Traffic::default(), Instant::now());
-        let inner = Inner { mark, link, plan, traffic, lost: None, recoveries: Vec::new(), said: now };
-        Ok(Head { terms, stop, inner: Mutex::new(inner) })
+        let inner = Inner {
+            mark,
+            link,
+            plan,
+            traffic,
+            lost: None,
+            recoveries: Vec::new(),
+            said: now,
+        };
+        Ok(Head {
+            terms,
+            stop,
+            inner: Mutex::new(inner),
+        })
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -125,7 +143,11 @@ impl Head {
     pub fn farewell(&self) -> Result<(), HeadError> {
         let inner = self.inner();
         inner.say_workers("worker_done");
-        let Inner { traffic, recoveries, .. } = &*inner;
+        let Inner {
+            traffic,
+            recoveries,
+            ..
+        } = &*inner;
         let per_block = |bytes: u64| bytes as f64 / (traffic.steps.max(1) as f64 / 1024.0);
         log::note(&format!(
             "{:.0} bytes down and {:.0} up for 1,024 agents and order, {} bytes of broadcasts; {} losses made good{}",
@@ -133,10 +155,23 @@ impl Head {
             per_block(traffic.up),
             traffic.broadcast,
             recoveries.len(),
-            recoveries.iter().max().map_or(String::new(), |most| format!(" in at most {} ms", most.as_millis())),
+            recoveries
+                .iter()
+                .max()
+                .map_or(String::new(), |most| format!(
+                    " in at most {} ms",
+                    most.as_millis()
+                )),
         ));
-        let (end, bytes) = (Instant::now() + FAREWELL, encode(&Question { head: inner.mark, ask: Ask::Done })?);
-        let mut open: BTreeSet<String> = inner.plan.workers().map(|(name, _)| name.clone()).collect();
+        let (end, bytes) = (
+            Instant::now() + FAREWELL,
+            encode(&Question {
+                head: inner.mark,
+                ask: Ask::Done,
+            })?,
+        );
+        let mut open: BTreeSet<String> =
+            inner.plan.workers().map(|(name, _)| name.clone()).collect();
         for name in &open {
             inner.link.ask(name, 0, bytes.clone())?;
         }
@@ -173,11 +208,16 @@ impl Inner {
                 _ => 0,
             };
             self.traffic.steps += match &ask {
-                Ask::Order(told) => self.plan.agents_of(told.parts.iter().map(|(first, _)| *first)),
+                Ask::Order(told) => self
+                    .plan
+                    .agents_of(told.parts.iter().map(|(first, _)| *first)),
                 _ => 0,
             };
             let counts = matches!(ask, Ask::Order(_));
-            let bytes = encode(&Question { head: self.mark, ask })?;
+            let bytes = encode(&Question {
+                head: self.mark,
+                ask,
+            })?;
             if counts {
                 self.traffic.broadcast += shared as u64;
                 self.traffic.down += (bytes.len() - shared) as u64;
@@ -216,18 +256,40 @@ impl Inner {
             if agents > 0 {
                 self.lost.get_or_insert((called.clone(), Instant::now()));
             }
-            say("worker_lost", &called, Some(agents), None, &format!("worker {called} is lost with {agents} agents"));
+            say(
+                "worker_lost",
+                &called,
+                Some(agents),
+                None,
+                &format!("worker {called} is lost with {agents} agents"),
+            );
         }
     }
 
-    fn answered(&mut self, name: &str, number: u64, state: State, answer: Answer) -> Result<(), HeadError> {
+    fn answered(
+        &mut self,
+        name: &str,
+        number: u64,
+        state: State,
+        answer: Answer,
+    ) -> Result<(), HeadError> {
         let news = self.plan.answered(name, number, state, answer)?;
         let called = self.plan.called(name);
         match news {
             News::Nothing => {}
             News::Joined => {
-                let threads = self.plan.workers().find(|(own, _)| *own == name).map_or(0, |(_, state)| state.threads);
-                say("worker_joined", &called, None, None, &format!("worker {called} joined with {threads} threads"));
+                let threads = self
+                    .plan
+                    .workers()
+                    .find(|(own, _)| *own == name)
+                    .map_or(0, |(_, state)| state.threads);
+                say(
+                    "worker_joined",
+                    &called,
+                    None,
+                    None,
+                    &format!("worker {called} joined with {threads} threads"),
+                );
             }
             News::Afresh => log::note(&format!("worker {called} starts over")),
             News::Other(why) => log::note(&format!("worker {called} takes no part: {why}")),
@@ -241,7 +303,10 @@ impl Inner {
         {
             let took = since.elapsed();
             self.recoveries.push(took);
-            log::note(&format!("the loss of worker {who} was made good in {} ms", took.as_millis()));
+            log::note(&format!(
+                "the loss of worker {who} was made good in {} ms",
+                took.as_millis()
+            ));
         }
         Ok(())
     }
@@ -257,19 +322,38 @@ impl Inner {
 
     fn say_workers(&self, event: &str) {
         for (_, state) in self.plan.workers() {
-            let rate = if state.busy > 0.0 { state.steps as f64 / state.busy } else { 0.0 };
+            let rate = if state.busy > 0.0 {
+                state.steps as f64 / state.busy
+            } else {
+                0.0
+            };
             let mebi = |bytes: u64| bytes as f64 / 1_048_576.0;
             let memory = state.memory.map_or(String::new(), |(now, most)| {
                 format!(", {:.0} MiB in use, {:.0} at most", mebi(now), mebi(most))
             });
-            let text = format!("worker {}: {} agents, {rate:.0} steps a second{memory}", state.name, state.agents);
-            say(event, &state.name, Some(state.agents), Some((rate, state.memory)), &text);
+            let text = format!(
+                "worker {}: {} agents, {rate:.0} steps a second{memory}",
+                state.name, state.agents
+            );
+            say(
+                event,
+                &state.name,
+                Some(state.agents),
+                Some((rate, state.memory)),
+                &text,
+            );
         }
     }
 }
 
 /// A line about a worker: for people its text, for programs its fields.
-fn say(event: &str, worker: &str, agents: Option<u32>, work: Option<(f64, Option<(u64, u64)>)>, text: &str) {
+fn say(
+    event: &str,
+    worker: &str,
+    agents: Option<u32>,
+    work: Option<(f64, Option<(u64, u64)>)>,
+    text: &str,
+) {
     match Log::chosen() {
         Log::Text => log::note(text),
         Log::Json => Line {
@@ -286,7 +370,12 @@ fn say(event: &str, worker: &str, agents: Option<u32>, work: Option<(f64, Option
 }
 
 impl Hub for Head {
-    fn begin(&self, task: &Task, lots: &[Range<u32>], snapshots: Option<Vec<Vec<u8>>>) -> Result<(), HubError> {
+    fn begin(
+        &self,
+        task: &Task,
+        lots: &[Range<u32>],
+        snapshots: Option<Vec<Vec<u8>>>,
+    ) -> Result<(), HubError> {
         let mut inner = self.inner();
         let mut said = None::<(usize, Instant)>;
         loop {
@@ -297,7 +386,9 @@ impl Hub for Head {
             if said.is_none_or(|(count, at)| count != there || at.elapsed() >= SAY_EVERY) {
                 said = Some((there, Instant::now()));
                 let (all, listen) = (self.terms.workers, &self.terms.listen);
-                log::note(&format!("waiting for workers at {listen}: {there} of {all} are there"));
+                log::note(&format!(
+                    "waiting for workers at {listen}: {there} of {all} are there"
+                ));
             }
             if self.stop.load(Ordering::Relaxed) {
                 return Err(HubError::Interrupted);
@@ -311,14 +402,21 @@ impl Hub for Head {
         Ok(inner.pump(&self.stop, |_| ())?)
     }
 
-    fn round(&self, letter: Letter, tell: &mut dyn FnMut(&Heard)) -> Result<Vec<Vec<u8>>, HubError> {
+    fn round(
+        &self,
+        letter: Letter,
+        tell: &mut dyn FnMut(&Heard),
+    ) -> Result<Vec<Vec<u8>>, HubError> {
         let mut inner = self.inner();
         // Who has joined meanwhile is heard now.
         while let Some(event) = inner.link.hear(Duration::ZERO) {
             inner.heard(event)?;
         }
         inner.plan.even_out();
-        let heard = |plan: &Plan| Heard { done: plan.done(), awaited: plan.awaited() };
+        let heard = |plan: &Plan| Heard {
+            done: plan.done(),
+            awaited: plan.awaited(),
+        };
         inner.pump(&self.stop, |_| ())?;
         inner.plan.order(letter);
         let mut last = None;

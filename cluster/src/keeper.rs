@@ -38,15 +38,24 @@ pub enum Next {
 /// Whether a question is the first of a run: the scenario's text, and the answer if this worker cannot take part.
 ///
 /// **Errors**: why not, in words: another version, other data, a scenario that this program does not read.
-pub fn takes_part(text: &str, identity: &[u8; 32], data: Option<&Path>) -> Result<Scenario, String> {
+pub fn takes_part(
+    text: &str,
+    identity: &[u8; 32],
+    data: Option<&Path>,
+) -> Result<Scenario, String> {
     if journal::head(text, data).0 != *identity {
         return Err(format!(
             "its scenario, data (--data) or version of the program ({}) are not those of the head",
             env!("CARGO_PKG_VERSION")
         ));
     }
-    let scenario = Scenario::parse("the head's scenario", text, &[]).map_err(|error| chain(&error))?;
-    if scenario.resolved() == text { Ok(scenario) } else { Err("it reads the head's scenario as another one".into()) }
+    let scenario =
+        Scenario::parse("the head's scenario", text, &[]).map_err(|error| chain(&error))?;
+    if scenario.resolved() == text {
+        Ok(scenario)
+    } else {
+        Err("it reads the head's scenario as another one".into())
+    }
 }
 
 /// Answers the questions about one scenario: `serve` is given a keeper and gets the next questions from the network.
@@ -59,7 +68,16 @@ pub fn with_keeper<R>(
     (pool, state): (&ThreadPool, State),
     serve: impl FnOnce(Keeper<'_>) -> R,
 ) -> Result<R, String> {
-    let serve = |site: &dyn Site| serve(Keeper { site, pool, head, post: None, lots: BTreeMap::new(), state });
+    let serve = |site: &dyn Site| {
+        serve(Keeper {
+            site,
+            pool,
+            head,
+            post: None,
+            lots: BTreeMap::new(),
+            state,
+        })
+    };
     with_site(scenario, data, serve).map_err(|error| chain(&error))
 }
 
@@ -67,7 +85,11 @@ impl Keeper<'_> {
     /// What this worker says about itself.
     pub fn state(&self) -> State {
         let memory = memory();
-        State { agents: self.post.as_ref().map_or(0, |post| post.agents()), memory, ..self.state.clone() }
+        State {
+            agents: self.post.as_ref().map_or(0, |post| post.agents()),
+            memory,
+            ..self.state.clone()
+        }
     }
 
     /// Takes a question.
@@ -79,7 +101,13 @@ impl Keeper<'_> {
             _ if question.head != self.head => (Answer::Afresh, Next::Listen),
             ask => (self.answer(ask), Next::Listen),
         };
-        (Reply { state: self.state(), answer }, next)
+        (
+            Reply {
+                state: self.state(),
+                answer,
+            },
+            next,
+        )
     }
 
     fn answer(&mut self, ask: &Ask) -> Answer {
@@ -93,7 +121,9 @@ impl Keeper<'_> {
             }
             Ask::Hold { lots, orders } => self.hold(lots, orders),
             Ask::Order(told) => self.advance(told).map(Answer::Partials),
-            Ask::Snapshot(firsts) | Ask::Give(firsts) if !self.holds(firsts) => return Answer::Afresh,
+            Ask::Snapshot(firsts) | Ask::Give(firsts) if !self.holds(firsts) => {
+                return Answer::Afresh;
+            }
             Ask::Snapshot(firsts) => self.snapshots(firsts),
             Ask::Give(firsts) => self.snapshots(firsts).inspect(|_| {
                 for first in firsts {
@@ -115,31 +145,52 @@ impl Keeper<'_> {
     }
 
     fn hold(&mut self, lots: &[Lot], orders: &[Told]) -> Result<Answer, DriverError> {
-        let Some(post) = &mut self.post else { return Ok(Answer::Afresh) };
+        let Some(post) = &mut self.post else {
+            return Ok(Answer::Afresh);
+        };
         for lot in lots {
             post.hold(lot.agents.clone(), lot.snapshot.as_deref())?;
-            self.lots.insert(lot.agents.start, lot.agents.end - lot.agents.start);
+            self.lots
+                .insert(lot.agents.start, lot.agents.end - lot.agents.start);
         }
         // What the lost holder answered has been heard, or will be asked for.
-        orders.iter().try_for_each(|told| self.advance(told).map(drop))?;
+        orders
+            .iter()
+            .try_for_each(|told| self.advance(told).map(drop))?;
         Ok(Answer::Yes)
     }
 
     fn advance(&mut self, told: &Told) -> Result<Vec<u8>, DriverError> {
         let nobody = DriverError::Snapshot { agent: 0 };
-        let Some(post) = &mut self.post else { return Err(nobody) };
-        let parts: Vec<(u32, &[u8])> = told.parts.iter().map(|(first, part)| (*first, &part[..])).collect();
+        let Some(post) = &mut self.post else {
+            return Err(nobody);
+        };
+        let parts: Vec<(u32, &[u8])> = told
+            .parts
+            .iter()
+            .map(|(first, part)| (*first, &part[..]))
+            .collect();
         let start = Instant::now();
         let answer = post.advance(&told.common, &parts, self.pool)?;
         self.state.busy += start.elapsed().as_secs_f64();
-        let steps = parts.iter().filter_map(|(first, _)| self.lots.get(first)).map(|count| u64::from(*count));
+        let steps = parts
+            .iter()
+            .filter_map(|(first, _)| self.lots.get(first))
+            .map(|count| u64::from(*count));
         self.state.steps += steps.sum::<u64>();
         Ok(answer)
     }
 
     fn snapshots(&self, firsts: &[u32]) -> Result<Answer, DriverError> {
-        let Some(post) = &self.post else { return Ok(Answer::Afresh) };
-        Ok(Answer::Snapshots(firsts.iter().map(|first| post.snapshot(*first)).collect::<Result<_, _>>()?))
+        let Some(post) = &self.post else {
+            return Ok(Answer::Afresh);
+        };
+        Ok(Answer::Snapshots(
+            firsts
+                .iter()
+                .map(|first| post.snapshot(*first))
+                .collect::<Result<_, _>>()?,
+        ))
     }
 }
 
@@ -148,7 +199,11 @@ pub fn memory() -> Option<(u64, u64)> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let kib = |key: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(key))?;
-        line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()
+        line.trim()
+            .trim_end_matches("kB")
+            .trim()
+            .parse::<u64>()
+            .ok()
     };
     Some((kib("VmRSS:")? * 1024, kib("VmHWM:")? * 1024))
 }

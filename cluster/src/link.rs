@@ -54,7 +54,10 @@ fn key(kind: &str, name: &str) -> String {
 
 /// Opens a session: a router that listens, or a client that connects.
 fn open(endpoint: &str, head: bool) -> Result<zenoh::Session, LinkError> {
-    let refused = |why: String| LinkError::Endpoint { endpoint: endpoint.to_owned(), why };
+    let refused = |why: String| LinkError::Endpoint {
+        endpoint: endpoint.to_owned(),
+        why,
+    };
     if !endpoint.starts_with("tcp/") || endpoint.contains(['"', '\\', ',']) {
         return Err(refused("no TCP endpoint".into()));
     }
@@ -63,17 +66,32 @@ fn open(endpoint: &str, head: bool) -> Result<zenoh::Session, LinkError> {
     let common = [
         ("scouting/multicast/enabled", "false"),
         ("scouting/gossip/enabled", "false"),
-        ("transport/link/tx/queue/congestion_control/block/wait_before_close", BLOCK_US),
+        (
+            "transport/link/tx/queue/congestion_control/block/wait_before_close",
+            BLOCK_US,
+        ),
     ];
     let own = if head {
-        [("mode", "\"router\""), ("listen/endpoints", endpoints.as_str()), ("listen/exit_on_failure", "true")]
+        [
+            ("mode", "\"router\""),
+            ("listen/endpoints", endpoints.as_str()),
+            ("listen/exit_on_failure", "true"),
+        ]
     } else {
-        [("mode", "\"client\""), ("connect/endpoints", endpoints.as_str()), ("connect/timeout_ms", CONNECT_MS)]
+        [
+            ("mode", "\"client\""),
+            ("connect/endpoints", endpoints.as_str()),
+            ("connect/timeout_ms", CONNECT_MS),
+        ]
     };
     for (key, value) in common.into_iter().chain(own) {
-        config.insert_json5(key, value).map_err(|error| refused(error.to_string()))?;
+        config
+            .insert_json5(key, value)
+            .map_err(|error| refused(error.to_string()))?;
     }
-    zenoh::open(config).wait().map_err(|error| refused(error.to_string()))
+    zenoh::open(config)
+        .wait()
+        .map_err(|error| refused(error.to_string()))
 }
 
 /// What a head hears.
@@ -99,7 +117,9 @@ struct Question {
 impl Drop for Question {
     fn drop(&mut self) {
         // A head that is gone needs no answer.
-        let _ = self.events.send(Event::Over(std::mem::take(&mut self.name), self.number));
+        let _ = self
+            .events
+            .send(Event::Over(std::mem::take(&mut self.name), self.number));
     }
 }
 
@@ -120,29 +140,63 @@ impl HeadLink {
         let told = events.clone();
         let alive = key("alive", "");
         let watch = move |sample: zenoh::sample::Sample| {
-            let Some(name) = sample.key_expr().as_str().strip_prefix(&alive).map(str::to_owned) else { return };
-            let event = if sample.kind() == SampleKind::Put { Event::Joined(name) } else { Event::Lost(name) };
+            let Some(name) = sample
+                .key_expr()
+                .as_str()
+                .strip_prefix(&alive)
+                .map(str::to_owned)
+            else {
+                return;
+            };
+            let event = if sample.kind() == SampleKind::Put {
+                Event::Joined(name)
+            } else {
+                Event::Lost(name)
+            };
             let _ = told.send(event);
         };
-        let tokens = session.liveliness().declare_subscriber(key("alive", "*")).history(true);
+        let tokens = session
+            .liveliness()
+            .declare_subscriber(key("alive", "*"))
+            .history(true);
         tokens.callback(watch).background().wait().map_err(gone)?;
-        Ok(HeadLink { session, events, heard })
+        Ok(HeadLink {
+            session,
+            events,
+            heard,
+        })
     }
 
     /// Asks a worker; the outcome arrives as events.
     ///
     /// **Errors**: [`LinkError::Gone`].
     pub fn ask(&self, name: &str, number: u64, question: Vec<u8>) -> Result<(), LinkError> {
-        let open = Question { name: name.to_owned(), number, events: self.events.clone() };
+        let open = Question {
+            name: name.to_owned(),
+            number,
+            events: self.events.clone(),
+        };
         let hear = move |reply: zenoh::query::Reply| {
             if let Ok(sample) = reply.result() {
                 let bytes = sample.payload().to_bytes().into_owned();
-                let _ = open.events.send(Event::Answered(open.name.clone(), open.number, bytes));
+                let _ = open
+                    .events
+                    .send(Event::Answered(open.name.clone(), open.number, bytes));
             }
         };
-        let query = self.session.get(key("ask", name)).payload(question).timeout(ANSWER_WITHIN);
-        let query = query.target(QueryTarget::All).consolidation(ConsolidationMode::None);
-        query.congestion_control(CongestionControl::Block).callback(hear).wait().map_err(gone)
+        let query = self
+            .session
+            .get(key("ask", name))
+            .payload(question)
+            .timeout(ANSWER_WITHIN);
+        let query = query
+            .target(QueryTarget::All)
+            .consolidation(ConsolidationMode::None);
+        query
+            .congestion_control(CongestionControl::Block)
+            .callback(hear)
+            .wait()
+            .map_err(gone)
     }
 
     /// The next event, or none within this time.
@@ -173,10 +227,23 @@ impl WorkerLink {
         let take = move |query| {
             let _ = sender.send(query);
         };
-        let answers = session.declare_queryable(key("ask", &name)).callback(take).wait().map_err(gone)?;
+        let answers = session
+            .declare_queryable(key("ask", &name))
+            .callback(take)
+            .wait()
+            .map_err(gone)?;
         // The last: whoever sees it may ask.
-        let alive = session.liveliness().declare_token(key("alive", &name)).wait().map_err(gone)?;
-        Ok(WorkerLink { session, questions, _alive: alive, _answers: answers })
+        let alive = session
+            .liveliness()
+            .declare_token(key("alive", &name))
+            .wait()
+            .map_err(gone)?;
+        Ok(WorkerLink {
+            session,
+            questions,
+            _alive: alive,
+            _answers: answers,
+        })
     }
 
     /// The next question, or none within this time.
@@ -193,7 +260,10 @@ impl WorkerLink {
 impl Asked {
     /// The question's bytes.
     pub fn bytes(&self) -> Vec<u8> {
-        self.0.payload().map(|payload| payload.to_bytes().into_owned()).unwrap_or_default()
+        self.0
+            .payload()
+            .map(|payload| payload.to_bytes().into_owned())
+            .unwrap_or_default()
     }
 
     /// Answers it.

@@ -162,7 +162,11 @@ impl Plan {
         self.orders.clear();
         self.answers.clear();
         (self.task, self.goal) = (Some(task), Goal::Even);
-        for member in self.members.values_mut().filter(|member| member.stage > Stage::New) {
+        for member in self
+            .members
+            .values_mut()
+            .filter(|member| member.stage > Stage::New)
+        {
             member.stage = Stage::Scenario;
             member.asked = member.asked.take().map(|(number, _)| (number, Asked::Past));
         }
@@ -192,12 +196,17 @@ impl Plan {
         match self.goal {
             Goal::Orders => self.lots.iter().all(|lot| lot.answered),
             Goal::Even => self.all_are_held() && self.moves().is_empty() && !self.is_moving(),
-            Goal::Snapshots => self.lots.iter().all(|lot| lot.held && lot.carried.is_some()),
+            Goal::Snapshots => self
+                .lots
+                .iter()
+                .all(|lot| lot.held && lot.carried.is_some()),
         }
     }
 
     fn is_moving(&self) -> bool {
-        self.members.values().any(|member| matches!(member.asked, Some((_, Asked::Give(_)))))
+        self.members
+            .values()
+            .any(|member| matches!(member.asked, Some((_, Asked::Give(_)))))
     }
 
     /// The answers to the last order.
@@ -211,18 +220,32 @@ impl Plan {
         for lot in &mut self.lots {
             (lot.snapshot, lot.taken) = (lot.carried.take(), 0);
         }
-        self.lots.iter().filter_map(|lot| lot.snapshot.clone()).collect()
+        self.lots
+            .iter()
+            .filter_map(|lot| lot.snapshot.clone())
+            .collect()
     }
 
     /// A worker is there. One that is there already has begun afresh.
     pub fn joined(&mut self, name: &str) {
         self.lost(name);
-        self.members.insert(name.to_owned(), Member { stage: Stage::New, asked: None, state: State::default() });
+        self.members.insert(
+            name.to_owned(),
+            Member {
+                stage: Stage::New,
+                asked: None,
+                state: State::default(),
+            },
+        );
     }
 
     /// A worker is not there any more; whether it took part.
     pub fn lost(&mut self, name: &str) -> bool {
-        for lot in self.lots.iter_mut().filter(|lot| lot.holder.as_deref() == Some(name)) {
+        for lot in self
+            .lots
+            .iter_mut()
+            .filter(|lot| lot.holder.as_deref() == Some(name))
+        {
             (lot.holder, lot.missed) = (None, lot.missed || lot.held);
             lot.held = false;
             if lot.carried.is_none() {
@@ -235,31 +258,51 @@ impl Plan {
 
     /// Workers that have the scenario.
     pub fn workers(&self) -> impl Iterator<Item = (&Name, &State)> {
-        let there = self.members.iter().filter(|(_, member)| member.stage > Stage::New);
+        let there = self
+            .members
+            .iter()
+            .filter(|(_, member)| member.stage > Stage::New);
         there.map(|(name, member)| (name, &member.state))
     }
 
     /// How people know a worker.
     pub fn called(&self, name: &str) -> String {
-        let state = self.members.get(name).map(|member| member.state.name.as_str());
-        state.filter(|called| !called.is_empty()).unwrap_or(name).to_owned()
+        let state = self
+            .members
+            .get(name)
+            .map(|member| member.state.name.as_str());
+        state
+            .filter(|called| !called.is_empty())
+            .unwrap_or(name)
+            .to_owned()
     }
 
     /// Agents whose lots have answered the last order.
     pub fn done(&self) -> u32 {
-        self.lots.iter().filter(|lot| lot.answered).map(|lot| lot.agents.end - lot.agents.start).sum()
+        self.lots
+            .iter()
+            .filter(|lot| lot.answered)
+            .map(|lot| lot.agents.end - lot.agents.start)
+            .sum()
     }
 
     /// Agents of the lots that begin with these.
     pub fn agents_of(&self, firsts: impl Iterator<Item = u32>) -> u64 {
         let firsts: BTreeSet<u32> = firsts.collect();
-        let own = self.lots.iter().map(|lot| &lot.agents).filter(|agents| firsts.contains(&agents.start));
+        let own = self
+            .lots
+            .iter()
+            .map(|lot| &lot.agents)
+            .filter(|agents| firsts.contains(&agents.start));
         own.map(|agents| u64::from(agents.end - agents.start)).sum()
     }
 
     /// Agents that a worker has.
     pub fn agents_held(&self, name: &str) -> u32 {
-        self.held_by(name).into_iter().map(|i| self.lots[i].agents.end - self.lots[i].agents.start).sum()
+        self.held_by(name)
+            .into_iter()
+            .map(|i| self.lots[i].agents.end - self.lots[i].agents.start)
+            .sum()
     }
 
     /// Whether every lot has a holder that has it.
@@ -274,7 +317,10 @@ impl Plan {
 
     /// Whether this question to a worker has no answer yet.
     pub fn awaits(&self, name: &str, number: u64) -> bool {
-        let asked = self.members.get(name).and_then(|member| member.asked.as_ref());
+        let asked = self
+            .members
+            .get(name)
+            .and_then(|member| member.asked.as_ref());
         asked.is_some_and(|(asked, _)| *asked == number)
     }
 
@@ -284,13 +330,25 @@ impl Plan {
             return "a worker to join".to_owned();
         }
         let behind = self.lots.iter().filter(|lot| !lot.answered || !lot.held);
-        let holders: BTreeSet<&str> = behind.clone().filter_map(|lot| lot.holder.as_deref()).collect();
-        let named: Vec<String> = holders.iter().take(3).map(|name| self.called(name)).collect();
-        match (holders.len(), behind.filter(|lot| lot.holder.is_none()).count()) {
+        let holders: BTreeSet<&str> = behind
+            .clone()
+            .filter_map(|lot| lot.holder.as_deref())
+            .collect();
+        let named: Vec<String> = holders
+            .iter()
+            .take(3)
+            .map(|name| self.called(name))
+            .collect();
+        match (
+            holders.len(),
+            behind.filter(|lot| lot.holder.is_none()).count(),
+        ) {
             (0, 0) => "nobody".to_owned(),
             (0, lots) => format!("a holder of {lots} lots"),
             (1, _) => format!("worker {}", named.join("")),
-            (count, _) if count > named.len() => format!("{count} workers, {} among them", named.join(", ")),
+            (count, _) if count > named.len() => {
+                format!("{count} workers, {} among them", named.join(", "))
+            }
             _ => format!("workers {}", named.join(", ")),
         }
     }
@@ -300,7 +358,11 @@ impl Plan {
         self.place();
         let mut asks = Vec::new();
         let names: Vec<Name> = self.idle().cloned().collect();
-        let moves = if self.goal == Goal::Even { self.moves() } else { BTreeMap::new() };
+        let moves = if self.goal == Goal::Even {
+            self.moves()
+        } else {
+            BTreeMap::new()
+        };
         for name in names {
             if let Some((asked, ask)) = self.next(&name, &moves)
                 && let Some(member) = self.members.get_mut(&name)
@@ -314,7 +376,10 @@ impl Plan {
     }
 
     fn idle(&self) -> impl Iterator<Item = &Name> {
-        let idle = self.members.iter().filter(|(name, member)| member.asked.is_none() && !self.refused.contains(*name));
+        let idle = self
+            .members
+            .iter()
+            .filter(|(name, member)| member.asked.is_none() && !self.refused.contains(*name));
         idle.map(|(name, _)| name)
     }
 
@@ -324,15 +389,21 @@ impl Plan {
             Stage::Scenario => return self.task.clone().map(|task| (Asked::Task, Ask::Task(task))),
             Stage::Ready => {}
         }
-        let own = || (0..self.lots.len()).filter(move |i| self.lots[*i].holder.as_deref() == Some(name));
+        let own =
+            || (0..self.lots.len()).filter(move |i| self.lots[*i].holder.as_deref() == Some(name));
         if let Some(first) = own().find(|i| !self.lots[*i].held) {
             // One question takes up those that have come equally far.
             let goal = |i: usize| self.orders.len() - usize::from(!self.lots[i].answered);
             let key = |i: usize| (self.lots[i].taken, goal(i));
             let taken = self.few(own().filter(|i| !self.lots[*i].held && key(*i) == key(first)));
-            return Some((Asked::Hold(taken.clone(), goal(first)), self.hold(&taken, goal(first))));
+            return Some((
+                Asked::Hold(taken.clone(), goal(first)),
+                self.hold(&taken, goal(first)),
+            ));
         }
-        let firsts = |lots: &[usize]| -> Vec<u32> { lots.iter().map(|i| self.lots[*i].agents.start).collect() };
+        let firsts = |lots: &[usize]| -> Vec<u32> {
+            lots.iter().map(|i| self.lots[*i].agents.start).collect()
+        };
         match self.goal {
             Goal::Orders => {
                 let open: Vec<usize> = own().filter(|i| !self.lots[*i].answered).collect();
@@ -367,15 +438,26 @@ impl Plan {
     fn told(&self, order: usize, lots: &[usize]) -> Told {
         let letter = &self.orders[order];
         let part = |i: &usize| (self.lots[*i].agents.start, letter.parts[*i].clone());
-        Told { common: letter.common.clone(), parts: lots.iter().map(part).collect() }
+        Told {
+            common: letter.common.clone(),
+            parts: lots.iter().map(part).collect(),
+        }
     }
 
     /// Lots that have come equally far, and the orders up to `until` that they have missed.
     fn hold(&self, lots: &[usize], until: usize) -> Ask {
         let from = lots.first().map_or(until, |i| self.lots[*i].taken);
         let lot = |i: &usize| {
-            let Place { agents, carried, snapshot, .. } = &self.lots[*i];
-            Lot { agents: agents.clone(), snapshot: carried.clone().or_else(|| snapshot.clone()) }
+            let Place {
+                agents,
+                carried,
+                snapshot,
+                ..
+            } = &self.lots[*i];
+            Lot {
+                agents: agents.clone(),
+                snapshot: carried.clone().or_else(|| snapshot.clone()),
+            }
         };
         Ask::Hold {
             lots: lots.iter().map(lot).collect(),
@@ -386,9 +468,19 @@ impl Plan {
     /// What a worker answered.
     ///
     /// **Errors**: [`PlanError`], after which the run cannot go on.
-    pub fn answered(&mut self, name: &str, number: u64, state: State, answer: Answer) -> Result<News, PlanError> {
-        let Some(member) = self.members.get_mut(name) else { return Ok(News::Nothing) };
-        let Some((_, asked)) = member.asked.take_if(|(asked, _)| *asked == number) else { return Ok(News::Nothing) };
+    pub fn answered(
+        &mut self,
+        name: &str,
+        number: u64,
+        state: State,
+        answer: Answer,
+    ) -> Result<News, PlanError> {
+        let Some(member) = self.members.get_mut(name) else {
+            return Ok(News::Nothing);
+        };
+        let Some((_, asked)) = member.asked.take_if(|(asked, _)| *asked == number) else {
+            return Ok(News::Nothing);
+        };
         member.state = state;
         let worker = member.state.name.clone();
         match (asked, answer) {
@@ -415,7 +507,9 @@ impl Plan {
                 self.answers.push(bytes);
             }
             (Asked::Snapshot(lots), Answer::Snapshots(bytes)) if lots.len() == bytes.len() => {
-                lots.iter().zip(bytes).for_each(|(i, bytes)| self.lots[*i].carried = Some(bytes));
+                lots.iter()
+                    .zip(bytes)
+                    .for_each(|(i, bytes)| self.lots[*i].carried = Some(bytes));
             }
             (Asked::Give(lots), Answer::Snapshots(bytes)) if lots.len() == bytes.len() => {
                 for (i, bytes) in lots.into_iter().zip(bytes) {
@@ -440,7 +534,11 @@ impl Plan {
                 lot.carried = None;
             }
         }
-        if again == 0 { News::Nothing } else { News::TookOver(again) }
+        if again == 0 {
+            News::Nothing
+        } else {
+            News::TookOver(again)
+        }
     }
 }
 

@@ -85,7 +85,12 @@ impl Worker {
 
     fn state(&self, pool: &ThreadPool) -> State {
         let threads = pool.current_num_threads() as u32;
-        State { name: self.name.clone(), threads, memory: memory(), ..State::default() }
+        State {
+            name: self.name.clone(),
+            threads,
+            memory: memory(),
+            ..State::default()
+        }
     }
 
     /// Answers one head.
@@ -114,25 +119,53 @@ impl Worker {
                 Ok(scenario) => scenario,
                 Err(why) => {
                     log::note(&format!("takes no part: {why}"));
-                    reply(asked, &Reply { state, answer: Answer::Other(why) })?;
+                    reply(
+                        asked,
+                        &Reply {
+                            state,
+                            answer: Answer::Other(why),
+                        },
+                    )?;
                     continue;
                 }
             };
-            log::note(&format!("scenario {}: {} agents", scenario.name, scenario.federation.agents));
+            log::note(&format!(
+                "scenario {}: {} agents",
+                scenario.name, scenario.federation.agents
+            ));
             let mut way_back = Some(asked);
             let tools = (pool, state.clone());
-            let ended = with_keeper(&scenario, self.data.as_deref(), question.head, tools, |mut keeper| {
-                let taken = Reply { state: keeper.state(), answer: Answer::Yes };
-                way_back.take().map_or(Ok(()), |asked| reply(asked, &taken))?;
-                keep(link, &mut keeper)
-            });
+            let ended = with_keeper(
+                &scenario,
+                self.data.as_deref(),
+                question.head,
+                tools,
+                |mut keeper| {
+                    let taken = Reply {
+                        state: keeper.state(),
+                        answer: Answer::Yes,
+                    };
+                    way_back
+                        .take()
+                        .map_or(Ok(()), |asked| reply(asked, &taken))?;
+                    keep(link, &mut keeper)
+                },
+            );
             match ended {
                 Ok(Ok(Kept::Over(end))) => return Ok(end),
                 Ok(Ok(Kept::Again(asked, question))) => first = Some((asked, question)),
                 Ok(Err(error)) => return Err(error),
                 Err(why) => {
                     let reply_to = way_back.take();
-                    reply_to.map_or(Ok(()), |asked| reply(asked, &Reply { state, answer: Answer::Cannot(why) }))?;
+                    reply_to.map_or(Ok(()), |asked| {
+                        reply(
+                            asked,
+                            &Reply {
+                                state,
+                                answer: Answer::Cannot(why),
+                            },
+                        )
+                    })?;
                 }
             }
         }

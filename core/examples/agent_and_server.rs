@@ -36,39 +36,83 @@ fn play(agent: &mut Agent<'_, f64>, begin: Input<'_, f64>) -> Result<Option<Vec<
 }
 
 /// A round of the server: the secret sample, the uploads, the charge, and only then noise and release.
-fn release(server: &mut Server<'_, f64>, round: u32, uploads: &[Vec<f64>]) -> Result<Vec<f64>, Box<dyn Error>> {
-    let source = &mut Simulated::new(RunSeed::new(1, 0).stream(Party::Server, Purpose::Release, round));
+fn release(
+    server: &mut Server<'_, f64>,
+    round: u32,
+    uploads: &[Vec<f64>],
+) -> Result<Vec<f64>, Box<dyn Error>> {
+    let source =
+        &mut Simulated::new(RunSeed::new(1, 0).stream(Party::Server, Purpose::Release, round));
     server.handle(ServerInput::Open, source)?;
     for (agent, vector) in (0..).zip(uploads) {
-        server.handle(ServerInput::Upload { agent, broadcast: round, vector }, source)?;
+        server.handle(
+            ServerInput::Upload {
+                agent,
+                broadcast: round,
+                vector,
+            },
+            source,
+        )?;
     }
-    let ServerOutput::Charge(charge) = server.handle(ServerInput::Close, source)? else { unreachable!() };
+    let ServerOutput::Charge(charge) = server.handle(ServerInput::Close, source)? else {
+        unreachable!()
+    };
     let receipt = Unwritten.append(charge)?; // of a real ledger: on the disk, or nothing is released
     let paid = server.handle(ServerInput::Charged(receipt), source)?;
-    let ServerOutput::Broadcast { release, .. } = paid else { unreachable!() };
+    let ServerOutput::Broadcast { release, .. } = paid else {
+        unreachable!()
+    };
     Ok(release.value().to_vec())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let private = Aggregation::private(6.0, 0.5, 1.0)?; // S, q, z
-    let config = Config::new(Parameters::usual(AGENTS, Regions::whole(1)?, ROUNDS, FEATURES as u32, private))?;
+    let config = Config::new(Parameters::usual(
+        AGENTS,
+        Regions::whole(1)?,
+        ROUNDS,
+        FEATURES as u32,
+        private,
+    ))?;
     let mut frequencies = vec![0.0; random_fourier::storage_len(1, FEATURES)];
     let shared = PublicFeatures::new(7, Stationary::SquaredExponential, 0.03, 1.0); // of a public seed
-    let public = Public::streamed(&config, Candidates::grid(500, 1)?, shared.draw(1, FEATURES, &mut frequencies)?)?;
-    let mut states: Vec<AgentState> = (0..AGENTS).map(|n| AgentState::new(n, RunSeed::new(1, 0))).collect();
+    let public = Public::streamed(
+        &config,
+        Candidates::grid(500, 1)?,
+        shared.draw(1, FEATURES, &mut frequencies)?,
+    )?;
+    let mut states: Vec<AgentState> = (0..AGENTS)
+        .map(|n| AgentState::new(n, RunSeed::new(1, 0)))
+        .collect();
     let mut numbers = vec![vec![0.0; storage_len(&public)]; AGENTS as usize];
     let (lens, mut state, mut broadcast) = (storage_lens(&config), ServerState::new(), Vec::new());
     let (sums, noise) = (&mut vec![0; lens.0][..], &mut vec![0; lens.1][..]);
     let (flags, vectors) = (&mut vec![0; lens.2][..], &mut vec![0.0; lens.3][..]);
-    let mut server = Server::attach(&config, &mut state, ServerStorage { sums, noise, flags, vectors })?;
+    let mut server = Server::attach(
+        &config,
+        &mut state,
+        ServerStorage {
+            sums,
+            noise,
+            flags,
+            vectors,
+        },
+    )?;
     for round in 0..=ROUNDS {
         let (mut uploads, mut best) = (Vec::new(), 0.0);
         for (state, numbers) in states.iter_mut().zip(&mut numbers) {
             let mut agent = Agent::attach(&public, state, AgentStorage::split(&public, numbers)?)?;
-            let shared = Input::Broadcast { vectors: &broadcast, maximum: None };
+            let shared = Input::Broadcast {
+                vectors: &broadcast,
+                maximum: None,
+            };
             let begin = if round == 0 { Input::Start } else { shared };
             uploads.extend(play(&mut agent, begin)?);
-            best += agent.observations().map(|(_, y)| y).fold(f64::NEG_INFINITY, f64::max) / f64::from(AGENTS);
+            best += agent
+                .observations()
+                .map(|(_, y)| y)
+                .fold(f64::NEG_INFINITY, f64::max)
+                / f64::from(AGENTS);
         }
         println!("round {round:2}: best measurement of an agent, on average {best:.4}");
         if round < ROUNDS {

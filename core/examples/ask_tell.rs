@@ -8,7 +8,8 @@ use sordino_core::optimizer::{self, Optimizer, Settings};
 
 /// Branin's function, largest −0.3979 at three points of the box.
 fn branin(x: f64, y: f64) -> f64 {
-    let a = y - 5.1 / (4.0 * std::f64::consts::PI.powi(2)) * x * x + 5.0 / std::f64::consts::PI * x - 6.0;
+    let a = y - 5.1 / (4.0 * std::f64::consts::PI.powi(2)) * x * x + 5.0 / std::f64::consts::PI * x
+        - 6.0;
     -(a * a + 10.0 * (1.0 - 1.0 / (8.0 * std::f64::consts::PI)) * x.cos() + 10.0)
 }
 
@@ -23,6 +24,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{round:2}  ({:7.3}, {:7.3})  {y:10.4}", x[0], x[1]);
     }
     let (best, value) = optimizer.best().ok_or("nothing observed")?;
-    println!("best ({:.3}, {:.3}): {value:.4}, the maximum is -0.3979", best[0], best[1]);
+    println!(
+        "best ({:.3}, {:.3}): {value:.4}, the maximum is -0.3979",
+        best[0], best[1]
+    );
     Ok(())
 }

@@ -14,15 +14,26 @@ use sordino_core::optimizer::{Optimizer, Settings, storage_len};
 fn main() -> Result<(), Box<dyn Error>> {
     let mut lines = stdin().lock().lines();
     while let Some(line) = lines.next() {
-        let numbers: Vec<f64> = line?.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+        let numbers: Vec<f64> = line?
+            .split_whitespace()
+            .map(str::parse)
+            .collect::<Result<_, _>>()?;
         let [dim, initial, evaluations, seed, bounds @ ..] = &numbers[..] else {
             return Err("a line too short".into());
         };
-        let bounds: Vec<(f64, f64)> = bounds.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+        let bounds: Vec<(f64, f64)> = bounds
+            .chunks_exact(2)
+            .map(|pair| (pair[0], pair[1]))
+            .collect();
         let (dim, evaluations) = (*dim as usize, *evaluations as usize);
-        let settings = Settings { initial_points: *initial as u32, seed: *seed as u32, ..Settings::default() };
+        let settings = Settings {
+            initial_points: *initial as u32,
+            seed: *seed as u32,
+            ..Settings::default()
+        };
         let storage = vec![0.0f64; storage_len(dim, evaluations)];
-        let mut optimizer = Optimizer::new(BoxDomain::new(&bounds)?, settings, evaluations, storage)?;
+        let mut optimizer =
+            Optimizer::new(BoxDomain::new(&bounds)?, settings, evaluations, storage)?;
         let mut seconds = 0.0;
         for _ in 0..evaluations {
             let start = Instant::now();
@@ -34,7 +45,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             let value: f64 = lines.next().ok_or("no value")??.trim().parse()?;
             optimizer.observe(&point, value)?;
         }
-        writeln!(stdout(), "end {}", seconds / (evaluations as f64 - initial).max(1.0))?;
+        writeln!(
+            stdout(),
+            "end {}",
+            seconds / (evaluations as f64 - initial).max(1.0)
+        )?;
         stdout().flush()?;
     }
     Ok(())

@@ -17,14 +17,41 @@ const ROUNDS: u32 = 4;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let private = Aggregation::private(6.0, 0.5, 1.0)?; // S, q, z
-    let config = Config::new(Parameters::usual(AGENTS, Regions::whole(1)?, ROUNDS, 1, private))?;
+    let config = Config::new(Parameters::usual(
+        AGENTS,
+        Regions::whole(1)?,
+        ROUNDS,
+        1,
+        private,
+    ))?;
     let features = PublicFeatures::new(7, SquaredExponential, 0.2, 1.0);
     let candidates = candidates_digest(&Candidates::<f64>::grid(50, 1)?, &mut [0.0]);
-    let announced = Announced { epsilon_max: None, delta: 1e-5, deadline_ms: 60_000, may_close_early: true };
+    let announced = Announced {
+        epsilon_max: None,
+        delta: 1e-5,
+        deadline_ms: 60_000,
+        may_close_early: true,
+    };
     let protocol = Protocol::Draws(DrawsProtocol { config, features });
-    let agreement = Agreement { protocol, candidates, dim: 1, scalar: ScalarTag::F64, deployment: 0x5eed, announced };
-    let mut server = ServerExchange::new(&agreement, Pace { ask_again_ms: 999, spread_ms: 99 }, [0; AGENTS as usize]);
-    let mut agents: Vec<AgentExchange> = (0..AGENTS).map(|agent| AgentExchange::new(&agreement, agent)).collect();
+    let agreement = Agreement {
+        protocol,
+        candidates,
+        dim: 1,
+        scalar: ScalarTag::F64,
+        deployment: 0x5eed,
+        announced,
+    };
+    let mut server = ServerExchange::new(
+        &agreement,
+        Pace {
+            ask_again_ms: 999,
+            spread_ms: 99,
+        },
+        [0; AGENTS as usize],
+    );
+    let mut agents: Vec<AgentExchange> = (0..AGENTS)
+        .map(|agent| AgentExchange::new(&agreement, agent))
+        .collect();
     let (mut history, mut frames) = (vec![agreement.digest()], Vec::new());
     let (mut now, mut sent, mut sum, mut round) = (Millis(0), 0, 0.0, 0);
     let mut arrives = || {
@@ -33,12 +60,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     while agents.iter().any(|agent| agent.want(now) != Want::Done) {
         now = now.after(50);
-        if round <= ROUNDS && (round == 0 || matches!(server.due(now), Due::CloseEarly | Due::Close)) {
+        if round <= ROUNDS
+            && (round == 0 || matches!(server.due(now), Due::CloseEarly | Due::Close))
+        {
             // The base station announces the next round, with what the round before has given.
             let mut bytes = vec![0; frame_len_max(ScalarTag::F64, 1)];
             let broadcast = (round > 0).then_some(core::slice::from_ref(&sum));
-            let (len, chain) = server.frame(round, 0, &history[round as usize], broadcast, &mut bytes)?;
-            server.begin(round, 0, chain, Period { opened: now, deadline: now.after(60_000), may_close_early: true });
+            let (len, chain) =
+                server.frame(round, 0, &history[round as usize], broadcast, &mut bytes)?;
+            server.begin(
+                round,
+                0,
+                chain,
+                Period {
+                    opened: now,
+                    deadline: now.after(60_000),
+                    may_close_early: true,
+                },
+            );
             println!("round {round}: the sum of the round before is {sum}");
             frames.push(bytes[..len].to_vec());
             history.push(chain);
@@ -57,7 +96,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 },
                 Want::Work => agent.made(),
                 Want::Give(header) if arrives() => {
-                    let (mut bytes, mut vector) = (vec![0; frame_len_max(ScalarTag::F64, 1)], [0.0]);
+                    let (mut bytes, mut vector) =
+                        (vec![0; frame_len_max(ScalarTag::F64, 1)], [0.0]);
                     let len = encode(header, &[f64::from(who + 1)], &mut bytes)?;
                     let (header, payload) = decode(&bytes[..len], 1)?;
                     let known = server.given(who, &header, now);
@@ -74,7 +114,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    assert!(agents.iter().all(|agent| Some(&agent.have().chain) == history.last()));
-    println!("{sent} telegrams, {} of them lost; one history everywhere", sent / 3);
+    assert!(
+        agents
+            .iter()
+            .all(|agent| Some(&agent.have().chain) == history.last())
+    );
+    println!(
+        "{sent} telegrams, {} of them lost; one history everywhere",
+        sent / 3
+    );
     Ok(())
 }

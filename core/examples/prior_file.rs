@@ -9,7 +9,9 @@ use sordino_core::kernel::{Kernel, SquaredExponential};
 use sordino_core::linalg::{dot, lower, packed_len};
 use sordino_core::math::Scalar;
 use sordino_core::optimizer::{self, Optimizer, Settings};
-use sordino_core::prior::{Newcomer, NewcomerSettings, PriorNumbers, PublicPrior, attach_len, storage_len};
+use sordino_core::prior::{
+    Newcomer, NewcomerSettings, PriorNumbers, PublicPrior, attach_len, storage_len,
+};
 use sordino_core::random::{Stream, normal};
 
 const EVALUATIONS: usize = 20;
@@ -31,8 +33,9 @@ struct World {
 
 impl World {
     fn new(dim: usize, lengthscale: f64) -> Result<World, Failure> {
-        let candidates: Vec<f64> =
-            (0..CANDIDATES as u32).flat_map(|i| (0..dim).map(move |axis| coordinate(i, axis, 11))).collect();
+        let candidates: Vec<f64> = (0..CANDIDATES as u32)
+            .flat_map(|i| (0..dim).map(move |axis| coordinate(i, axis, 11)))
+            .collect();
         let kernel = SquaredExponential::new(lengthscale, 1.0)?;
         let mut factor = vec![0.0; packed_len(CANDIDATES)];
         for (row, point) in candidates.chunks(dim).enumerate() {
@@ -41,13 +44,21 @@ impl World {
             lower::append_row(&mut factor, row, 0.0)?;
         }
         let pivots = greedy(&kernel, &candidates, dim);
-        Ok(World { dim, lengthscale, candidates, factor, pivots })
+        Ok(World {
+            dim,
+            lengthscale,
+            candidates,
+            factor,
+            pivots,
+        })
     }
 
     fn draw(&self, stream: &mut Stream) -> Vec<f64> {
         let mut normals = vec![0.0; CANDIDATES];
         normal::fill(stream, &mut normals);
-        (0..CANDIDATES).map(|i| dot(lower::row(&self.factor, i), &normals)).collect()
+        (0..CANDIDATES)
+            .map(|i| dot(lower::row(&self.factor, i), &normals))
+            .collect()
     }
 
     /// Questions with a file of `known`, or without one.
@@ -63,17 +74,35 @@ impl World {
         let mut factor = vec![0.0; packed_len(count)];
         for row in 0..count {
             let kernel = SquaredExponential::new(self.lengthscale, 1.0)?;
-            kernel.covariances(&landmarks[row * dim..][..dim], &landmarks, lower::row_mut(&mut factor, row));
+            kernel.covariances(
+                &landmarks[row * dim..][..dim],
+                &landmarks,
+                lower::row_mut(&mut factor, row),
+            );
             lower::append_row(&mut factor, row, 0.0)?;
         }
         lower::solve(&factor, &mut weights);
         let (landmarks, weights, covariance) = (&landmarks[..], &weights[..], &covariance[..]);
-        let numbers = PriorNumbers { dim, landmarks, lengthscale: self.lengthscale, weights, covariance, self_test };
+        let numbers = PriorNumbers {
+            dim,
+            landmarks,
+            lengthscale: self.lengthscale,
+            weights,
+            covariance,
+            self_test,
+        };
         let mut storage = vec![0.0; attach_len(count)];
         let prior = PublicPrior::attach(numbers, &mut storage)?;
         let room = vec![0.0; storage_len(count, EVALUATIONS, 64)];
         let read = known.map(|_| &prior);
-        let mut search = Newcomer::new(&self.candidates, dim, read, NewcomerSettings::default(), EVALUATIONS, room)?;
+        let mut search = Newcomer::new(
+            &self.candidates,
+            dim,
+            read,
+            NewcomerSettings::default(),
+            EVALUATIONS,
+            room,
+        )?;
         let mut asked = Vec::new();
         for _ in 0..EVALUATIONS {
             let candidate = search.suggest();
@@ -91,7 +120,10 @@ impl World {
         let mut asked = Vec::new();
         for _ in 0..EVALUATIONS {
             let candidate = optimizer.suggest_among(&self.candidates)?;
-            optimizer.observe(&self.candidates[candidate * self.dim..][..self.dim], values[candidate])?;
+            optimizer.observe(
+                &self.candidates[candidate * self.dim..][..self.dim],
+                values[candidate],
+            )?;
             asked.push(candidate);
         }
         Ok(asked)
@@ -104,7 +136,10 @@ fn greedy(kernel: &SquaredExponential<f64>, candidates: &[f64], dim: usize) -> V
     let mut columns = vec![Vec::<f64>::new(); CANDIDATES];
     let (mut residual, mut pivots) = (vec![1.0f64; CANDIDATES], Vec::new());
     while pivots.len() < LANDMARKS {
-        let Some(pivot) = (0..CANDIDATES).max_by(|a, b| residual[*a].total_cmp(&residual[*b])) else { break };
+        let Some(pivot) = (0..CANDIDATES).max_by(|a, b| residual[*a].total_cmp(&residual[*b]))
+        else {
+            break;
+        };
         if residual[pivot] < 1e-6 {
             break;
         }
@@ -138,7 +173,9 @@ fn mean(x: &[f64]) -> (f64, f64) {
 }
 
 fn main() -> Result<(), Failure> {
-    let functions: usize = std::env::args().nth(1).map_or(Ok(24), |word| word.parse())?;
+    let functions: usize = std::env::args()
+        .nth(1)
+        .map_or(Ok(24), |word| word.parse())?;
     println!(
         "regret summed over {EVALUATIONS} evaluations of {CANDIDATES} candidates, {functions} functions (standard error)"
     );
@@ -147,18 +184,36 @@ fn main() -> Result<(), Failure> {
         let mut columns = vec![Vec::new(); 5];
         for _ in 0..functions {
             let (values, other) = (world.draw(&mut stream), world.draw(&mut stream));
-            columns[0].push(regret(&values, &world.search(&values, Some((&values, 5.0)))?));
+            columns[0].push(regret(
+                &values,
+                &world.search(&values, Some((&values, 5.0)))?,
+            ));
             columns[1].push(regret(&values, &world.search(&values, None)?));
             columns[2].push(regret(&values, &world.optimize(&values)?));
-            columns[3].push(regret(&values, &world.search(&values, Some((&other, 0.5)))?));
-            columns[4].push(regret(&values, &world.search(&values, Some((&other, 5.0)))?));
+            columns[3].push(regret(
+                &values,
+                &world.search(&values, Some((&other, 0.5)))?,
+            ));
+            columns[4].push(regret(
+                &values,
+                &world.search(&values, Some((&other, 5.0)))?,
+            ));
         }
-        println!("{dim}-D, lengthscale {lengthscale}, {} landmarks", world.pivots.len());
-        let names =
-            ["exact file", "no file", "Optimizer::suggest_among", "file of another function, B .5", "the same, B 5"];
+        println!(
+            "{dim}-D, lengthscale {lengthscale}, {} landmarks",
+            world.pivots.len()
+        );
+        let names = [
+            "exact file",
+            "no file",
+            "Optimizer::suggest_among",
+            "file of another function, B .5",
+            "the same, B 5",
+        ];
         for (name, column) in names.iter().zip(&columns) {
             let (of, error) = mean(column);
-            let differences: Vec<f64> = column.iter().zip(&columns[1]).map(|(a, b)| a - b).collect();
+            let differences: Vec<f64> =
+                column.iter().zip(&columns[1]).map(|(a, b)| a - b).collect();
             let (difference, its_error) = mean(&differences);
             let share = of / mean(&columns[1]).0;
             println!(

@@ -7,8 +7,8 @@ use std::error::Error;
 
 use sordino_core::kernel::SquaredExponential;
 use sordino_core::local::{
-    Config, Constants, FirstQuery, Input, Learner, Output, Parameters, Reporter, ReporterInput, ReporterOutput,
-    ReporterState, Rewards, TgpUcb, tgp,
+    Config, Constants, FirstQuery, Input, Learner, Output, Parameters, Reporter, ReporterInput,
+    ReporterOutput, ReporterState, Rewards, TgpUcb, tgp,
 };
 use sordino_core::math::Scalar;
 use sordino_core::privacy::charge::Unwritten;
@@ -25,7 +25,8 @@ const NOISE: f64 = 0.1; // |noise of a measurement| ≤ R
 fn report(user: u32, setting: u32, mechanism: &ClampedLaplace) -> Result<f64, Box<dyn Error>> {
     let mut state = ReporterState::new(user, mechanism.mechanism().epsilon());
     let mut reporter = Reporter::attach(mechanism, &mut state);
-    let source = &mut Simulated::new(RunSeed::new(3, 0).stream(Party::Agent(user), Purpose::Release, 0));
+    let source =
+        &mut Simulated::new(RunSeed::new(3, 0).stream(Party::Agent(user), Purpose::Release, 0));
     let mut input = ReporterInput::Query { candidate: setting };
     loop {
         input = match reporter.handle::<f64, _>(input, source)? {
@@ -42,7 +43,11 @@ fn report(user: u32, setting: u32, mechanism: &ClampedLaplace) -> Result<f64, Bo
 fn main() -> Result<(), Box<dyn Error>> {
     let epsilon = Epsilon::new(2.0)?;
     let mechanism = ClampedLaplace::new(BOUND + NOISE, 20, epsilon)?;
-    let rewards = Rewards::Bounded { norm_bound: BOUND, noise_bound: NOISE, epsilon: Some(epsilon.value()) };
+    let rewards = Rewards::Bounded {
+        norm_bound: BOUND,
+        noise_bound: NOISE,
+        epsilon: Some(epsilon.value()),
+    };
     let config = Config::new(Parameters {
         candidates: SETTINGS,
         rounds: USERS,
@@ -57,7 +62,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         nystrom_inflation: None,
         stride: 1,
     })?;
-    let points: Vec<f64> = (0..SETTINGS).map(|i| f64::from(i) / f64::from(SETTINGS - 1)).collect();
+    let points: Vec<f64> = (0..SETTINGS)
+        .map(|i| f64::from(i) / f64::from(SETTINGS - 1))
+        .collect();
     let kernel = SquaredExponential::new(0.15, 1.0)?;
     let storage = vec![0.0; tgp::storage_len(SETTINGS as usize)];
     let mut learner = TgpUcb::new(config, RunSeed::new(3, 0), &kernel, 1, &points, storage)?;
@@ -67,8 +74,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         input = Input::Report(report(round, candidate, &mechanism)?);
     }
     let mean = learner.mean();
-    let best = (0..mean.len()).max_by(|a, b| mean[*a].total_cmp(&mean[*b])).ok_or("there are settings")?;
-    println!("best setting by the learner's mean: {:.2} (the truth: 0.70), asked {} times", points[best], asked[best]);
-    println!("each of {USERS} users paid epsilon {} for one report; the noise was simulated", epsilon.value());
+    let best = (0..mean.len())
+        .max_by(|a, b| mean[*a].total_cmp(&mean[*b]))
+        .ok_or("there are settings")?;
+    println!(
+        "best setting by the learner's mean: {:.2} (the truth: 0.70), asked {} times",
+        points[best], asked[best]
+    );
+    println!(
+        "each of {USERS} users paid epsilon {} for one report; the noise was simulated",
+        epsilon.value()
+    );
     Ok(())
 }

@@ -142,10 +142,16 @@ mod tests {
     #[test]
     fn is_sha_256_of_the_little_endian_bytes() {
         // SHA-256 of the empty string and of "abc" (FIPS 180-4 examples).
-        assert_eq!(Frame::leaf().end().to_string(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+        assert_eq!(
+            Frame::leaf().end().to_string(),
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        );
         let mut frame = Frame::leaf();
         frame.bytes(b"abc");
-        assert_eq!(frame.end().to_string(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(
+            frame.end().to_string(),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
     }
 
     #[test]

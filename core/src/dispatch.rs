@@ -97,7 +97,9 @@ mod imp {
     }
 
     pub fn used() -> Width {
-        let limit = Width::ALL.get(usize::from(LIMIT.load(Ordering::Relaxed))).copied();
+        let limit = Width::ALL
+            .get(usize::from(LIMIT.load(Ordering::Relaxed)))
+            .copied();
         widest().min(limit.unwrap_or(Width::Avx512))
     }
 

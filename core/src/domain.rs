@@ -105,25 +105,56 @@ impl fmt::Display for DomainError {
         match *self {
             DomainError::Dimension { dim } => write!(f, "dimension {dim} is outside 1..={DIM_MAX}"),
             DomainError::Bounds { axis, low, high } => {
-                write!(f, "axis {axis}: bounds [{low}, {high}] must be finite with low < high")
+                write!(
+                    f,
+                    "axis {axis}: bounds [{low}, {high}] must be finite with low < high"
+                )
             }
-            DomainError::Format { axis, low, high, format } => {
+            DomainError::Format {
+                axis,
+                low,
+                high,
+                format,
+            } => {
                 write!(
                     f,
                     "axis {axis}: bounds [{low}, {high}] must differ, by a finite number, when rounded to {format}"
                 )
             }
-            DomainError::Length { len, dim } => write!(f, "{len} numbers are not a positive number of {dim}-D points"),
+            DomainError::Length { len, dim } => write!(
+                f,
+                "{len} numbers are not a positive number of {dim}-D points"
+            ),
             DomainError::TooManyCandidates { count } => {
-                write!(f, "{count} candidates; at most {CANDIDATES_MAX} are admissible")
+                write!(
+                    f,
+                    "{count} candidates; at most {CANDIDATES_MAX} are admissible"
+                )
             }
-            DomainError::Coordinate { candidate, axis, value } => {
-                write!(f, "candidate {candidate}, axis {axis}: coordinate {value} is outside [0, 1]")
+            DomainError::Coordinate {
+                candidate,
+                axis,
+                value,
+            } => {
+                write!(
+                    f,
+                    "candidate {candidate}, axis {axis}: coordinate {value} is outside [0, 1]"
+                )
             }
-            DomainError::Outside { axis, value, low, high } => {
-                write!(f, "axis {axis}: {value} is outside the box, [{low}, {high}]")
+            DomainError::Outside {
+                axis,
+                value,
+                low,
+                high,
+            } => {
+                write!(
+                    f,
+                    "axis {axis}: {value} is outside the box, [{low}, {high}]"
+                )
             }
-            DomainError::Regions { count } => write!(f, "{count} sub-regions; 1..={REGIONS_MAX} are admissible"),
+            DomainError::Regions { count } => {
+                write!(f, "{count} sub-regions; 1..={REGIONS_MAX} are admissible")
+            }
         }
     }
 }
@@ -137,7 +168,11 @@ pub(crate) fn below(low: f64, high: f64) -> bool {
     // Sign and magnitude to two's complement: integers in the order of the numbers, both zeros at 0.
     let order = |x: f64| {
         let bits = x.to_bits() as i64;
-        if bits < 0 { i64::MIN.wrapping_sub(bits) } else { bits }
+        if bits < 0 {
+            i64::MIN.wrapping_sub(bits)
+        } else {
+            bits
+        }
     };
     finite(low) && finite(high) && order(low) < order(high)
 }
@@ -206,10 +241,19 @@ impl BoxDomain {
     /// ```
     pub fn contains<T: Scalar>(&self, point: &[T]) -> Result<(), DomainError> {
         for (axis, x) in point.iter().enumerate() {
-            let (Some((low, high)), Some((low_in, high_in))) = (self.bounds(axis), self.ends::<T>(axis)) else { break };
+            let (Some((low, high)), Some((low_in, high_in))) =
+                (self.bounds(axis), self.ends::<T>(axis))
+            else {
+                break;
+            };
             let top = high_in.max(low_in + (high_in - low_in));
             if !(*x >= low_in && *x <= top) {
-                return Err(DomainError::Outside { axis, value: x.to_f64(), low, high });
+                return Err(DomainError::Outside {
+                    axis,
+                    value: x.to_f64(),
+                    low,
+                    high,
+                });
             }
         }
         Ok(())
@@ -236,7 +280,12 @@ impl BoxDomain {
         for (axis, (low, high)) in self.low.iter().zip(&self.high).enumerate() {
             let side = T::from_f64(*high) - T::from_f64(*low);
             if !(side > T::ZERO && side.is_finite()) {
-                return Err(DomainError::Format { axis, low: *low, high: *high, format: T::NAME });
+                return Err(DomainError::Format {
+                    axis,
+                    low: *low,
+                    high: *high,
+                    format: T::NAME,
+                });
             }
         }
         Ok(())
@@ -276,7 +325,10 @@ impl<'a, T: Scalar> Candidates<'a, T> {
             return Err(DomainError::Dimension { dim });
         }
         if points.is_empty() || !points.len().is_multiple_of(dim) {
-            return Err(DomainError::Length { len: points.len(), dim });
+            return Err(DomainError::Length {
+                len: points.len(),
+                dim,
+            });
         }
         let count = (points.len() / dim) as u64;
         if count > u64::from(CANDIDATES_MAX) {
@@ -284,7 +336,11 @@ impl<'a, T: Scalar> Candidates<'a, T> {
         }
         for (i, x) in points.iter().enumerate() {
             if !(*x >= T::ZERO && *x <= T::ONE) {
-                return Err(DomainError::Coordinate { candidate: i / dim, axis: i % dim, value: x.to_f64() });
+                return Err(DomainError::Coordinate {
+                    candidate: i / dim,
+                    axis: i % dim,
+                    value: x.to_f64(),
+                });
             }
         }
         Ok(Candidates::List { points, dim })
@@ -298,7 +354,10 @@ impl<'a, T: Scalar> Candidates<'a, T> {
             return Err(DomainError::Dimension { dim });
         }
         if per_axis < 2 {
-            return Err(DomainError::Length { len: per_axis as usize, dim });
+            return Err(DomainError::Length {
+                len: per_axis as usize,
+                dim,
+            });
         }
         let mut count = 1u64;
         for _ in 0..dim {
@@ -365,7 +424,9 @@ impl Regions {
         if splits.is_empty() {
             return Err(DomainError::Dimension { dim: 0 });
         }
-        let count = splits.iter().fold(1u64, |product, k| product.saturating_mul(u64::from(*k)));
+        let count = splits
+            .iter()
+            .fold(1u64, |product, k| product.saturating_mul(u64::from(*k)));
         if count == 0 || count > REGIONS_MAX as u64 {
             return Err(DomainError::Regions { count });
         }
@@ -422,7 +483,13 @@ mod tests {
     #[test]
     fn border_points_belong_to_the_lower_index() {
         let regions = Regions::new(&[2, 2]).unwrap();
-        for (point, region) in [([0.5, 0.5], 0), ([0.5, 0.51], 1), ([0.51, 0.5], 2), ([1.0, 1.0], 3), ([0.0, 0.0], 0)] {
+        for (point, region) in [
+            ([0.5, 0.5], 0),
+            ([0.5, 0.51], 1),
+            ([0.51, 0.5], 2),
+            ([1.0, 1.0], 3),
+            ([0.0, 0.0], 0),
+        ] {
             assert_eq!(regions.region_of(&point), region, "{point:?}");
         }
         assert_eq!(Regions::new(&[4]).unwrap().region_of(&[0.25f32]), 0);
@@ -430,7 +497,10 @@ mod tests {
 
     #[test]
     fn refuses_what_it_cannot_mean() {
-        assert_eq!(Regions::new(&[2, 0]), Err(DomainError::Regions { count: 0 }));
+        assert_eq!(
+            Regions::new(&[2, 0]),
+            Err(DomainError::Regions { count: 0 })
+        );
         assert_eq!(Regions::new(&[65]), Err(DomainError::Regions { count: 65 }));
         assert!(Candidates::list(&[0.0, f64::NAN], 1).is_err());
         assert!(Candidates::<f32>::grid(5000, 2).is_err());
@@ -448,17 +518,37 @@ mod tests {
             f64::NAN,
             -f64::NAN,
         ];
-        for (low, high) in numbers.iter().flat_map(|low| numbers.iter().map(move |high| (*low, *high))) {
+        for (low, high) in numbers
+            .iter()
+            .flat_map(|low| numbers.iter().map(move |high| (*low, *high)))
+        {
             let admissible = low < high && low.is_finite() && high.is_finite();
-            assert_eq!(BoxDomain::new(&[(low, high)]).is_ok(), admissible, "{low} {high}");
+            assert_eq!(
+                BoxDomain::new(&[(low, high)]).is_ok(),
+                admissible,
+                "{low} {high}"
+            );
         }
         let domain = BoxDomain::new(&[(1e-4, 10.0)]).unwrap();
         assert_eq!(domain.from_unit(0, 1.0), Some(10.0));
         assert_eq!(domain.to_unit(0, 1e-4), Some(0.0));
         assert_eq!(domain.from_unit::<f32>(1, 0.0), None);
         let narrow = BoxDomain::new(&[(0.0, 1.0), (1e9, 1e9 + 1.0)]).unwrap();
-        let refused = DomainError::Format { axis: 1, low: 1e9, high: 1e9 + 1.0, format: "f32" };
-        assert_eq!((narrow.check_format::<f32>(), narrow.check_format::<f64>()), (Err(refused), Ok(())));
-        assert!(BoxDomain::new(&[(-3e38, 3e38)]).unwrap().check_format::<f32>().is_err());
+        let refused = DomainError::Format {
+            axis: 1,
+            low: 1e9,
+            high: 1e9 + 1.0,
+            format: "f32",
+        };
+        assert_eq!(
+            (narrow.check_format::<f32>(), narrow.check_format::<f64>()),
+            (Err(refused), Ok(()))
+        );
+        assert!(
+            BoxDomain::new(&[(-3e38, 3e38)])
+                .unwrap()
+                .check_format::<f32>()
+                .is_err()
+        );
     }
 }

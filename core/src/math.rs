@@ -354,7 +354,14 @@ impl Scalar for f32 {
 #[inline]
 fn turns(x: f32) -> u32 {
     /// The first 192 bits of 1/2π after the binary point.
-    const INVERSE_TWO_PI: [u32; 6] = [0x28be_60db, 0x9391_054a, 0x7f09_d5f4, 0x7d4d_3770, 0x36d8_a566, 0x4f10_e410];
+    const INVERSE_TWO_PI: [u32; 6] = [
+        0x28be_60db,
+        0x9391_054a,
+        0x7f09_d5f4,
+        0x7d4d_3770,
+        0x36d8_a566,
+        0x4f10_e410,
+    ];
     let bits = x.to_bits();
     let exponent = (bits >> 23 & 0xff) as i32;
     let significand = (bits & 0x007f_ffff) | if exponent > 0 { 0x0080_0000 } else { 0 };
@@ -366,10 +373,18 @@ fn turns(x: f32) -> u32 {
         let (word, bit) = (e as usize / 32, e as usize % 32);
         let at = |i: usize| u64::from(*INVERSE_TWO_PI.get(i).unwrap_or(&0));
         let high = at(word) << 32 | at(word + 1);
-        if bit == 0 { high } else { high << bit | at(word + 2) >> (32 - bit) }
+        if bit == 0 {
+            high
+        } else {
+            high << bit | at(word + 2) >> (32 - bit)
+        }
     };
     let fraction = (window.wrapping_mul(u64::from(significand)) >> 32) as u32;
-    if bits >> 31 == 1 { fraction.wrapping_neg() } else { fraction }
+    if bits >> 31 == 1 {
+        fraction.wrapping_neg()
+    } else {
+        fraction
+    }
 }
 
 /// cos(2π·t/2³²): nearest quarter turn, then a Taylor polynomial on [−π/4, π/4].
@@ -460,7 +475,9 @@ mod tests {
             worst.0 = worst.0.max(ulps64(x.exp_nonpositive(), libm::exp(x)));
             let y = (x / 8.2) as f32;
             let exact = libm::exp(f64::from(y)) as f32;
-            worst.1 = worst.1.max(u64::from(y.exp_nonpositive().to_bits().abs_diff(exact.to_bits())));
+            worst.1 = worst.1.max(u64::from(
+                y.exp_nonpositive().to_bits().abs_diff(exact.to_bits()),
+            ));
         }
         assert!(worst.0 <= 2 && worst.1 <= 2, "{worst:?}");
         assert_eq!(0.0f64.exp_nonpositive(), 1.0);

@@ -213,7 +213,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// last fit, and replays that whenever it drops an entry: then a reset changes nothing.
     ///
     /// **Errors**: as [`Optimizer::resume`]. What was replayed until then stays.
-    pub fn replay(&mut self, log: impl IntoIterator<Item = LogEntry<T>>) -> Result<(), OptimizerError> {
+    pub fn replay(
+        &mut self,
+        log: impl IntoIterator<Item = LogEntry<T>>,
+    ) -> Result<(), OptimizerError> {
         self.parameters = unfitted(self.space.dim(), self.capacity);
         (self.len, self.told, self.refused, self.last_refused) = (0, 0, 0, false);
         (self.untaken, self.factored, self.gain) = (false, true, None);
@@ -223,12 +226,17 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
                 LogEntry::Told { point, value } => {
                     let observed = self.observe(&point, value);
                     // Any other refusal happened when the log was written as well.
-                    if let Err(error @ OptimizerError::Surrogate(SurrogateError::Dimension { .. })) = observed {
+                    if let Err(
+                        error @ OptimizerError::Surrogate(SurrogateError::Dimension { .. }),
+                    ) = observed
+                    {
                         return Err(error);
                     }
                 }
                 LogEntry::Fitted(parameters) => self.adopt(parameters)?,
-                LogEntry::Forgotten { observations } => self.told = self.told.saturating_add(observations),
+                LogEntry::Forgotten { observations } => {
+                    self.told = self.told.saturating_add(observations)
+                }
             }
         }
         Ok(())
@@ -302,12 +310,22 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         if given != expected {
             return Err(SurrogateError::Dimension { expected, given }.into());
         }
-        if let Some(number) = point.iter().chain(core::iter::once(&value)).find(|number| !number.is_finite()) {
-            return Err(SurrogateError::NonFinite { value: number.to_f64() }.into());
+        if let Some(number) = point
+            .iter()
+            .chain(core::iter::once(&value))
+            .find(|number| !number.is_finite())
+        {
+            return Err(SurrogateError::NonFinite {
+                value: number.to_f64(),
+            }
+            .into());
         }
         self.space.check(point)?;
         if self.len == self.capacity && self.settings.when_full == WhenFull::Refuse {
-            return Err(SurrogateError::Full { capacity: self.capacity }.into());
+            return Err(SurrogateError::Full {
+                capacity: self.capacity,
+            }
+            .into());
         }
         Ok(())
     }
@@ -328,7 +346,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         (self.work, self.gain) = (Work::None, None);
         let observed = checked.and_then(|()| self.tell(point, value));
         self.last_refused = observed.is_err();
-        let counter = if self.last_refused { &mut self.refused } else { &mut self.told };
+        let counter = if self.last_refused {
+            &mut self.refused
+        } else {
+            &mut self.told
+        };
         *counter = counter.saturating_add(1);
         observed
     }
@@ -348,8 +370,15 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// Lets every observation count a little less.
     fn fade(&mut self) {
         let (dim, capacity) = (self.space.dim(), self.capacity);
-        let kept = (T::from_f64(-core::f64::consts::LN_2) / T::from_u32(self.settings.half_life)).exp_nonpositive();
-        exact::fade(kept, dim, capacity, self.len, split(self.storage.as_mut(), dim, capacity).model);
+        let kept = (T::from_f64(-core::f64::consts::LN_2) / T::from_u32(self.settings.half_life))
+            .exp_nonpositive();
+        exact::fade(
+            kept,
+            dim,
+            capacity,
+            self.len,
+            split(self.storage.as_mut(), dim, capacity).model,
+        );
         self.factored = self.len == 0;
     }
 
@@ -365,9 +394,14 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         }
         if !(fitted.noise_fraction >= least && fitted.noise_fraction.is_finite()) {
             let (noise_variance, smallest) = (fitted.noise_fraction.to_f64(), least.to_f64());
-            return Err(SurrogateError::Unresolved { noise_variance, smallest }.into());
+            return Err(SurrogateError::Unresolved {
+                noise_variance,
+                smallest,
+            }
+            .into());
         }
-        (self.parameters, self.factored, self.untaken, self.work) = (fitted, false, false, Work::None);
+        (self.parameters, self.factored, self.untaken, self.work) =
+            (fitted, false, false, Work::None);
         self.factor()
     }
 
@@ -376,11 +410,24 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         if self.factored {
             return Ok(());
         }
-        let (n, dim, capacity, least) = (self.len, self.space.dim(), self.capacity, self.noise_floor());
+        let (n, dim, capacity, least) = (
+            self.len,
+            self.space.dim(),
+            self.capacity,
+            self.noise_floor(),
+        );
         self.write_scales();
         let Parts { model, scales, .. } = split(self.storage.as_mut(), dim, capacity);
         let kernel = map::kernel(self.settings.shape, scales, categories(&self.space))?;
-        exact::refactor_in_place(&kernel, self.parameters.noise_fraction, least, dim, capacity, n, model)?;
+        exact::refactor_in_place(
+            &kernel,
+            self.parameters.noise_fraction,
+            least,
+            dim,
+            capacity,
+            n,
+            model,
+        )?;
         self.factored = true;
         Ok(())
     }
@@ -388,7 +435,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     fn write_scales(&mut self) {
         let (dim, capacity) = (self.space.dim(), self.capacity);
         let Parts { scales, rest, .. } = split(self.storage.as_mut(), dim, capacity);
-        let axes = scales.iter_mut().zip(rest.spread).zip(&self.parameters.lengthscales);
+        let axes = scales
+            .iter_mut()
+            .zip(rest.spread)
+            .zip(&self.parameters.lengthscales);
         for ((scale, spread), lengthscale) in axes {
             *scale = T::ONE / (*lengthscale * *lengthscale);
             *spread = T::from_f64(0.3) * lengthscale.min(T::ONE);
@@ -410,18 +460,38 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         self.factor()?;
         self.write_scales();
         let dim = self.space.dim();
-        let Parts { model, rest, scales } = split(self.storage.as_mut(), dim, self.capacity);
+        let Parts {
+            model,
+            rest,
+            scales,
+        } = split(self.storage.as_mut(), dim, self.capacity);
         let kernel = map::kernel(self.settings.shape, &*scales, categories(&self.space))?;
-        let gp = ExactGp::resume(kernel, self.parameters.noise_fraction, dim, self.capacity, self.len, model)?
-            .with_noise_floor(least_resolved(self.capacity))?
-            .when_full(self.settings.when_full);
-        Ok((gp, rest, Asked { space: &self.space, given: self.given.as_deref() }))
+        let gp = ExactGp::resume(
+            kernel,
+            self.parameters.noise_fraction,
+            dim,
+            self.capacity,
+            self.len,
+            model,
+        )?
+        .with_noise_floor(least_resolved(self.capacity))?
+        .when_full(self.settings.when_full);
+        Ok((
+            gp,
+            rest,
+            Asked {
+                space: &self.space,
+                given: self.given.as_deref(),
+            },
+        ))
     }
 }
 
 /// Axes that are categories, by bits.
 fn categories(space: &Space) -> u32 {
-    (0..space.dim()).filter(|axis| space.is_category(*axis)).fold(0, |bits, axis| bits | 1 << (axis & 31))
+    (0..space.dim())
+        .filter(|axis| space.is_category(*axis))
+        .fold(0, |bits, axis| bits | 1 << (axis & 31))
 }
 
 /// A model with its numbers.
@@ -438,5 +508,9 @@ struct Asked<'a, T> {
 fn unfitted<T: Scalar>(dim: usize, capacity: usize) -> Parameters<T> {
     let (lengthscale, noise) = map::mode::<T>(dim);
     let lengthscales = collected((0..dim).map(|_| lengthscale));
-    Parameters { lengthscales, noise_fraction: noise.max(least_resolved(capacity)), told: 0 }
+    Parameters {
+        lengthscales,
+        noise_fraction: noise.max(least_resolved(capacity)),
+        told: 0,
+    }
 }

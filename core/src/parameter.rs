@@ -19,15 +19,32 @@ pub struct ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} = {} is outside {}", self.field, self.value, self.admissible)
+        write!(
+            f,
+            "{} = {} is outside {}",
+            self.field, self.value, self.admissible
+        )
     }
 }
 
 impl core::error::Error for ConfigError {}
 
 /// `value`, of a parameter called `field`, is what `admissible` says: written so that NaN does not hold.
-pub(crate) fn check(field: &'static str, value: f64, holds: bool, admissible: &'static str) -> Result<(), ConfigError> {
-    if holds { Ok(()) } else { Err(ConfigError { field, value, admissible }) }
+pub(crate) fn check(
+    field: &'static str,
+    value: f64,
+    holds: bool,
+    admissible: &'static str,
+) -> Result<(), ConfigError> {
+    if holds {
+        Ok(())
+    } else {
+        Err(ConfigError {
+            field,
+            value,
+            admissible,
+        })
+    }
 }
 
 /// A count within `range`, which `admissible` spells out.
@@ -45,9 +62,13 @@ pub(crate) fn whole(
 macro_rules! checked {
     ($config:ident) => {
         impl<'de> ::serde::Deserialize<'de> for $config {
-            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $config::new(<Parameters as ::serde::Deserialize>::deserialize(deserializer)?)
-                    .map_err(<D::Error as ::serde::de::Error>::custom)
+            fn deserialize<D: ::serde::Deserializer<'de>>(
+                deserializer: D,
+            ) -> Result<Self, D::Error> {
+                $config::new(<Parameters as ::serde::Deserialize>::deserialize(
+                    deserializer,
+                )?)
+                .map_err(<D::Error as ::serde::de::Error>::custom)
             }
         }
 
@@ -79,8 +100,17 @@ pub struct StateError {
 
 impl fmt::Display for StateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let StateError { phase, field, found, least, most } = self;
-        write!(f, "stored state in phase {phase}: {field} {found} is outside {least}..={most}")
+        let StateError {
+            phase,
+            field,
+            found,
+            least,
+            most,
+        } = self;
+        write!(
+            f,
+            "stored state in phase {phase}: {field} {found} is outside {least}..={most}"
+        )
     }
 }
 
@@ -96,5 +126,11 @@ pub(crate) fn stored(
     if admissible.contains(&found) {
         return Ok(());
     }
-    Err(StateError { phase, field, found, least: *admissible.start(), most: *admissible.end() })
+    Err(StateError {
+        phase,
+        field,
+        found,
+        least: *admissible.start(),
+        most: *admissible.end(),
+    })
 }

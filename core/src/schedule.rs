@@ -43,7 +43,10 @@ impl Mixing {
     ///
     /// **Equation**: with v = 2⁵³(1 − u), t·v > 2⁵³ for 1/t, t·v² > 2¹⁰⁶ for 1/√t.
     pub fn own_draw(self, round: u32, word: u64) -> bool {
-        let (t, v) = (u128::from(round.max(1)), u128::from((1u64 << 53) - (word >> 11)));
+        let (t, v) = (
+            u128::from(round.max(1)),
+            u128::from((1u64 << 53) - (word >> 11)),
+        );
         match self {
             // Rounds are below 2²², so nothing overflows; if they were not, the larger side stays the larger.
             Mixing::InverseSqrt => t.saturating_mul(v * v) > 1 << 106,
@@ -69,9 +72,17 @@ pub struct WeightConcentration {
 
 impl WeightConcentration {
     /// The authors' schedule.
-    pub const PAPER: Self = WeightConcentration { start: 15.0, hold: 10, decay: 30 };
+    pub const PAPER: Self = WeightConcentration {
+        start: 15.0,
+        hold: 10,
+        decay: 30,
+    };
     /// Every agent weighs 1/N in every region, always.
-    pub const UNIFORM: Self = WeightConcentration { start: 0.0, hold: 0, decay: 0 };
+    pub const UNIFORM: Self = WeightConcentration {
+        start: 0.0,
+        hold: 0,
+        decay: 0,
+    };
 
     /// Concentration a_s of one broadcast.
     pub fn at(&self, broadcast: u32) -> f64 {
@@ -105,7 +116,12 @@ pub fn region_weight(concentration: f64, agents: u32, explorers: u32, explores: 
 /// constant, γ the greedy information gain.
 ///
 /// **Source**: Dai, Low, Jaillet 2021; their β_{t+1} in line 6 is a misprint, and their code uses no width at all.
-pub fn federated_confidence_width(norm_bound: f64, noise_std: f64, information_gain: f64, delta: f64) -> f64 {
+pub fn federated_confidence_width(
+    norm_bound: f64,
+    noise_std: f64,
+    information_gain: f64,
+    delta: f64,
+) -> f64 {
     norm_bound + noise_std * Scalar::sqrt(2.0 * (information_gain + 1.0 + Scalar::ln(4.0 / delta)))
 }
 
@@ -128,15 +144,24 @@ mod tests {
             for i in 0..40_000u32 {
                 let (round, word) = (i % 200, stream.word());
                 let coin = mixing.own_draw(round, word);
-                assert_eq!(coin, f64::unit(word) < mixing.own_draw_probability(round), "{round} {word}");
+                assert_eq!(
+                    coin,
+                    f64::unit(word) < mixing.own_draw_probability(round),
+                    "{round} {word}"
+                );
                 own += u32::from(coin);
             }
             assert!(own > 20_000 && own < 40_000);
-            assert!(!mixing.own_draw(1, u64::MAX) && !mixing.own_draw(1, 0) && !mixing.own_draw(0, 0));
+            assert!(
+                !mixing.own_draw(1, u64::MAX) && !mixing.own_draw(1, 0) && !mixing.own_draw(0, 0)
+            );
             assert!(mixing.own_draw(u32::MAX, 0) && !mixing.own_draw(1 << 20, u64::MAX));
         }
         // On the border itself, p₄ = 1/2: the coin 1/2 is not below it, the one before is.
-        assert!(!Mixing::InverseSqrt.own_draw(4, 1 << 63) && Mixing::InverseSqrt.own_draw(4, (1 << 63) - 1));
+        assert!(
+            !Mixing::InverseSqrt.own_draw(4, 1 << 63)
+                && Mixing::InverseSqrt.own_draw(4, (1 << 63) - 1)
+        );
     }
 
     #[test]
@@ -150,7 +175,10 @@ mod tests {
     #[test]
     fn concentration_follows_the_authors_schedule() {
         let a = WeightConcentration::PAPER;
-        assert_eq!((a.at(0), a.at(9), a.at(10), a.at(39), a.at(40)), (15.0, 15.0, 15.0, 0.0, 0.0));
+        assert_eq!(
+            (a.at(0), a.at(9), a.at(10), a.at(39), a.at(40)),
+            (15.0, 15.0, 15.0, 0.0, 0.0)
+        );
         assert!((a.at(24) - 15.0 * (1.0 - 14.0 / 29.0)).abs() < 1e-14);
         assert_eq!(WeightConcentration::UNIFORM.at(3), 0.0);
     }

@@ -145,9 +145,17 @@ impl core::error::Error for SnapshotError {}
 /// `agreement`, digest of all that must not change under what is stored.
 ///
 /// **Errors**: [`SnapshotError::Slot`]. The slot's content is undefined then, and reads as torn.
-pub fn write<S: Stored>(item: &S, number: u32, agreement: &Digest, slot: &mut [u8]) -> Result<usize, SnapshotError> {
+pub fn write<S: Stored>(
+    item: &S,
+    number: u32,
+    agreement: &Digest,
+    slot: &mut [u8],
+) -> Result<usize, SnapshotError> {
     let len = slot.len();
-    let short = SnapshotError::Slot { len, needed: max_bytes::<S>() };
+    let short = SnapshotError::Slot {
+        len,
+        needed: max_bytes::<S>(),
+    };
     let (header, rest) = slot.split_first_chunk_mut::<HEADER>().ok_or(short)?;
     let body = postcard::to_slice(item, rest).map_err(|_| short)?.len();
     let length = u16::try_from(body).map_err(|_| short)?;
@@ -158,7 +166,9 @@ pub fn write<S: Stored>(item: &S, number: u32, agreement: &Digest, slot: &mut [u
     header[14..].copy_from_slice(&length.to_le_bytes());
     let end = HEADER + body;
     let sum = checksum(slot.get(..end).ok_or(short)?).to_le_bytes();
-    slot.get_mut(end..end + CHECKSUM).ok_or(short)?.copy_from_slice(&sum);
+    slot.get_mut(end..end + CHECKSUM)
+        .ok_or(short)?
+        .copy_from_slice(&sum);
     Ok(end + CHECKSUM)
 }
 
@@ -166,7 +176,10 @@ pub fn write<S: Stored>(item: &S, number: u32, agreement: &Digest, slot: &mut [u
 ///
 /// **Errors**: every variant of [`SnapshotError`]; [`SnapshotError::Slot`] for a slot that ends before its content.
 pub fn read<S: Stored>(slot: &[u8], agreement: &Digest) -> Result<Option<(u32, S)>, SnapshotError> {
-    let short = |needed| SnapshotError::Slot { len: slot.len(), needed };
+    let short = |needed| SnapshotError::Slot {
+        len: slot.len(),
+        needed,
+    };
     let (header, rest) = slot.split_first_chunk::<HEADER>().ok_or(short(OVERHEAD))?;
     if header.iter().all(|byte| *byte == 0xff) || header.iter().all(|byte| *byte == 0) {
         return Ok(None);
@@ -174,8 +187,12 @@ pub fn read<S: Stored>(slot: &[u8], agreement: &Digest) -> Result<Option<(u32, S
     let [version, kind, a, b, c, d, agreed @ .., low, high] = *header;
     let body = usize::from(u16::from_le_bytes([low, high]));
     let (body, rest) = rest.split_at_checked(body).ok_or(SnapshotError::Checksum)?;
-    let (sum, _) = rest.split_first_chunk::<CHECKSUM>().ok_or(SnapshotError::Checksum)?;
-    let whole = slot.get(..HEADER + body.len()).ok_or(SnapshotError::Checksum)?;
+    let (sum, _) = rest
+        .split_first_chunk::<CHECKSUM>()
+        .ok_or(SnapshotError::Checksum)?;
+    let whole = slot
+        .get(..HEADER + body.len())
+        .ok_or(SnapshotError::Checksum)?;
     if checksum(whole) != u32::from_le_bytes(*sum) {
         return Err(SnapshotError::Checksum);
     }
@@ -183,7 +200,10 @@ pub fn read<S: Stored>(slot: &[u8], agreement: &Digest) -> Result<Option<(u32, S
         return Err(SnapshotError::Version { found: version });
     }
     if kind != S::KIND {
-        return Err(SnapshotError::Kind { found: kind, expected: S::KIND });
+        return Err(SnapshotError::Kind {
+            found: kind,
+            expected: S::KIND,
+        });
     }
     let (found, expected) = (u64::from_le_bytes(agreed), prefix(agreement));
     if found != expected {
@@ -200,12 +220,19 @@ pub fn read<S: Stored>(slot: &[u8], agreement: &Digest) -> Result<Option<(u32, S
 /// **Errors**: [`SnapshotError::FirstWrite`] if the first is torn and the second erased in a way that a cut in the very
 /// first write leaves. Otherwise, if neither is whole and one is not erased, why the first that is not erased was
 /// refused: a party that forgot what it spent would spend it twice.
-pub fn newest<S: Stored>(slots: [&[u8]; 2], agreement: &Digest) -> Result<Option<(u32, S)>, SnapshotError> {
+pub fn newest<S: Stored>(
+    slots: [&[u8]; 2],
+    agreement: &Digest,
+) -> Result<Option<(u32, S)>, SnapshotError> {
     match slots.map(|slot| read(slot, agreement)) {
-        [Ok(Some(first)), Ok(Some(second))] => Ok(Some(if second.0 > first.0 { second } else { first })),
+        [Ok(Some(first)), Ok(Some(second))] => {
+            Ok(Some(if second.0 > first.0 { second } else { first }))
+        }
         [Ok(Some(one)), _] | [_, Ok(Some(one))] => Ok(Some(one)),
         [Ok(None), Ok(None)] => Ok(None),
-        [Err(SnapshotError::Checksum), Ok(None)] if first_was_cut(slots) => Err(SnapshotError::FirstWrite),
+        [Err(SnapshotError::Checksum), Ok(None)] if first_was_cut(slots) => {
+            Err(SnapshotError::FirstWrite)
+        }
         [Err(error), _] | [_, Err(error)] => Err(error),
     }
 }
@@ -234,7 +261,10 @@ pub fn newest<S: Stored>(slots: [&[u8]; 2], agreement: &Digest) -> Result<Option
 /// assert!(newest_or_first::<ReporterState>([&first, &second], &agreement)?.is_none()); // begin again
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
-pub fn newest_or_first<S: Stored>(slots: [&[u8]; 2], agreement: &Digest) -> Result<Option<(u32, S)>, SnapshotError> {
+pub fn newest_or_first<S: Stored>(
+    slots: [&[u8]; 2],
+    agreement: &Digest,
+) -> Result<Option<(u32, S)>, SnapshotError> {
     match newest(slots, agreement) {
         Err(SnapshotError::FirstWrite) => Ok(None),
         found => found,
@@ -244,10 +274,14 @@ pub fn newest_or_first<S: Stored>(slots: [&[u8]; 2], agreement: &Digest) -> Resu
 /// Whether a torn first slot is one of number 1, as far as its number was written, and the second is erased to its end.
 /// What was acted on, before a later write erased the second slot, was replaced in the first by a number of 2 or more.
 fn first_was_cut([first, second]: [&[u8]; 2]) -> bool {
-    let erased = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0xff) || bytes.iter().all(|byte| *byte == 0);
+    let erased = |bytes: &[u8]| {
+        bytes.iter().all(|byte| *byte == 0xff) || bytes.iter().all(|byte| *byte == 0)
+    };
     let one = 1_u32.to_le_bytes();
     let number = first.get(2..6) == Some(&one[..])
-        || (0..4).any(|len| first.get(2..2 + len) == one.get(..len) && first.get(2 + len..).is_some_and(erased));
+        || (0..4).any(|len| {
+            first.get(2..2 + len) == one.get(..len) && first.get(2 + len..).is_some_and(erased)
+        });
     number && erased(second)
 }
 
@@ -287,13 +321,19 @@ mod tests {
     fn the_largest_item_fits_and_the_layout_is_frozen() {
         let mut slot = std::vec![0xff; max_bytes::<Item>()];
         let largest = Item(u32::MAX, u64::MAX);
-        assert_eq!(write(&largest, u32::MAX, &agreement(), &mut slot), Ok(OVERHEAD + Item::BODY_MAX));
+        assert_eq!(
+            write(&largest, u32::MAX, &agreement(), &mut slot),
+            Ok(OVERHEAD + Item::BODY_MAX)
+        );
         assert_eq!(read(&slot, &agreement()), Ok(Some((u32::MAX, largest))));
         let slot = written(7);
         assert_eq!(slot[..6], [VERSION, 0x42, 7, 0, 0, 0]);
         assert_eq!(slot[6..14], prefix(&agreement()).to_le_bytes());
         assert_eq!(slot[14..16], [11, 0]);
-        let short = SnapshotError::Slot { len: 20, needed: max_bytes::<Item>() };
+        let short = SnapshotError::Slot {
+            len: 20,
+            needed: max_bytes::<Item>(),
+        };
         assert_eq!(write(&ITEM, 1, &agreement(), &mut [0; 20]), Err(short));
     }
 
@@ -319,10 +359,16 @@ mod tests {
         }
         assert_eq!(
             read::<Other>(&slot, &agreement()),
-            Err(SnapshotError::Kind { found: Item::KIND, expected: Other::KIND })
+            Err(SnapshotError::Kind {
+                found: Item::KIND,
+                expected: Other::KIND
+            })
         );
         let other = Digest::of(&"another");
-        let refused = SnapshotError::Agreement { found: prefix(&agreement()), expected: prefix(&other) };
+        let refused = SnapshotError::Agreement {
+            found: prefix(&agreement()),
+            expected: prefix(&other),
+        };
         assert_eq!(read::<Item>(&slot, &other), Err(refused));
     }
 
@@ -360,7 +406,11 @@ mod tests {
                 if torn[..used] == written(1)[..used] {
                     continue;
                 }
-                assert_eq!(newest(&torn, &erased), Err(SnapshotError::FirstWrite), "{at} {rest}");
+                assert_eq!(
+                    newest(&torn, &erased),
+                    Err(SnapshotError::FirstWrite),
+                    "{at} {rest}"
+                );
                 assert_eq!(or_first(&torn, &erased), Ok(None), "{at} {rest}");
                 // What a first write never leaves: the second slot torn, not erased to its end, or in the first one's
                 // place.
@@ -380,7 +430,11 @@ mod tests {
                 let mut rotten = written(number);
                 rotten[bit / 8] ^= 1 << (bit % 8);
                 let first = (16..48).contains(&bit) && number ^ (1 << (bit - 16)) == 1;
-                let expected = if first { Ok(None) } else { Err(SnapshotError::Checksum) };
+                let expected = if first {
+                    Ok(None)
+                } else {
+                    Err(SnapshotError::Checksum)
+                };
                 assert_eq!(or_first(&rotten, &erased), expected, "{number} {bit}");
             }
         }

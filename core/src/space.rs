@@ -97,22 +97,38 @@ pub struct Axis {
 impl Axis {
     /// Real numbers from `low` to `high`.
     pub const fn real(low: f64, high: f64) -> Self {
-        Axis { kind: Kind::Real { low, high }, log: false, context: false }
+        Axis {
+            kind: Kind::Real { low, high },
+            log: false,
+            context: false,
+        }
     }
 
     /// Whole numbers from `low` to `high`, both included.
     pub const fn integer(low: i32, high: i32) -> Self {
-        Axis { kind: Kind::Integer { low, high }, log: false, context: false }
+        Axis {
+            kind: Kind::Integer { low, high },
+            log: false,
+            context: false,
+        }
     }
 
     /// One of `choices` things without an order.
     pub const fn category(choices: u32) -> Self {
-        Axis { kind: Kind::Category { choices }, log: false, context: false }
+        Axis {
+            kind: Kind::Category { choices },
+            log: false,
+            context: false,
+        }
     }
 
     /// One of `levels` things in an order.
     pub const fn ordinal(levels: u32) -> Self {
-        Axis { kind: Kind::Ordinal { levels }, log: false, context: false }
+        Axis {
+            kind: Kind::Ordinal { levels },
+            log: false,
+            context: false,
+        }
     }
 
     /// The same on a logarithmic scale.
@@ -122,7 +138,10 @@ impl Axis {
 
     /// The same as context: given with every question, not searched.
     pub const fn given(self) -> Self {
-        Axis { context: true, ..self }
+        Axis {
+            context: true,
+            ..self
+        }
     }
 
     /// Number of different values; `None` if they are real.
@@ -142,10 +161,14 @@ impl Axis {
 
     fn check(&self, axis: usize) -> Result<(), SpaceError> {
         let (positive, number) = match self.kind {
-            Kind::Real { low, high } if !below(low, high) => return Err(SpaceError::Bounds { axis, low, high }),
+            Kind::Real { low, high } if !below(low, high) => {
+                return Err(SpaceError::Bounds { axis, low, high });
+            }
             // By its sign: a device links no comparison of f64 for it.
             Kind::Real { low, .. } => (low.to_bits() >> 63 == 0 && low.to_bits() != 0, true),
-            Kind::Integer { low, high } if low >= high || high.checked_sub(low).is_none_or(|side| side == i32::MAX) => {
+            Kind::Integer { low, high }
+                if low >= high || high.checked_sub(low).is_none_or(|side| side == i32::MAX) =>
+            {
                 return Err(SpaceError::Integers { axis, low, high });
             }
             Kind::Integer { low, .. } => (low > 0, true),
@@ -176,7 +199,9 @@ impl Axis {
         match self.kind {
             Kind::Real { high, .. } => T::from_f64(high),
             Kind::Integer { high, .. } => whole(high),
-            Kind::Category { choices: count } | Kind::Ordinal { levels: count } => T::from_u32(count.saturating_sub(1)),
+            Kind::Category { choices: count } | Kind::Ordinal { levels: count } => {
+                T::from_u32(count.saturating_sub(1))
+            }
         }
     }
 
@@ -187,8 +212,15 @@ impl Axis {
 
     /// The ends of the axis, scaled: those of its values, half a step further out if they are counted.
     fn ends<T: Scalar>(&self) -> (T, T) {
-        let out = if self.count().is_some() { T::ONE / (T::ONE + T::ONE) } else { T::ZERO };
-        (self.scaled(self.low::<T>() - out), self.scaled(self.high::<T>() + out))
+        let out = if self.count().is_some() {
+            T::ONE / (T::ONE + T::ONE)
+        } else {
+            T::ZERO
+        };
+        (
+            self.scaled(self.low::<T>() - out),
+            self.scaled(self.high::<T>() + out),
+        )
     }
 
     /// The value whose number is `index`, from the least one.
@@ -207,7 +239,9 @@ impl Axis {
 
     fn unit_of<T: Scalar>(&self, value: T) -> T {
         let (a, b) = self.ends::<T>();
-        ((self.scaled(value) - a) / (b - a)).max(T::ZERO).min(T::ONE)
+        ((self.scaled(value) - a) / (b - a))
+            .max(T::ZERO)
+            .min(T::ONE)
     }
 
     fn value_at<T: Scalar>(&self, unit: T) -> T {
@@ -218,7 +252,11 @@ impl Axis {
             return inside(if self.log { at.exp() } else { at });
         };
         if !self.log {
-            return self.nth((unit * T::from_u32(count)).to_u32().min(count.saturating_sub(1)));
+            return self.nth(
+                (unit * T::from_u32(count))
+                    .to_u32()
+                    .min(count.saturating_sub(1)),
+            );
         }
         let half = T::ONE / (T::ONE + T::ONE);
         self.nth(self.index((a + unit * (b - a)).exp() + half))
@@ -229,7 +267,15 @@ impl Axis {
         // Written so that NaN is outside.
         let inside = x >= low && x <= high;
         let holds = inside && (self.count().is_none() || self.nth::<T>(self.index(x)) == x);
-        if holds { Ok(()) } else { Err(SpaceError::Value { axis, value: x.to_f64(), kind: self.kind }) }
+        if holds {
+            Ok(())
+        } else {
+            Err(SpaceError::Value {
+                axis,
+                value: x.to_f64(),
+                kind: self.kind,
+            })
+        }
     }
 
     /// Whether a format tells every two values of this axis apart, and their coordinates.
@@ -300,7 +346,9 @@ impl From<&BoxDomain> for Space {
     /// Real numbers on a linear scale, all of them searched.
     fn from(domain: &BoxDomain) -> Self {
         let bounds = (0..domain.dim()).filter_map(|axis| domain.bounds(axis));
-        Space { axes: collected(bounds.map(|(low, high)| Axis::real(low, high))) }
+        Space {
+            axes: collected(bounds.map(|(low, high)| Axis::real(low, high))),
+        }
     }
 }
 
@@ -341,7 +389,11 @@ impl Space {
 
     /// The axes that are searched, in order, 0-based; the others are given with every question.
     pub fn searched(&self) -> impl Iterator<Item = usize> {
-        self.axes.iter().enumerate().filter(|(_, axis)| !axis.context).map(|(place, _)| place)
+        self.axes
+            .iter()
+            .enumerate()
+            .filter(|(_, axis)| !axis.context)
+            .map(|(place, _)| place)
     }
 
     /// Whether `axis` is a category: a kernel asks there whether two coordinates are equal, and not how far apart.
@@ -365,7 +417,10 @@ impl Space {
     /// admits. NaN is outside of every range.
     pub fn check<T: Scalar>(&self, point: &[T]) -> Result<(), SpaceError> {
         if point.len() != self.dim() {
-            return Err(SpaceError::Coordinates { expected: self.dim(), given: point.len() });
+            return Err(SpaceError::Coordinates {
+                expected: self.dim(),
+                given: point.len(),
+            });
         }
         for (place, (axis, x)) in self.axes.iter().zip(point).enumerate() {
             axis.check_value(place, *x)?;
@@ -377,7 +432,9 @@ impl Space {
     ///
     /// **Errors**: [`SpaceError::Value`].
     pub fn check_value<T: Scalar>(&self, axis: usize, value: T) -> Result<(), SpaceError> {
-        self.axes.get(axis).map_or(Ok(()), |what| what.check_value(axis, value))
+        self.axes
+            .get(axis)
+            .map_or(Ok(()), |what| what.check_value(axis, value))
     }
 
     /// The coordinate of the value number `index` of an axis of counted values, from the least one.
@@ -415,12 +472,20 @@ impl Space {
     /// Coordinates that lie next to `unit` on an axis of whole numbers or levels (one or two of them); all other choices
     /// of a category; nothing for real numbers or where there is no such axis. For a local search.
     pub fn neighbours<T: Scalar>(&self, axis: usize, unit: T) -> impl Iterator<Item = T> {
-        let known = self.axes.get(axis).and_then(|axis| Some((*axis, axis.count()?)));
+        let known = self
+            .axes
+            .get(axis)
+            .and_then(|axis| Some((*axis, axis.count()?)));
         let (what, count) = known.unwrap_or((Axis::category(1), 1));
         let own = what.index::<T>(what.value_at(T::ZERO.max(unit).min(T::ONE)));
-        let (from, to) =
-            if what.is_category() { (0, count) } else { (own.saturating_sub(1), own.saturating_add(2).min(count)) };
-        (from..to).filter(move |other| *other != own).map(move |other| what.unit_of(what.nth::<T>(other)))
+        let (from, to) = if what.is_category() {
+            (0, count)
+        } else {
+            (own.saturating_sub(1), own.saturating_add(2).min(count))
+        };
+        (from..to)
+            .filter(move |other| *other != own)
+            .map(move |other| what.unit_of(what.nth::<T>(other)))
     }
 
     /// Whether the format of `T` tells every two values of each axis apart, and their coordinates: 1e9 and 1e9 + 1 are
@@ -428,8 +493,17 @@ impl Space {
     ///
     /// **Errors**: [`SpaceError::Format`].
     pub fn check_format<T: Scalar>(&self) -> Result<(), SpaceError> {
-        match self.axes.iter().enumerate().find(|(_, what)| !what.is_resolved::<T>()) {
-            Some((axis, what)) => Err(SpaceError::Format { axis, kind: what.kind, format: T::NAME }),
+        match self
+            .axes
+            .iter()
+            .enumerate()
+            .find(|(_, what)| !what.is_resolved::<T>())
+        {
+            Some((axis, what)) => Err(SpaceError::Format {
+                axis,
+                kind: what.kind,
+                format: T::NAME,
+            }),
             None => Ok(()),
         }
     }

@@ -78,7 +78,11 @@ pub enum ScalarTag {
 impl ScalarTag {
     /// The tag of a scalar type.
     pub fn of<T: Scalar>() -> Self {
-        if T::BYTES == 4 { ScalarTag::F32 } else { ScalarTag::F64 }
+        if T::BYTES == 4 {
+            ScalarTag::F32
+        } else {
+            ScalarTag::F64
+        }
     }
 
     /// Bytes of one number.
@@ -173,18 +177,31 @@ pub enum WireError {
 impl fmt::Display for WireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            WireError::Truncated { len, needed } => write!(f, "frame of {len} bytes, at least {needed} needed"),
-            WireError::TrailingBytes { extra } => write!(f, "{extra} bytes after the end of the frame"),
-            WireError::Version { found } => write!(f, "frame version {found}, this program speaks {VERSION}"),
+            WireError::Truncated { len, needed } => {
+                write!(f, "frame of {len} bytes, at least {needed} needed")
+            }
+            WireError::TrailingBytes { extra } => {
+                write!(f, "{extra} bytes after the end of the frame")
+            }
+            WireError::Version { found } => {
+                write!(f, "frame version {found}, this program speaks {VERSION}")
+            }
             WireError::Header => write!(f, "frame header does not decode"),
-            WireError::TooLong { len, max } => write!(f, "frame promises {len} numbers, at most {max} admitted"),
+            WireError::TooLong { len, max } => {
+                write!(f, "frame promises {len} numbers, at most {max} admitted")
+            }
             WireError::Checksum { computed, received } => {
                 write!(f, "frame checksum {received:08x}, computed {computed:08x}")
             }
             WireError::Payload { scalar, len } => {
-                write!(f, "payload of {len} {scalar:?} does not fit what was asked for")
+                write!(
+                    f,
+                    "payload of {len} {scalar:?} does not fit what was asked for"
+                )
             }
-            WireError::Buffer { len, needed } => write!(f, "buffer of {len} bytes, {needed} needed"),
+            WireError::Buffer { len, needed } => {
+                write!(f, "buffer of {len} bytes, {needed} needed")
+            }
         }
     }
 }
@@ -193,20 +210,35 @@ impl core::error::Error for WireError {}
 
 /// Bytes a frame of `len` numbers takes at most; [`usize::MAX`], which no buffer has, where the address space ends.
 pub const fn frame_len_max(scalar: ScalarTag, len: usize) -> usize {
-    scalar.bytes().saturating_mul(len).saturating_add(HEADER_MAX + CRC_LEN)
+    scalar
+        .bytes()
+        .saturating_mul(len)
+        .saturating_add(HEADER_MAX + CRC_LEN)
 }
 
 /// Bytes of a frame with a header of `header_len` bytes and `len` numbers.
 ///
 /// **Errors**: [`WireError::TooLong`] with the most numbers that fit, if the frame exceeds `bytes_max`, the end of the
 /// address space: 2³² − 1 on most devices, where 2²⁹ numbers of 8 bytes would otherwise count as none.
-fn frame_len(header_len: usize, scalar: ScalarTag, len: u32, bytes_max: usize) -> Result<usize, WireError> {
+fn frame_len(
+    header_len: usize,
+    scalar: ScalarTag,
+    len: u32,
+    bytes_max: usize,
+) -> Result<usize, WireError> {
     // 53 + 8·(2³² − 1) + 4 at most: far from the end of 64 bits.
-    let (around, each, limit) = ((header_len + CRC_LEN) as u64, scalar.bytes() as u64, bytes_max as u64);
+    let (around, each, limit) = (
+        (header_len + CRC_LEN) as u64,
+        scalar.bytes() as u64,
+        bytes_max as u64,
+    );
     let needed = around + each * u64::from(len);
     if needed > limit {
         let max = limit.saturating_sub(around) / each;
-        return Err(WireError::TooLong { len, max: u32::try_from(max).unwrap_or(u32::MAX) });
+        return Err(WireError::TooLong {
+            len,
+            max: u32::try_from(max).unwrap_or(u32::MAX),
+        });
     }
     // Exact: at most `bytes_max`, which is a usize.
     Ok(needed as usize)
@@ -215,11 +247,23 @@ fn frame_len(header_len: usize, scalar: ScalarTag, len: u32, bytes_max: usize) -
 /// Writes a frame and returns its length. `header.len` and `header.scalar` are set from the payload.
 ///
 /// **Errors**: [`WireError::Buffer`], [`WireError::TooLong`].
-pub fn encode<T: Scalar>(header: Header, payload: &[T], out: &mut [u8]) -> Result<usize, WireError> {
+pub fn encode<T: Scalar>(
+    header: Header,
+    payload: &[T],
+    out: &mut [u8],
+) -> Result<usize, WireError> {
     let Ok(len) = u32::try_from(payload.len()) else {
-        return Err(WireError::TooLong { len: u32::MAX, max: u32::MAX });
+        return Err(WireError::TooLong {
+            len: u32::MAX,
+            max: u32::MAX,
+        });
     };
-    let header = Header { version: VERSION, scalar: ScalarTag::of::<T>(), len, ..header };
+    let header = Header {
+        version: VERSION,
+        scalar: ScalarTag::of::<T>(),
+        len,
+        ..header
+    };
     let (have, needed) = (out.len(), frame_len_max(header.scalar, payload.len()));
     let short = WireError::Buffer { len: have, needed };
     let used = postcard::to_slice(&header, out).map_err(|_| short)?.len();
@@ -227,7 +271,12 @@ pub fn encode<T: Scalar>(header: Header, payload: &[T], out: &mut [u8]) -> Resul
     let frame = out.get_mut(..total).ok_or(short)?;
     // Forms without a panic, here and in `decode`: devices frame what they send.
     let (front, sum) = frame.split_last_chunk_mut::<CRC_LEN>().ok_or(short)?;
-    for (bytes, x) in front.get_mut(used..).ok_or(short)?.chunks_exact_mut(T::BYTES).zip(payload) {
+    for (bytes, x) in front
+        .get_mut(used..)
+        .ok_or(short)?
+        .chunks_exact_mut(T::BYTES)
+        .zip(payload)
+    {
         x.write_le(bytes);
     }
     *sum = checksum(front).to_le_bytes();
@@ -240,13 +289,22 @@ pub fn encode<T: Scalar>(header: Header, payload: &[T], out: &mut [u8]) -> Resul
 pub fn decode(bytes: &[u8], len_max: u32) -> Result<(Header, Payload<'_>), WireError> {
     let len = bytes.len();
     match bytes.first() {
-        None => return Err(WireError::Truncated { len, needed: 1 + CRC_LEN }),
+        None => {
+            return Err(WireError::Truncated {
+                len,
+                needed: 1 + CRC_LEN,
+            });
+        }
         Some(&version) if version != VERSION => return Err(WireError::Version { found: version }),
         Some(_) => {}
     }
-    let (header, rest) = postcard::take_from_bytes::<Header>(bytes).map_err(|_| WireError::Header)?;
+    let (header, rest) =
+        postcard::take_from_bytes::<Header>(bytes).map_err(|_| WireError::Header)?;
     if header.len > len_max {
-        return Err(WireError::TooLong { len: header.len, max: len_max });
+        return Err(WireError::TooLong {
+            len: header.len,
+            max: len_max,
+        });
     }
     let header_len = len - rest.len();
     let needed = frame_len(header_len, header.scalar, header.len, usize::MAX)?;
@@ -254,16 +312,29 @@ pub fn decode(bytes: &[u8], len_max: u32) -> Result<(Header, Payload<'_>), WireE
         return Err(WireError::Truncated { len, needed });
     }
     if len > needed {
-        return Err(WireError::TrailingBytes { extra: len - needed });
+        return Err(WireError::TrailingBytes {
+            extra: len - needed,
+        });
     }
     // `needed` bytes are there, header and checksum among them.
-    let (front, sum) = bytes.split_last_chunk::<CRC_LEN>().ok_or(WireError::Truncated { len, needed })?;
-    let (payload, computed) = (front.get(header_len..).ok_or(WireError::Header)?, checksum(front));
+    let (front, sum) = bytes
+        .split_last_chunk::<CRC_LEN>()
+        .ok_or(WireError::Truncated { len, needed })?;
+    let (payload, computed) = (
+        front.get(header_len..).ok_or(WireError::Header)?,
+        checksum(front),
+    );
     let received = u32::from_le_bytes(*sum);
     if computed != received {
         return Err(WireError::Checksum { computed, received });
     }
-    Ok((header, Payload { scalar: header.scalar, bytes: payload }))
+    Ok((
+        header,
+        Payload {
+            scalar: header.scalar,
+            bytes: payload,
+        },
+    ))
 }
 
 /// The numbers of a frame, still in the receiver's buffer.
@@ -286,7 +357,10 @@ impl Payload<'_> {
     pub fn read<T: Scalar>(&self, out: &mut [T]) -> Result<(), WireError> {
         let len = self.bytes.len() / self.scalar.bytes();
         if self.scalar != ScalarTag::of::<T>() || len != out.len() {
-            return Err(WireError::Payload { scalar: self.scalar, len: len as u32 });
+            return Err(WireError::Payload {
+                scalar: self.scalar,
+                len: len as u32,
+            });
         }
         for (x, bytes) in out.iter_mut().zip(self.bytes.chunks_exact(T::BYTES)) {
             *x = T::read_le(bytes);
@@ -307,7 +381,12 @@ pub fn config_id<V: Serialize>(value: &V) -> u64 {
 
 /// First 64 bits of a digest, as frames carry them: enough to tell accidents, and never the only comparison.
 pub fn prefix(digest: &Digest) -> u64 {
-    digest.0.iter().take(8).rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+    digest
+        .0
+        .iter()
+        .take(8)
+        .rev()
+        .fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
 #[cfg(test)]
@@ -341,11 +420,24 @@ mod tests {
     fn round_trips_and_is_frozen() {
         let bytes = frame();
         let (got, payload) = decode(&bytes, 3).unwrap();
-        assert_eq!(got, Header { scalar: ScalarTag::F32, len: 3, ..header() });
+        assert_eq!(
+            got,
+            Header {
+                scalar: ScalarTag::F32,
+                len: 3,
+                ..header()
+            }
+        );
         let mut out = [0.0f32; 3];
         payload.read(&mut out).unwrap();
         assert_eq!(out, [1.5, -2.0, f32::MAX]);
-        assert_eq!(payload.read(&mut [0.0f64; 3]), Err(WireError::Payload { scalar: ScalarTag::F32, len: 3 }));
+        assert_eq!(
+            payload.read(&mut [0.0f64; 3]),
+            Err(WireError::Payload {
+                scalar: ScalarTag::F32,
+                len: 3
+            })
+        );
         let hex: std::string::String = bytes.iter().map(|b| std::format!("{b:02x}")).collect();
         assert_eq!(hex, FROZEN);
         assert!(bytes.len() <= frame_len_max(ScalarTag::F32, 3));
@@ -360,38 +452,62 @@ mod tests {
         }
         let mut longer = bytes.clone();
         longer.push(0);
-        assert_eq!(decode(&longer, 3), Err(WireError::TrailingBytes { extra: 1 }));
+        assert_eq!(
+            decode(&longer, 3),
+            Err(WireError::TrailingBytes { extra: 1 })
+        );
         for bit in 0..bytes.len() * 8 {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             assert!(decode(&flipped, u32::MAX).is_err(), "bit {bit}");
         }
-        assert_eq!(decode(&bytes, 2), Err(WireError::TooLong { len: 3, max: 2 }));
+        assert_eq!(
+            decode(&bytes, 2),
+            Err(WireError::TooLong { len: 3, max: 2 })
+        );
         assert_eq!(decode(&[9], 2), Err(WireError::Version { found: 9 }));
-        assert!(matches!(encode(header(), &[1.0f64; 9], &mut [0; 50]), Err(WireError::Buffer { .. })));
+        assert!(matches!(
+            encode(header(), &[1.0f64; 9], &mut [0; 50]),
+            Err(WireError::Buffer { .. })
+        ));
     }
 
     #[test]
     fn mended_lengths_do_not_wrap_on_32_bits() {
         const END: usize = u32::MAX as usize;
         let too_long = |len, max| Err(WireError::TooLong { len, max });
-        for (scalar, most) in [(ScalarTag::F64, 536_870_909), (ScalarTag::I64, 536_870_909), (ScalarTag::F32, 1 << 30)]
-        {
+        for (scalar, most) in [
+            (ScalarTag::F64, 536_870_909),
+            (ScalarTag::I64, 536_870_909),
+            (ScalarTag::F32, 1 << 30),
+        ] {
             // 2³²/bytes: the product alone is 0 in 32 bits.
             let wraps = (1u64 << 32) / scalar.bytes() as u64;
             for len in [wraps as u32, wraps as u32 + 1, u32::MAX] {
                 assert!(frame_len(17, scalar, len, END).is_err(), "{scalar:?} {len}");
-                assert_eq!(frame_len(17, scalar, len, usize::MAX), Ok(17 + scalar.bytes() * len as usize + 4));
+                assert_eq!(
+                    frame_len(17, scalar, len, usize::MAX),
+                    Ok(17 + scalar.bytes() * len as usize + 4)
+                );
             }
             let most = most.min((END - 21) / scalar.bytes()) as u32;
-            assert_eq!(frame_len(17, scalar, most, END), Ok(21 + scalar.bytes() * most as usize));
+            assert_eq!(
+                frame_len(17, scalar, most, END),
+                Ok(21 + scalar.bytes() * most as usize)
+            );
             // The product fits, the sum does not.
-            assert_eq!(frame_len(17, scalar, most + 1, END), too_long(most + 1, most));
+            assert_eq!(
+                frame_len(17, scalar, most + 1, END),
+                too_long(most + 1, most)
+            );
         }
         assert_eq!(frame_len(40, ScalarTag::F64, 3, END), Ok(68));
         assert_eq!(frame_len(40, ScalarTag::F64, 3, 67), too_long(3, 2));
         assert_eq!(frame_len(40, ScalarTag::F64, 3, 43), too_long(3, 0));
-        assert_eq!(frame_len_max(ScalarTag::F64, usize::MAX / 8 + 1), usize::MAX);
+        assert_eq!(
+            frame_len_max(ScalarTag::F64, usize::MAX / 8 + 1),
+            usize::MAX
+        );
         assert_eq!(frame_len_max(ScalarTag::F64, usize::MAX / 8), usize::MAX);
     }
 }

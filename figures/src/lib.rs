@@ -42,7 +42,9 @@ pub enum FigureError {
     #[error("the picture cannot be read: {0}")]
     Svg(#[from] usvg::Error),
     /// Too many pixels, or none.
-    #[error("{width} × {height} pixels; admissible: 1 to {SIDE_MAX} to a side; ask for fewer pixels to an inch")]
+    #[error(
+        "{width} × {height} pixels; admissible: 1 to {SIDE_MAX} to a side; ask for fewer pixels to an inch"
+    )]
     Size {
         /// Width in pixels.
         width: f32,
@@ -69,13 +71,19 @@ pub fn convert(svg: &str, kind: Kind) -> Result<Vec<u8>, FigureError> {
 /// The same with given fonts.
 ///
 /// **Errors**: [`FigureError`].
-pub fn convert_with(svg: &str, kind: Kind, fonts: fontdb::Database) -> Result<Vec<u8>, FigureError> {
+pub fn convert_with(
+    svg: &str,
+    kind: Kind,
+    fonts: fontdb::Database,
+) -> Result<Vec<u8>, FigureError> {
     let options = options(fonts)?;
     let tree = usvg::Tree::from_str(svg, &options)?;
     match kind {
         Kind::Pdf => {
             // A unit of SVG is a ninety-sixth of an inch, one of PDF a seventy-second.
-            let page = svg2pdf::PageOptions { dpi: PIXELS_PER_INCH };
+            let page = svg2pdf::PageOptions {
+                dpi: PIXELS_PER_INCH,
+            };
             svg2pdf::to_pdf(&tree, svg2pdf::ConversionOptions::default(), page)
                 .map_err(|error| FigureError::Pdf(error.to_string()))
         }
@@ -86,28 +94,48 @@ pub fn convert_with(svg: &str, kind: Kind, fonts: fontdb::Database) -> Result<Ve
 /// Options by which every text is set in one of [`FONTS`], whatever the picture asks for.
 fn options(mut fonts: fontdb::Database) -> Result<usvg::Options<'static>, FigureError> {
     let family = |fonts: &fontdb::Database| {
-        let has = |name: &&&str| fonts.faces().any(|face| face.families.iter().any(|(family, _)| family == **name));
+        let has = |name: &&&str| {
+            fonts
+                .faces()
+                .any(|face| face.families.iter().any(|(family, _)| family == **name))
+        };
         FONTS.iter().find(has).copied()
     };
     let family = family(&fonts).ok_or(FigureError::NoFont)?;
-    let others: Vec<_> =
-        fonts.faces().filter(|face| face.families.iter().all(|(name, _)| name != family)).map(|face| face.id).collect();
+    let others: Vec<_> = fonts
+        .faces()
+        .filter(|face| face.families.iter().all(|(name, _)| name != family))
+        .map(|face| face.id)
+        .collect();
     others.into_iter().for_each(|id| fonts.remove_face(id));
     fonts.set_sans_serif_family(family);
     fonts.set_serif_family(family);
-    Ok(usvg::Options { font_family: family.to_owned(), fontdb: Arc::new(fonts), ..usvg::Options::default() })
+    Ok(usvg::Options {
+        font_family: family.to_owned(),
+        fontdb: Arc::new(fonts),
+        ..usvg::Options::default()
+    })
 }
 
 fn png(tree: &usvg::Tree, scale: f32) -> Result<Vec<u8>, FigureError> {
-    let (width, height) = ((tree.size().width() * scale).round(), (tree.size().height() * scale).round());
+    let (width, height) = (
+        (tree.size().width() * scale).round(),
+        (tree.size().height() * scale).round(),
+    );
     let refused = FigureError::Size { width, height };
     if !(1.0..=SIDE_MAX).contains(&width) || !(1.0..=SIDE_MAX).contains(&height) {
         return Err(refused);
     }
     let mut pixels = tiny_skia::Pixmap::new(width as u32, height as u32).ok_or(refused)?;
     pixels.fill(tiny_skia::Color::WHITE);
-    resvg::render(tree, tiny_skia::Transform::from_scale(scale, scale), &mut pixels.as_mut());
-    pixels.encode_png().map_err(|error| FigureError::Png(error.to_string()))
+    resvg::render(
+        tree,
+        tiny_skia::Transform::from_scale(scale, scale),
+        &mut pixels.as_mut(),
+    );
+    pixels
+        .encode_png()
+        .map_err(|error| FigureError::Png(error.to_string()))
 }
 
 #[cfg(test)]
@@ -124,7 +152,11 @@ mod tests {
     fn fonts() -> Option<fontdb::Database> {
         let mut fonts = fontdb::Database::new();
         fonts.load_system_fonts();
-        let there = fonts.faces().any(|face| face.families.iter().any(|(name, _)| FONTS.contains(&name.as_str())));
+        let there = fonts.faces().any(|face| {
+            face.families
+                .iter()
+                .any(|(name, _)| FONTS.contains(&name.as_str()))
+        });
         if !there {
             eprintln!("neither of {FONTS:?} is installed: nothing is drawn here");
         }
@@ -138,10 +170,26 @@ mod tests {
         let text = String::from_utf8_lossy(&pdf);
         assert!(text.starts_with("%PDF-"));
         // 84 mm are 238.11 pt, which the page's box says to the hundredth.
-        let media = text.split("/MediaBox [").nth(1).unwrap().split(']').next().unwrap().to_owned();
-        let numbers: Vec<f64> = media.split_whitespace().map(|number| number.parse().unwrap()).collect();
-        assert!((numbers[2] - 238.11).abs() < 0.02 && numbers[..2] == [0.0, 0.0], "{media}");
-        assert!(text.contains("/FontFile2") || text.contains("/FontFile3"), "no font inside");
+        let media = text
+            .split("/MediaBox [")
+            .nth(1)
+            .unwrap()
+            .split(']')
+            .next()
+            .unwrap()
+            .to_owned();
+        let numbers: Vec<f64> = media
+            .split_whitespace()
+            .map(|number| number.parse().unwrap())
+            .collect();
+        assert!(
+            (numbers[2] - 238.11).abs() < 0.02 && numbers[..2] == [0.0, 0.0],
+            "{media}"
+        );
+        assert!(
+            text.contains("/FontFile2") || text.contains("/FontFile3"),
+            "no font inside"
+        );
     }
 
     #[test]
@@ -150,7 +198,13 @@ mod tests {
         let png = convert_with(PICTURE, Kind::Png { per_inch: 300.0 }, fonts.clone()).unwrap();
         let pixels = tiny_skia::Pixmap::decode_png(&png).unwrap();
         assert_eq!(pixels.width(), 992, "84 mm at 300 to an inch");
-        let dark = |pixels: &tiny_skia::Pixmap| pixels.pixels().iter().filter(|pixel| pixel.red() < 128).count();
+        let dark = |pixels: &tiny_skia::Pixmap| {
+            pixels
+                .pixels()
+                .iter()
+                .filter(|pixel| pixel.red() < 128)
+                .count()
+        };
         assert!(dark(&pixels) > 500 && pixels.pixels()[0].red() == 255);
         // Negative control: without its text the picture has less on it.
         let bare = &PICTURE.replace("ε ≤ 7.05", "").replace("δ", "");
@@ -165,6 +219,9 @@ mod tests {
         let refused = convert_with(PICTURE, Kind::Pdf, fontdb::Database::new()).unwrap_err();
         assert!(refused.to_string().contains("fonts-dejavu-core"));
         let Some(fonts) = fonts() else { return };
-        assert!(matches!(convert_with("no picture", Kind::Pdf, fonts), Err(FigureError::Svg(_))));
+        assert!(matches!(
+            convert_with("no picture", Kind::Pdf, fonts),
+            Err(FigureError::Svg(_))
+        ));
     }
 }

@@ -14,7 +14,11 @@ const BYTES_MAX: u64 = 1 << 28;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let per_inch = |text: &str| text.parse::<f32>().ok().filter(|number| (20.0..=2400.0).contains(number));
+    let per_inch = |text: &str| {
+        text.parse::<f32>()
+            .ok()
+            .filter(|number| (20.0..=2400.0).contains(number))
+    };
     let kind = match words.as_slice() {
         ["--help" | "-h"] => {
             print!("{HELP}");

@@ -31,7 +31,18 @@ fn refused<E>(what: &'static str) -> impl FnOnce(E) -> Stop {
 
 fn header(config: &Config, kind: Kind, round: u32) -> Header {
     let (version, scalar, config) = (wire::VERSION, ScalarTag::F32, wire::config_id(config));
-    Header { version, kind, scalar, deployment: 42, config, chain: 0, agent: 3, round, attempt: 0, len: 0 }
+    Header {
+        version,
+        kind,
+        scalar,
+        deployment: 42,
+        config,
+        chain: 0,
+        agent: 3,
+        round,
+        attempt: 0,
+        len: 0,
+    }
 }
 
 fn encode(header: Header, numbers: &[f32]) -> Result<Bytes, Stop> {
@@ -41,17 +52,30 @@ fn encode(header: Header, numbers: &[f32]) -> Result<Bytes, Stop> {
 }
 
 /// From the boot to the first thing that is to be stored: what is sent then, if anything.
-fn step(flash: &mut Flash<'_>, config: &Config, down: &Bytes) -> Result<(Phase, Option<Bytes>), Stop> {
+fn step(
+    flash: &mut Flash<'_>,
+    config: &Config,
+    down: &Bytes,
+) -> Result<(Phase, Option<Bytes>), Stop> {
     let agreement = config.digest();
-    let (mut numbers, mut memory) = ([0.0; random_fourier::storage_len(2, M)], [0.0; SIZES.storage()]);
-    random_fourier::draw(7, 0, Stationary::Matern52, &[0.2], 2, M, &mut numbers).map_err(refused("draw"))?;
-    let features = RandomFourier::new(2, M, 1.0f32, true, &numbers[..]).map_err(refused("features"))?;
+    let (mut numbers, mut memory) = (
+        [0.0; random_fourier::storage_len(2, M)],
+        [0.0; SIZES.storage()],
+    );
+    random_fourier::draw(7, 0, Stationary::Matern52, &[0.2], 2, M, &mut numbers)
+        .map_err(refused("draw"))?;
+    let features =
+        RandomFourier::new(2, M, 1.0f32, true, &numbers[..]).map_err(refused("features"))?;
     let candidates = Candidates::grid(16, 2).map_err(refused("grid"))?;
-    let public = Public::streamed(config, candidates, features).map_err(refused("public context"))?;
-    let (mut number, mut state) = flash.load(AgentState::new(3, RunSeed::new(1234, 0)), &agreement)?;
+    let public =
+        Public::streamed(config, candidates, features).map_err(refused("public context"))?;
+    let (mut number, mut state) =
+        flash.load(AgentState::new(3, RunSeed::new(1234, 0)), &agreement)?;
     let storage = AgentStorage::split(&public, &mut memory).map_err(refused("memory"))?;
     for i in 0..state.observations() {
-        let entry: Entry<f32> = flash.entry(FIRST + i as usize, i, &agreement).ok_or(Stop::Refused("log"))?;
+        let entry: Entry<f32> = flash
+            .entry(FIRST + i as usize, i, &agreement)
+            .ok_or(Stop::Refused("log"))?;
         entry.put(i, 0.0, storage.log).map_err(refused("log"))?;
     }
     let mut agent = Agent::attach(&public, &mut state, storage).map_err(refused("agent"))?;
@@ -60,16 +84,33 @@ fn step(flash: &mut Flash<'_>, config: &Config, down: &Bytes) -> Result<(Phase, 
     let input = match phase {
         Phase::Fresh => Input::Start,
         Phase::Waiting => {
-            let (found, payload) = wire::decode(&down.0[..down.1], (M * P) as u32).map_err(refused("broadcast"))?;
+            let (found, payload) =
+                wire::decode(&down.0[..down.1], (M * P) as u32).map_err(refused("broadcast"))?;
             payload.read(&mut vectors).map_err(refused("broadcast"))?;
             let ours = found.config == wire::config_id(config) && found.round == round;
-            if ours { Input::Broadcast { vectors: &vectors, maximum: None } } else { Input::NoBroadcast }
+            if ours {
+                Input::Broadcast {
+                    vectors: &vectors,
+                    maximum: None,
+                }
+            } else {
+                Input::NoBroadcast
+            }
         }
         Phase::Initial | Phase::Evaluating => {
-            let (candidate, i, mut x) = (agent.state().pending(), agent.state().observations(), [0.0f32; 2]);
+            let (candidate, i, mut x) = (
+                agent.state().pending(),
+                agent.state().observations(),
+                [0.0f32; 2],
+            );
             public.candidates().point(candidate, &mut x);
             let value = 1.0 - 4.0 * ((x[0] - 0.3) * (x[0] - 0.3) + (x[1] - 0.6) * (x[1] - 0.6));
-            flash.write(FIRST + i as usize, &Entry { candidate, value }, i, &agreement)?;
+            flash.write(
+                FIRST + i as usize,
+                &Entry { candidate, value },
+                i,
+                &agreement,
+            )?;
             Input::Observed(value)
         }
         Phase::Done => return Ok((phase, None)),
@@ -89,15 +130,23 @@ fn release(server: &mut Server<'_, f32>, config: &Config, up: &Bytes) -> Result<
     payload.read(&mut vector).map_err(refused("upload"))?;
     let source = &mut Simulated::new(Stream::from_seed(99 + u64::from(from.round)));
     let mut tell = ServerInput::Open;
-    let upload = ServerInput::Upload { agent: from.agent, broadcast: from.round, vector: &vector };
+    let upload = ServerInput::Upload {
+        agent: from.agent,
+        broadcast: from.round,
+        vector: &vector,
+    };
     for next in [upload, ServerInput::Close] {
         server.handle(tell, source).map_err(refused("server"))?;
         tell = next;
     }
-    let ServerOutput::Charge(charge) = server.handle(tell, source).map_err(refused("close"))? else {
+    let ServerOutput::Charge(charge) = server.handle(tell, source).map_err(refused("close"))?
+    else {
         return Err(Stop::Refused("no charge"));
     };
-    match server.handle(ServerInput::Charged(Unwritten::receipt(charge)), source).map_err(refused("receipt"))? {
+    match server
+        .handle(ServerInput::Charged(Unwritten::receipt(charge)), source)
+        .map_err(refused("receipt"))?
+    {
         ServerOutput::Broadcast { broadcast, release } => {
             encode(header(config, Kind::Broadcast, broadcast), release.value())
         }
@@ -110,11 +159,21 @@ fn run(say: Say<'_>) -> Result<(), Stop> {
     let regions = Regions::new(&[2, 2]).map_err(refused("regions"))?;
     let parameters = Parameters::usual(20, regions, ROUNDS, M as u32, private);
     let config = Config::new(parameters).map_err(refused("configuration"))?;
-    let (mut sums, mut noise, mut flags, mut vectors) = ([0; M * P], [0; M * P], [0; 20], [0.0; M * P]);
-    let storage = ServerStorage { sums: &mut sums, noise: &mut noise, flags: &mut flags, vectors: &mut vectors };
+    let (mut sums, mut noise, mut flags, mut vectors) =
+        ([0; M * P], [0; M * P], [0; 20], [0.0; M * P]);
+    let storage = ServerStorage {
+        sums: &mut sums,
+        noise: &mut noise,
+        flags: &mut flags,
+        vectors: &mut vectors,
+    };
     let mut hub = ServerState::new();
     let mut server = Server::attach(&config, &mut hub, storage).map_err(refused("server"))?;
-    let mut flash = Flash { bytes: &mut [0xff; SLOTS * SLOT], grain: SLOT, power: &mut || Ok(()) };
+    let mut flash = Flash {
+        bytes: &mut [0xff; SLOTS * SLOT],
+        grain: SLOT,
+        power: &mut || Ok(()),
+    };
     let (mut down, mut heard) = (([0; FRAME], 0), Digest::default());
     loop {
         let (phase, up) = step(&mut flash, &config, &down)?;
@@ -122,7 +181,10 @@ fn run(say: Say<'_>) -> Result<(), Stop> {
             let mut frame: Frame = heard.frame();
             frame.bytes(&up.0[..up.1]);
             heard = frame.end();
-            say(format_args!("an upload of {} bytes; all of them so far: {heard}", up.1));
+            say(format_args!(
+                "an upload of {} bytes; all of them so far: {heard}",
+                up.1
+            ));
             down = release(&mut server, &config, &up)?;
         }
         if phase == Phase::Done {

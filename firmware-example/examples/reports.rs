@@ -21,7 +21,8 @@ impl TryRng for Generator {
 
     fn try_next_u32(&mut self) -> Result<u32, Error> {
         self.1 = self.1.checked_sub(1).ok_or(Error)?;
-        (0..32).for_each(|_| self.0 = (self.0 >> 1) ^ if self.0 & 1 == 1 { 0xa300_0000 } else { 0 });
+        (0..32)
+            .for_each(|_| self.0 = (self.0 >> 1) ^ if self.0 & 1 == 1 { 0xa300_0000 } else { 0 });
         Ok(self.0)
     }
 
@@ -41,7 +42,12 @@ impl TryRng for Generator {
 impl TryCryptoRng for Generator {}
 
 /// The ledger that the stored state is.
-struct Stored<'a, 'f>(&'a mut Flash<'f>, &'a ReporterState, &'a mut u32, &'a Digest);
+struct Stored<'a, 'f>(
+    &'a mut Flash<'f>,
+    &'a ReporterState,
+    &'a mut u32,
+    &'a Digest,
+);
 
 impl Ledger<Private> for Stored<'_, '_> {
     type Error = Stop;
@@ -53,14 +59,19 @@ impl Ledger<Private> for Stored<'_, '_> {
 
 fn run(say: Say<'_>) -> Result<(), Stop> {
     let epsilon = |value| Epsilon::new(value).map_err(|_| Stop::Refused("epsilon"));
-    let mechanism = ClampedLaplace::new(1.5, 16, epsilon(0.5)?).map_err(|_| Stop::Refused("mechanism"))?;
+    let mechanism =
+        ClampedLaplace::new(1.5, 16, epsilon(0.5)?).map_err(|_| Stop::Refused("mechanism"))?;
     let (budget, agreement) = (epsilon(2.5)?, Digest::of(&"reports"));
     let source = &mut Secret::new(Generator(0xace1_1234, 70));
-    let mut flash = Flash { bytes: &mut [0xff; 2 * SLOT], grain: SLOT, power: &mut || Ok(()) };
+    let mut flash = Flash {
+        bytes: &mut [0xff; 2 * SLOT],
+        grain: SLOT,
+        power: &mut || Ok(()),
+    };
     let (mut number, mut state) = flash.load(ReporterState::new(7, budget), &agreement)?;
     for candidate in 0..7 {
-        let asked =
-            Reporter::attach(&mechanism, &mut state).handle::<f32, _>(ReporterInput::Query { candidate }, source);
+        let asked = Reporter::attach(&mechanism, &mut state)
+            .handle::<f32, _>(ReporterInput::Query { candidate }, source);
         let charge = match asked {
             Ok(ReporterOutput::Charge(charge)) => charge,
             refused => {
@@ -71,19 +82,26 @@ fn run(say: Say<'_>) -> Result<(), Stop> {
         let receipt = Stored(&mut flash, &state, &mut number, &agreement).append(charge)?;
         if candidate == 1 {
             (number, state) = flash.load(ReporterState::new(7, budget), &agreement)?;
-            say(format_args!("{candidate}: power cut after the charge, epsilon {} left", state.budget().left()));
+            say(format_args!(
+                "{candidate}: power cut after the charge, epsilon {} left",
+                state.budget().left()
+            ));
             continue;
         }
         let mut reporter = Reporter::attach(&mechanism, &mut state);
         let mut input = ReporterInput::Charged(receipt);
         let report = loop {
             input = match reporter.handle(input, source) {
-                Ok(ReporterOutput::Evaluate { candidate }) => ReporterInput::Reward(0.1 * candidate as f32),
+                Ok(ReporterOutput::Evaluate { candidate }) => {
+                    ReporterInput::Reward(0.1 * candidate as f32)
+                }
                 other => break other,
             };
         };
         match report {
-            Ok(ReporterOutput::Report(release)) => say(format_args!("{candidate}: {} leaves", release.value())),
+            Ok(ReporterOutput::Report(release)) => {
+                say(format_args!("{candidate}: {} leaves", release.value()))
+            }
             other => say(format_args!("{candidate}: {other:?}")),
         }
     }

@@ -11,7 +11,12 @@ const GRAIN: usize = 16;
 const NAMES: [&str; 4] = ["agent", "prior", "reporter", "optimizer"];
 
 /// One of the four from its boot to its end.
-fn boot(which: usize, flash: &mut Flash<'_>, world: &mut World, memory: &mut Memory) -> Result<(), Stop> {
+fn boot(
+    which: usize,
+    flash: &mut Flash<'_>,
+    world: &mut World,
+    memory: &mut Memory,
+) -> Result<(), Stop> {
     match which {
         0 => agent::boot(flash, world, &mut memory.agent),
         1 => prior::boot(flash, world, &mut memory.prior),
@@ -28,7 +33,11 @@ struct Memory {
 
 impl Memory {
     const fn new() -> Self {
-        Memory { agent: [0.0; agent::STORAGE], prior: [0.0; prior::STORAGE], optimizer: [0.0; optimizer::STORAGE] }
+        Memory {
+            agent: [0.0; agent::STORAGE],
+            prior: [0.0; prior::STORAGE],
+            optimizer: [0.0; optimizer::STORAGE],
+        }
     }
 }
 
@@ -38,14 +47,23 @@ type Bytes = [u8; SLOTS * SLOT];
 fn main() {
     let mut memory = Memory::new();
     for (which, name) in NAMES.iter().enumerate() {
-        let (mut bytes, mut world, mut steps): (Bytes, _, _) = ([0xff; SLOTS * SLOT], World::new(false), 0);
+        let (mut bytes, mut world, mut steps): (Bytes, _, _) =
+            ([0xff; SLOTS * SLOT], World::new(false), 0);
         let mut power = || {
             steps += 1;
             Ok(())
         };
-        let mut flash = Flash { bytes: &mut bytes[..], grain: GRAIN, power: &mut power };
+        let mut flash = Flash {
+            bytes: &mut bytes[..],
+            grain: GRAIN,
+            power: &mut power,
+        };
         match boot(which, &mut flash, &mut world, &mut memory) {
-            Ok(()) => println!("{name} {} {steps} steps {} measurements", world.digest(), world.measured),
+            Ok(()) => println!(
+                "{name} {} {steps} steps {} measurements",
+                world.digest(),
+                world.measured
+            ),
             Err(stop) => println!("{name} {stop:?}"),
         }
     }
@@ -93,7 +111,8 @@ mod device {
 
     impl Kept {
         fn begin(&mut self, cut: Option<u32>) {
-            (self.bytes, self.world, self.cut, self.cut_off) = ([0xff; SLOTS * SLOT], World::new(false), cut, false);
+            (self.bytes, self.world, self.cut, self.cut_off) =
+                ([0xff; SLOTS * SLOT], World::new(false), cut, false);
         }
     }
 
@@ -127,14 +146,33 @@ mod device {
         }
         let passed = !kept.failed;
         loop {
-            debug::exit(if passed { debug::EXIT_SUCCESS } else { debug::EXIT_FAILURE });
+            debug::exit(if passed {
+                debug::EXIT_SUCCESS
+            } else {
+                debug::EXIT_FAILURE
+            });
         }
     }
 
     /// One boot of one device, and what the next one is to be.
     fn run(kept: &mut Kept, memory: &mut Memory) {
-        let Kept { bytes, world, cut, cut_off, resets, which, .. } = kept;
-        let (mut steps, limit) = (0, if *cut_off { u32::MAX } else { cut.unwrap_or(u32::MAX) });
+        let Kept {
+            bytes,
+            world,
+            cut,
+            cut_off,
+            resets,
+            which,
+            ..
+        } = kept;
+        let (mut steps, limit) = (
+            0,
+            if *cut_off {
+                u32::MAX
+            } else {
+                cut.unwrap_or(u32::MAX)
+            },
+        );
         let mut power = || {
             if steps == limit {
                 (*cut_off, *resets) = (true, *resets + 1);
@@ -143,27 +181,48 @@ mod device {
             steps += 1;
             Ok(())
         };
-        let end = boot(*which, &mut Flash { bytes, grain: GRAIN, power: &mut power }, world, memory);
+        let end = boot(
+            *which,
+            &mut Flash {
+                bytes,
+                grain: GRAIN,
+                power: &mut power,
+            },
+            world,
+            memory,
+        );
         if let Err(stop) = end {
-            say(format_args!("{} cut after {:?}: {stop:?}", NAMES[kept.which], kept.cut));
+            say(format_args!(
+                "{} cut after {:?}: {stop:?}",
+                NAMES[kept.which], kept.cut
+            ));
             kept.failed = true;
         }
         let Some(cut) = kept.cut else {
-            (kept.digest, kept.steps, kept.measured) = (kept.world.digest(), steps, kept.world.measured);
+            (kept.digest, kept.steps, kept.measured) =
+                (kept.world.digest(), steps, kept.world.measured);
             let (name, digest, measured) = (NAMES[kept.which], kept.digest, kept.measured);
-            say(format_args!("{name} {digest} {steps} steps {measured} measurements"));
+            say(format_args!(
+                "{name} {digest} {steps} steps {measured} measurements"
+            ));
             return kept.begin(Some(0));
         };
         // A reporter that had paid and was cut off says the same in the end: its noise is the simulation's.
         let again = kept.world.measured - kept.measured.min(kept.world.measured);
         if kept.world.digest() != kept.digest || again > 1 || !kept.cut_off {
-            say(format_args!("{} cut after {cut}: another end, {again} measured again", NAMES[kept.which]));
+            say(format_args!(
+                "{} cut after {cut}: another end, {again} measured again",
+                NAMES[kept.which]
+            ));
             kept.failed = true;
         }
         if cut + 1 < kept.steps {
             return kept.begin(Some(cut + 1));
         }
-        say(format_args!("{} resets of {}: the same end", kept.resets, NAMES[kept.which]));
+        say(format_args!(
+            "{} resets of {}: the same end",
+            kept.resets, NAMES[kept.which]
+        ));
         (kept.which, kept.resets) = (kept.which + 1, 0);
         kept.begin(None);
     }

@@ -24,7 +24,10 @@ fn run(say: Say<'_>) -> Result<(), OptimizerError> {
         say(format_args!("{:.2} dB {:.2} ms: {y:.3}", x[0], x[1]));
     }
     if let Some((x, y)) = optimizer.best() {
-        say(format_args!("best at {:.2} dB {:.2} ms: {y:.3}", x[0], x[1]));
+        say(format_args!(
+            "best at {:.2} dB {:.2} ms: {y:.3}",
+            x[0], x[1]
+        ));
     }
     Ok(())
 }

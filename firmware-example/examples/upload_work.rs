@@ -23,9 +23,16 @@ fn calls<T: Scalar>(way: Way, kind: Kind, selected: bool, calls: u32) -> Result<
     let (mut broadcast, mut vector) = ([T::from_f64(0.0); REGIONS * M], [T::from_f64(0.0); M]);
     let mut seed = 0;
     for _ in 0..calls {
-        let mut storage =
-            Storage { sums: &mut sums, noise: &mut noise, broadcast: &mut broadcast, vector: &mut vector };
-        once(way, kind, selected, &mut seed, &mut storage, |work| counted(work)).map_err(|e| format!("{e:?}"))?;
+        let mut storage = Storage {
+            sums: &mut sums,
+            noise: &mut noise,
+            broadcast: &mut broadcast,
+            vector: &mut vector,
+        };
+        once(way, kind, selected, &mut seed, &mut storage, |work| {
+            counted(work)
+        })
+        .map_err(|e| format!("{e:?}"))?;
     }
     Ok(sums.iter().map(|sum| sum.abs()).sum())
 }
@@ -39,7 +46,9 @@ fn run(words: &[&str]) -> Result<String, String> {
         "leaky" => Way::Leaky,
         other => return Err(format!("no way {other}")),
     };
-    let kind = KINDS.into_iter().find(|known| format!("{known:?}") == *kind);
+    let kind = KINDS
+        .into_iter()
+        .find(|known| format!("{known:?}") == *kind);
     let kind = kind.ok_or_else(|| format!("one of {KINDS:?}"))?;
     let selected = match *coin {
         "selected" => true,

@@ -16,7 +16,9 @@ use sordino_core::digest::combine;
 use sordino_core::domain::Candidates;
 use sordino_core::features::{RandomFourier, random_fourier};
 use sordino_core::federated::transcript::{AgentLeaf, BLOCK, BlockLeaf, link};
-use sordino_core::federated::{Agent, AgentState, AgentStorage, Config, Input, Output, Public, storage_len};
+use sordino_core::federated::{
+    Agent, AgentState, AgentStorage, Config, Input, Output, Public, storage_len,
+};
 use sordino_core::kernel::Stationary;
 use sordino_core::math::Scalar;
 use sordino_core::random::RunSeed;
@@ -89,11 +91,28 @@ pub struct Round {
 
 impl fmt::Display for Round {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Round { round, query, value, observations, leaf, chain } = self;
-        write!(f, "round {round}  query {query:>3}  value {value:>12.9}  observations {observations:>2}  leaf ")?;
-        leaf.0.iter().take(8).try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        let Round {
+            round,
+            query,
+            value,
+            observations,
+            leaf,
+            chain,
+        } = self;
+        write!(
+            f,
+            "round {round}  query {query:>3}  value {value:>12.9}  observations {observations:>2}  leaf "
+        )?;
+        leaf.0
+            .iter()
+            .take(8)
+            .try_for_each(|byte| write!(f, "{byte:02x}"))?;
         f.write_str("  chain ")?;
-        chain.0.iter().take(8).try_for_each(|byte| write!(f, "{byte:02x}"))
+        chain
+            .0
+            .iter()
+            .take(8)
+            .try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -107,7 +126,9 @@ pub fn execution_digest(chain: &Digest) -> Digest {
 ///
 /// **Errors**: [`ScriptError::Header`].
 pub fn config(script: &[u8]) -> Result<Config, ScriptError> {
-    postcard::take_from_bytes::<Header>(script).map(|(header, _)| header.config).map_err(|_| ScriptError::Header)
+    postcard::take_from_bytes::<Header>(script)
+        .map(|(header, _)| header.config)
+        .map_err(|_| ScriptError::Header)
 }
 
 /// Plays a script; calls `each` after every round and returns the last link of the chain.
@@ -115,13 +136,29 @@ pub fn config(script: &[u8]) -> Result<Config, ScriptError> {
 /// `storage` holds the agent's numbers, the features and one broadcast.
 ///
 /// **Errors**: [`ScriptError`].
-pub fn play(script: &[u8], storage: &mut [f32], mut each: impl FnMut(&Round)) -> Result<Digest, ScriptError> {
+pub fn play(
+    script: &[u8],
+    storage: &mut [f32],
+    mut each: impl FnMut(&Round),
+) -> Result<Digest, ScriptError> {
     with_agent(script, storage, |header, mut script, agent, broadcast| {
         let mut chain = Digest::default();
         for round in 0..=header.config.parameters().rounds {
-            chain = one_round(header, round, &mut script, agent, broadcast, &chain, &mut each)?;
+            chain = one_round(
+                header,
+                round,
+                &mut script,
+                agent,
+                broadcast,
+                &chain,
+                &mut each,
+            )?;
         }
-        if script.0.is_empty() { Ok(chain) } else { Err(ScriptError::Length) }
+        if script.0.is_empty() {
+            Ok(chain)
+        } else {
+            Err(ScriptError::Length)
+        }
     })
 }
 
@@ -138,7 +175,15 @@ pub fn play_until(
     with_agent(script, storage, |header, mut script, agent, broadcast| {
         let mut chain = Digest::default();
         for round in 0..=last {
-            chain = one_round(header, round, &mut script, agent, broadcast, &chain, &mut |_| {})?;
+            chain = one_round(
+                header,
+                round,
+                &mut script,
+                agent,
+                broadcast,
+                &chain,
+                &mut |_| {},
+            )?;
         }
         then(agent, broadcast, script.number()?);
         Ok(())
@@ -151,14 +196,23 @@ fn with_agent<R>(
     storage: &mut [f32],
     act: impl FnOnce(&Header, Reader<'_>, &mut Agent<'_, f32>, &mut [f32]) -> Result<R, ScriptError>,
 ) -> Result<R, ScriptError> {
-    let (header, body) = postcard::take_from_bytes::<Header>(script).map_err(|_| ScriptError::Header)?;
+    let (header, body) =
+        postcard::take_from_bytes::<Header>(script).map_err(|_| ScriptError::Header)?;
     let parameters = header.config.parameters();
-    let (dim, m) = (parameters.regions.splits().len(), parameters.feature_count as usize);
+    let (dim, m) = (
+        parameters.regions.splits().len(),
+        parameters.feature_count as usize,
+    );
     if parameters.agents > BLOCK {
         return Err(ScriptError::TooLarge);
     }
-    let (features_len, broadcast_len) = (random_fourier::storage_len(dim, m), header.config.broadcast_len());
-    let short = ScriptError::Storage { needed: features_len + broadcast_len };
+    let (features_len, broadcast_len) = (
+        random_fourier::storage_len(dim, m),
+        header.config.broadcast_len(),
+    );
+    let short = ScriptError::Storage {
+        needed: features_len + broadcast_len,
+    };
     let (features, rest) = storage.split_at_mut_checked(features_len).ok_or(short)?;
     let (broadcast, own) = rest.split_at_mut_checked(broadcast_len).ok_or(short)?;
     let public = public(&header, dim, features).ok_or(ScriptError::Header)?;
@@ -180,12 +234,26 @@ fn one_round(
     each: &mut impl FnMut(&Round),
 ) -> Result<Digest, ScriptError> {
     let parameters = header.config.parameters();
-    let observations = if round == 0 { parameters.initial_points } else { 1 };
+    let observations = if round == 0 {
+        parameters.initial_points
+    } else {
+        1
+    };
     let mut leaf = AgentLeaf::new(header.agent, round, observations);
-    let mut input = if round == 0 { Input::Start } else { Input::Broadcast { vectors: broadcast, maximum: None } };
+    let mut input = if round == 0 {
+        Input::Start
+    } else {
+        Input::Broadcast {
+            vectors: broadcast,
+            maximum: None,
+        }
+    };
     let (mut query, mut value) = (0, 0.0);
     let leaf = loop {
-        match agent.handle(input).map_err(|_| ScriptError::Agent { round })? {
+        match agent
+            .handle(input)
+            .map_err(|_| ScriptError::Agent { round })?
+        {
             Output::Evaluate { candidate, .. } => {
                 value = script.number()?;
                 query = candidate;
@@ -197,23 +265,42 @@ fn one_round(
         }
     };
     let block = block_leaf(header, &leaf, script)?;
-    let released = if round < parameters.rounds { broadcast } else { &mut [] };
+    let released = if round < parameters.rounds {
+        broadcast
+    } else {
+        &mut []
+    };
     for x in released.iter_mut() {
         *x = script.number()?;
     }
     let chain = link(previous, round, [block].into_iter(), released);
-    each(&Round { round, query, value, observations: agent.state().observations(), leaf, chain });
+    each(&Round {
+        round,
+        query,
+        value,
+        observations: agent.state().observations(),
+        leaf,
+        chain,
+    });
     Ok(chain)
 }
 
 /// The leaf of the only block: the agent's own among those of the script. Apart, so that its frame does not lie on the
 /// stack beside that of the round.
 #[inline(never)]
-fn block_leaf(header: &Header, own: &Digest, script: &mut Reader<'_>) -> Result<Digest, ScriptError> {
+fn block_leaf(
+    header: &Header,
+    own: &Digest,
+    script: &mut Reader<'_>,
+) -> Result<Digest, ScriptError> {
     let agents = header.config.parameters().agents;
     let mut block = BlockLeaf::new(0, agents);
     for agent in 0..agents {
-        block.agent(&if agent == header.agent { *own } else { script.digest()? });
+        block.agent(&if agent == header.agent {
+            *own
+        } else {
+            script.digest()?
+        });
     }
     Ok(block.end())
 }
@@ -221,10 +308,29 @@ fn block_leaf(header: &Header, own: &Digest, script: &mut Reader<'_>) -> Result<
 /// Draws the features into `storage` and puts the public context around them: nothing cached.
 fn public<'a>(header: &'a Header, dim: usize, storage: &'a mut [f32]) -> Option<Public<'a, f32>> {
     let m = header.config.parameters().feature_count as usize;
-    random_fourier::draw(header.feature_seed, header.run_index, header.kernel, &[header.lengthscale], dim, m, storage)
-        .ok()?;
-    let features = RandomFourier::new(dim, m, f32::from_f64(header.signal_variance), header.unit_norm, &*storage);
-    Public::streamed(&header.config, Candidates::grid(header.points_per_axis, dim).ok()?, features.ok()?).ok()
+    random_fourier::draw(
+        header.feature_seed,
+        header.run_index,
+        header.kernel,
+        &[header.lengthscale],
+        dim,
+        m,
+        storage,
+    )
+    .ok()?;
+    let features = RandomFourier::new(
+        dim,
+        m,
+        f32::from_f64(header.signal_variance),
+        header.unit_norm,
+        &*storage,
+    );
+    Public::streamed(
+        &header.config,
+        Candidates::grid(header.points_per_axis, dim).ok()?,
+        features.ok()?,
+    )
+    .ok()
 }
 
 /// What is left of the script.

@@ -12,7 +12,10 @@ use sordino_core::dispatch::Width;
 #[cfg(not(target_os = "none"))]
 fn main() {
     // Read by the programs of hosts too (`sordino_host::width`); the digests are the same at every width.
-    let widths = Width::ALL.into_iter().filter(|width| *width <= Width::widest()).map(Width::name);
+    let widths = Width::ALL
+        .into_iter()
+        .filter(|width| *width <= Width::widest())
+        .map(Width::name);
     println!("widths: {}", widths.collect::<Vec<_>>().join(" "));
     if let Ok(name) = std::env::var("SORDINO_WIDTH") {
         match Width::named(&name).filter(|width| *width <= Width::widest()) {
@@ -24,7 +27,9 @@ fn main() {
     let all = operations::table(|row| println!("{row}"));
     println!("{all}\n---\n--- federation");
     let mut storage = vec![0.0; 4096];
-    let end = federation::play(federation::SCRIPT, &mut storage, |round| println!("{round}"));
+    let end = federation::play(federation::SCRIPT, &mut storage, |round| {
+        println!("{round}")
+    });
     match end {
         Ok(chain) => println!("{}\n---", federation::execution_digest(&chain)),
         Err(error) => println!("{error:?}\n---"),

@@ -31,7 +31,8 @@ macro_rules! program {
             fn main() -> ! {
                 // A host that stopped listening is no reason to stop.
                 let mut say = |line: core::fmt::Arguments<'_>| {
-                    let _ = cortex_m_semihosting::hio::hstdout().map(|mut out| writeln!(out, "{line}"));
+                    let _ =
+                        cortex_m_semihosting::hio::hstdout().map(|mut out| writeln!(out, "{line}"));
                 };
                 let end = super::$run(&mut say);
                 if let Err(error) = &end {
@@ -40,7 +41,11 @@ macro_rules! program {
                 let passed = end.is_ok();
                 loop {
                     use cortex_m_semihosting::debug;
-                    debug::exit(if passed { debug::EXIT_SUCCESS } else { debug::EXIT_FAILURE });
+                    debug::exit(if passed {
+                        debug::EXIT_SUCCESS
+                    } else {
+                        debug::EXIT_FAILURE
+                    });
                 }
             }
         }

@@ -7,7 +7,8 @@ use core::hint::black_box;
 
 use sordino_core::domain::Regions;
 use sordino_core::federated::{
-    Aggregation, Config, InitialRegion, OwnDraw, Parameters, Server, ServerInput, ServerState, ServerStorage, Signal,
+    Aggregation, Config, InitialRegion, OwnDraw, Parameters, Server, ServerInput, ServerState,
+    ServerStorage, Signal,
 };
 use sordino_core::math::Scalar;
 use sordino_core::privacy::{ClippingNorm, NoiseMultiplier, SamplingProbability};
@@ -102,11 +103,16 @@ pub fn once<T: Scalar>(
             flags: &mut flags,
             vectors: &mut *storage.broadcast,
         };
-        let mut server = Server::attach(&config, &mut state, numbers).map_err(|_| UploadError::Refused)?;
-        server.handle(ServerInput::Open, &mut source).map_err(|_| UploadError::Refused)?;
+        let mut server =
+            Server::attach(&config, &mut state, numbers).map_err(|_| UploadError::Refused)?;
+        server
+            .handle(ServerInput::Open, &mut source)
+            .map_err(|_| UploadError::Refused)?;
         // A simulated sample can be foretold: agent 0's coin is the first word of the stream.
         let half = SamplingProbability::new(HALF).map_err(|_| UploadError::Refused)?;
-        let coin = half.coin(&mut Simulated::new(Stream::from_seed(*seed))).map_err(|_| UploadError::Refused)?;
+        let coin = half
+            .coin(&mut Simulated::new(Stream::from_seed(*seed)))
+            .map_err(|_| UploadError::Refused)?;
         if coin != selected {
             continue;
         }
@@ -116,10 +122,18 @@ pub fn once<T: Scalar>(
                 taken = true;
                 return;
             }
-            let upload = ServerInput::Upload { agent: AGENT, broadcast: 0, vector: black_box(&*storage.vector) };
+            let upload = ServerInput::Upload {
+                agent: AGENT,
+                broadcast: 0,
+                vector: black_box(&*storage.vector),
+            };
             taken = server.handle(upload, &mut source).is_ok();
         });
-        return if taken { Ok(()) } else { Err(UploadError::Refused) };
+        return if taken {
+            Ok(())
+        } else {
+            Err(UploadError::Refused)
+        };
     }
     Err(UploadError::Coin)
 }
@@ -136,7 +150,11 @@ fn fill<T: Scalar>(kind: Kind, vector: &mut [T]) {
         Kind::NotANumber => f64::NAN,
         Kind::Infinite => f64::INFINITY,
     };
-    vector.iter_mut().skip(1).take(1).for_each(|x| *x = T::from_f64(special));
+    vector
+        .iter_mut()
+        .skip(1)
+        .take(1)
+        .for_each(|x| *x = T::from_f64(special));
 }
 
 fn config(features: usize) -> Option<Config> {
@@ -152,7 +170,11 @@ fn config(features: usize) -> Option<Config> {
         offset: 0.0,
         mixing: Mixing::InverseSqrt,
         own_draw: OwnDraw::Features,
-        concentration: WeightConcentration { start: 1.0, hold: 1, decay: 0 },
+        concentration: WeightConcentration {
+            start: 1.0,
+            hold: 1,
+            decay: 0,
+        },
         aggregation: Aggregation::Private {
             clipping_norm: ClippingNorm::new(CLIPPING_NORM).ok()?,
             sampling_probability: HALF,

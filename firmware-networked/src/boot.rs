@@ -77,8 +77,21 @@ pub struct End {
 
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let End { agent, boots, told: Told { given, observations, masks, chain } } = self;
-        write!(f, "agent {agent}: {observations} observations, {given} rounds, ")?;
+        let End {
+            agent,
+            boots,
+            told:
+                Told {
+                    given,
+                    observations,
+                    masks,
+                    chain,
+                },
+        } = self;
+        write!(
+            f,
+            "agent {agent}: {observations} observations, {given} rounds, "
+        )?;
         write!(f, "{masks} masks, {boots} boots, chain {chain}")
     }
 }
@@ -94,9 +107,15 @@ impl Stored for Boots {
 
 /// Counts this boot, durably, before anything random is drawn.
 fn count_boot(flash: &mut [u8]) -> Result<u32, Fatal> {
-    let mut flash = Flash { bytes: flash, grain: GRAIN, power: &mut || Ok(()) };
+    let mut flash = Flash {
+        bytes: flash,
+        grain: GRAIN,
+        power: &mut || Ok(()),
+    };
     let (mut number, Boots(before)) = flash.load(Boots(0), &Digest::default())?;
-    let boots = before.checked_add(1).ok_or(Fatal::Given("no boots are left: it needs a new secret"))?;
+    let boots = before
+        .checked_add(1)
+        .ok_or(Fatal::Given("no boots are left: it needs a new secret"))?;
     flash.save(&Boots(boots), &mut number, &Digest::default())?;
     Ok(boots)
 }
@@ -120,7 +139,14 @@ struct Line<'l, 's> {
 ///
 /// **Errors**: [`Fatal`]. A connection that fails is none.
 pub fn run(board: Board, memory: &mut Memory) -> Result<End, Fatal> {
-    let Memory { numbers, received, sent, read, write, buffer } = memory;
+    let Memory {
+        numbers,
+        received,
+        sent,
+        read,
+        write,
+        buffer,
+    } = memory;
     let (flash, count) = board.flash.split_at_mut(SLOTS * SLOT);
     let boots = count_boot(count)?;
     let (given, rest) = postcard::take_from_bytes::<Provision<'_>>(board.provision)
@@ -128,35 +154,73 @@ pub fn run(board: Board, memory: &mut Memory) -> Result<End, Fatal> {
     let invitation = Invitation::parse(given.invitation).ok_or(Fatal::Given("the invitation"))?;
     let key = tls::key(&given.secret).ok_or(Fatal::Given("its secret"))?;
     let certificate = der::certificate(&key).ok_or(Fatal::Given("its key"))?;
-    let keys = Keys { own: &key, certificate: &certificate, pins: &invitation.pins };
-    let own = Own { invitation: &invitation, keys, masks: masks::key(&given.secret) };
+    let keys = Keys {
+        own: &key,
+        certificate: &certificate,
+        pins: &invitation.pins,
+    };
+    let own = Own {
+        invitation: &invitation,
+        keys,
+        masks: masks::key(&given.secret),
+    };
     let mut entropy = Entropy::new(given.secret, boots);
     let nic = Lan9118::new(Registers::take()).ok_or(Fatal::Given("no Ethernet controller"))?;
-    let socket = Socket::new(SocketBuffer::new(&mut received[..]), SocketBuffer::new(&mut sent[..]));
+    let socket = Socket::new(
+        SocketBuffer::new(&mut received[..]),
+        SocketBuffer::new(&mut sent[..]),
+    );
     let mut places = [SocketStorage::EMPTY; 1];
-    let mut tcp = Tcp::new(nic, socket, SocketSet::new(&mut places[..]), boots, entropy.next_u64());
+    let mut tcp = Tcp::new(
+        nic,
+        socket,
+        SocketSet::new(&mut places[..]),
+        boots,
+        entropy.next_u64(),
+    );
     let buffers = (&mut read[..], &mut write[..]);
-    let mut line = Line { tcp: &mut tcp, entropy: &mut entropy, buffers, buffer };
+    let mut line = Line {
+        tcp: &mut tcp,
+        entropy: &mut entropy,
+        buffers,
+        buffer,
+    };
     let agreement = match kept(board.agreement, &own) {
         Some(agreement) => agreement,
-        None => line.until_done(&own, &mut |own, tls, buffer| agreement_of(own, tls, buffer, board.agreement))?,
+        None => line.until_done(&own, &mut |own, tls, buffer| {
+            agreement_of(own, tls, buffer, board.agreement)
+        })?,
     };
     // Cut at another step in every boot, so that each of them comes further in some.
     let (mut steps, cut) = (0, boots.wrapping_mul(0x9e37_79b9).checked_rem(board.cuts));
     let mut power = || {
         steps += 1;
-        if cut.is_some_and(|cut| steps > cut + STEPS_MIN) { reset() } else { Ok::<(), Cut>(()) }
+        if cut.is_some_and(|cut| steps > cut + STEPS_MIN) {
+            reset()
+        } else {
+            Ok::<(), Cut>(())
+        }
     };
-    let mut flash = Flash { bytes: flash, grain: GRAIN, power: &mut power };
-    let lent = Lent { flash: &mut flash, numbers: &mut numbers[..], sensor: given.sensor, rehearses: given.rehearses };
+    let mut flash = Flash {
+        bytes: flash,
+        grain: GRAIN,
+        power: &mut power,
+    };
+    let lent = Lent {
+        flash: &mut flash,
+        numbers: &mut numbers[..],
+        sensor: given.sensor,
+        rehearses: given.rehearses,
+    };
     let mut told = Told::default();
     let mut taking = |party: &mut dyn TakesPart| {
         let mut enrolled = false;
         // A server that has nothing more to say may be gone.
         if party.want(now()) != Want::Done || party.lacks().is_some() {
             let rest = Cell::new(Rest::of(party));
-            let taken = line
-                .until(&own, &rest, &mut |own, tls, buffer| take_part(own, tls, buffer, party, &mut enrolled, &rest))?;
+            let taken = line.until(&own, &rest, &mut |own, tls, buffer| {
+                take_part(own, tls, buffer, party, &mut enrolled, &rest)
+            })?;
             if taken.is_none() && given.rehearses {
                 return Err(Fatal::Given("a rehearsal whose server is gone"));
             }
@@ -166,27 +230,53 @@ pub fn run(board: Board, memory: &mut Memory) -> Result<End, Fatal> {
     };
     masks::agreed(&agreement.protocol, invitation.helper.as_ref())?;
     match &agreement.protocol {
-        Protocol::Draws(draws) => draws::with(&agreement, draws, (invitation.slot, given.seed), lent, &mut taking)?,
+        Protocol::Draws(draws) => draws::with(
+            &agreement,
+            draws,
+            (invitation.slot, given.seed),
+            lent,
+            &mut taking,
+        )?,
         Protocol::Prior(prior) => {
-            let helper = invitation.helper.as_ref().map(|helper| (&own.masks, helper));
-            prior::with((&agreement, prior), (invitation.slot, given.seed), helper, lent, &mut taking)?;
+            let helper = invitation
+                .helper
+                .as_ref()
+                .map(|helper| (&own.masks, helper));
+            prior::with(
+                (&agreement, prior),
+                (invitation.slot, given.seed),
+                helper,
+                lent,
+                &mut taking,
+            )?;
         }
         Protocol::Campaign(protocol) => {
             let region = (board.provision, board.provision.len() - rest.len());
             let whose = (&agreement, protocol, invitation.slot);
             match given.rehearses {
                 #[cfg(feature = "rehearsal")]
-                true => campaign::rehearsed(whose, &given, region, (lent, board.file), &mut taking)?,
+                true => {
+                    campaign::rehearsed(whose, &given, region, (lent, board.file), &mut taking)?
+                }
                 #[cfg(not(feature = "rehearsal"))]
                 true => return Err(Fatal::Given("a rehearsal, of an image without its numbers")),
                 false => {
-                    told.observations = campaign::served(whose, &given, region, (lent, board.file), &mut taking)?;
+                    told.observations =
+                        campaign::served(whose, &given, region, (lent, board.file), &mut taking)?;
                 }
             }
         }
-        _ => return Err(Fatal::Given("a method that this device does not take part in")),
+        _ => {
+            return Err(Fatal::Given(
+                "a method that this device does not take part in",
+            ));
+        }
     }
-    Ok(End { agent: invitation.slot, boots, told })
+    Ok(End {
+        agent: invitation.slot,
+        boots,
+        told,
+    })
 }
 
 /// A life has this many steps at least.
@@ -251,7 +341,12 @@ impl Line<'_, '_> {
     }
 
     /// The same as long as there is patience for what is left to do; then nothing.
-    fn until<R>(&mut self, own: &Own<'_>, rest: &Cell<Rest>, act: &mut Act<'_, R>) -> Result<Option<R>, Fatal> {
+    fn until<R>(
+        &mut self,
+        own: &Own<'_>,
+        rest: &Cell<Rest>,
+        act: &mut Act<'_, R>,
+    ) -> Result<Option<R>, Fatal> {
         let mut since = now();
         let mut left = rest.get();
         loop {
@@ -262,7 +357,12 @@ impl Line<'_, '_> {
                 hprintln!("[{} ms] the server is gone", now().0);
                 return Ok(None);
             }
-            let Line { tcp, entropy, buffers: (read, write), buffer } = self;
+            let Line {
+                tcp,
+                entropy,
+                buffers: (read, write),
+                buffer,
+            } = self;
             match session(tcp, (read, write), buffer, own, entropy, act) {
                 Ok(result) => return Ok(Some(result)),
                 Err(Ended::Fatal(fatal)) => return Err(fatal),
@@ -288,7 +388,8 @@ fn session<R>(
     entropy: &mut Entropy,
     act: &mut Act<'_, R>,
 ) -> Result<R, Ended> {
-    tcp.connect(own.invitation.server).map_err(|_| Broken("nobody answers"))?;
+    tcp.connect(own.invitation.server)
+        .map_err(|_| Broken("nobody answers"))?;
     let mut tls = tls::open(tcp, buffers, &own.keys, entropy).map_err(|error| {
         hprintln!("TLS: {:?}", error);
         Broken("no handshake")
@@ -299,7 +400,8 @@ fn session<R>(
 /// The agreement of an earlier boot. Its digest is in the invitation: whatever else lies there is not taken for it.
 fn kept(flash: &[u8], own: &Own<'_>) -> Option<Agreement> {
     let (agreement, _) = postcard::take_from_bytes::<Agreement>(flash).ok()?;
-    (agreement.digest() == own.invitation.terms && agreement.deployment == own.invitation.deployment)
+    (agreement.digest() == own.invitation.terms
+        && agreement.deployment == own.invitation.deployment)
         .then_some(agreement)
 }
 
@@ -311,7 +413,14 @@ fn agreement_of<S: Read + Write>(
     flash: &mut [u8],
 ) -> Result<Agreement, Ended> {
     let run = own.invitation.deployment;
-    let answer = request(tls, "GET", format_args!("/v1/{run:016x}/agreement"), format_args!(""), &[], &mut *buffer)?;
+    let answer = request(
+        tls,
+        "GET",
+        format_args!("/v1/{run:016x}/agreement"),
+        format_args!(""),
+        &[],
+        &mut *buffer,
+    )?;
     if answer.status != 200 {
         return Err(refusal(&answer));
     }
@@ -392,8 +501,10 @@ fn ask<S: Read + Write>(
 ) -> Result<bool, Ended> {
     let (run, frames, chain) = (own.invitation.deployment, have.frames, have.chain);
     let path = format_args!("/v1/{run:016x}/rounds/{frames}");
-    let headers =
-        format_args!("sordino-chain: {chain}\r\nsordino-seal: {}\r\nsordino-wait-ms: {WAIT}\r\n", Hex(&have.seal));
+    let headers = format_args!(
+        "sordino-chain: {chain}\r\nsordino-seal: {}\r\nsordino-wait-ms: {WAIT}\r\n",
+        Hex(&have.seal)
+    );
     let answer = request(tls, "GET", path, headers, &[], &mut *buffer)?;
     match (answer.status, answer.round, answer.seal) {
         (200, Some(current), Some(seal)) if answer.kept == answer.whole => {
@@ -426,8 +537,18 @@ fn supply<S: Read + Write>(
     let run = own.invitation.deployment;
     let mut put = |from: usize, piece: &[u8]| party.piece(from, piece).map_err(Ended::from);
     let answer = match lack {
-        Lack::Opening(round) => fetch(tls, format_args!("/v1/{run:016x}/rounds/{round}/opening"), buffer, &mut put),
-        Lack::File => fetch(tls, format_args!("/v1/{run:016x}/prior.frame"), buffer, &mut put),
+        Lack::Opening(round) => fetch(
+            tls,
+            format_args!("/v1/{run:016x}/rounds/{round}/opening"),
+            buffer,
+            &mut put,
+        ),
+        Lack::File => fetch(
+            tls,
+            format_args!("/v1/{run:016x}/prior.frame"),
+            buffer,
+            &mut put,
+        ),
     }?;
     let came = match answer.status {
         200 if answer.whole == 0 => return Err(Broken("an answer without content").into()),
@@ -449,16 +570,27 @@ fn supply<S: Read + Write>(
 }
 
 fn enrol<S: Read + Write>(own: &Own<'_>, tls: &mut S, buffer: &mut [u8]) -> Result<(), Ended> {
-    let Invitation { deployment, slot, token, helper, .. } = own.invitation;
+    let Invitation {
+        deployment,
+        slot,
+        token,
+        helper,
+        ..
+    } = own.invitation;
     let path = format_args!("/v1/{deployment:016x}/enrol/{slot}");
     let mut shown: Vec<u8, 48> = Vec::new();
     // The key of its masks follows where there are two servers: one of them tells the other. Both fit.
     let masks = helper.map(|_| own.masks.public_key().0);
-    let fits =
-        shown.extend_from_slice(token).and_then(|()| shown.extend_from_slice(masks.as_ref().map_or(&[], |key| key)));
+    let fits = shown
+        .extend_from_slice(token)
+        .and_then(|()| shown.extend_from_slice(masks.as_ref().map_or(&[], |key| key)));
     fits.map_err(|_| Fatal::Given("a token too long"))?;
     let answer = request(tls, "POST", path, format_args!(""), &shown, buffer)?;
-    if answer.status == 200 { Ok(()) } else { Err(refusal(&answer)) }
+    if answer.status == 200 {
+        Ok(())
+    } else {
+        Err(refusal(&answer))
+    }
 }
 
 /// Gives its answer: whether there is something to store.
@@ -479,7 +611,9 @@ fn give<S: Read + Write>(
         409 => Reply::Already,
         410 => Reply::Over,
         403 => Reply::NotYou,
-        503 => Reply::Later { after_ms: answer.later_ms },
+        503 => Reply::Later {
+            after_ms: answer.later_ms,
+        },
         _ => return Err(refusal(&answer)),
     };
     hprintln!("[{} ms] round {}: {}", now().0, round, answer.status);

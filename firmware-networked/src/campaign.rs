@@ -23,12 +23,28 @@ pub fn served(
     (lent, file): (Lent<'_, '_>, &mut [u8]),
     taking: &mut Taking<'_>,
 ) -> Result<u32, Fatal> {
-    let Lent { flash, numbers, sensor, rehearses } = lent;
+    let Lent {
+        flash,
+        numbers,
+        sensor,
+        rehearses,
+    } = lent;
     let follows = provision.site.as_ref().ok_or(NO_NUMBERS)?;
-    let given = Given::<f32>::read(follows, agreement.dim as usize, region, used).ok_or(NO_NUMBERS)?;
+    let given =
+        Given::<f32>::read(follows, agreement.dim as usize, region, used).ok_or(NO_NUMBERS)?;
     let first = First::Listed(slot, agreement.protocol.initial_points());
-    let own = Own { given: &given, first, sensor: Sensor::Plant(slot), file: &mut *file };
-    let lent = Lent { flash: &mut *flash, numbers: &mut *numbers, sensor, rehearses };
+    let own = Own {
+        given: &given,
+        first,
+        sensor: Sensor::Plant(slot),
+        file: &mut *file,
+    };
+    let lent = Lent {
+        flash: &mut *flash,
+        numbers: &mut *numbers,
+        sensor,
+        rehearses,
+    };
     site::with((agreement, campaign), slot, own, lent, taking)?;
     search::go_on((agreement, slot), &given, file, flash, numbers)
 }
@@ -45,8 +61,20 @@ pub fn rehearsed(
     taking: &mut Taking<'_>,
 ) -> Result<(), Fatal> {
     let follows = provision.site.as_ref().ok_or(NO_NUMBERS)?;
-    let given = Given::<f64>::read(follows, agreement.dim as usize, region, used).ok_or(NO_NUMBERS)?;
+    let given =
+        Given::<f64>::read(follows, agreement.dim as usize, region, used).ok_or(NO_NUMBERS)?;
     let first = First::Drawn(provision.seed, slot);
     let sensor = Sensor::Table(provision.sensor);
-    site::with((agreement, campaign), slot, Own { given: &given, first, sensor, file }, lent, taking)
+    site::with(
+        (agreement, campaign),
+        slot,
+        Own {
+            given: &given,
+            first,
+            sensor,
+            file,
+        },
+        lent,
+        taking,
+    )
 }

@@ -11,16 +11,19 @@ const BITS: u8 = 0x03;
 
 /// In front of the point of a P-256 key: the whole of a SubjectPublicKeyInfo but its last 65 bytes.
 const P256: [u8; 26] = [
-    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
-    0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a,
+    0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
 ];
 /// A point that is not compressed: a tag and two coordinates.
 const POINT: usize = 65;
 /// ecdsa-with-SHA256.
-const ALGORITHM: [u8; 12] = [0x30, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02];
+const ALGORITHM: [u8; 12] = [
+    0x30, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02,
+];
 /// In front of the key in a certificate of ours: version 3, number 1, algorithm, no name, from 2025 to the end of time,
 /// no name.
-const FRONT: [u8; 58] = *b"\xa0\x03\x02\x01\x02\x02\x01\x01\x30\x0a\x06\x08\x2a\x86\x48\xce\x3d\x04\x03\x02\x30\x00\
+const FRONT: [u8; 58] =
+    *b"\xa0\x03\x02\x01\x02\x02\x01\x01\x30\x0a\x06\x08\x2a\x86\x48\xce\x3d\x04\x03\x02\x30\x00\
     \x30\x20\x17\x0d250101000000Z\x18\x0f99991231235959Z\x30\x00";
 
 /// The longest certificate of ours.
@@ -31,8 +34,12 @@ fn item(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let ([tag, first], rest) = bytes.split_first_chunk::<2>()?;
     let (len, rest) = match first {
         ..=0x7f => (usize::from(*first), rest),
-        0x81 => rest.split_first().map(|(len, rest)| (usize::from(*len), rest))?,
-        0x82 => rest.split_first_chunk().map(|(len, rest)| (usize::from(u16::from_be_bytes(*len)), rest))?,
+        0x81 => rest
+            .split_first()
+            .map(|(len, rest)| (usize::from(*len), rest))?,
+        0x82 => rest
+            .split_first_chunk()
+            .map(|(len, rest)| (usize::from(u16::from_be_bytes(*len)), rest))?,
         _ => return None,
     };
     let (content, after) = rest.split_at_checked(len)?;
@@ -42,8 +49,12 @@ fn item(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 /// The public key of a certificate with its envelope (SubjectPublicKeyInfo): what a fingerprint is of. None if the bytes
 /// are no certificate.
 pub fn key_info(certificate: &[u8]) -> Option<&[u8]> {
-    let (SEQUENCE, certificate, _) = item(certificate)? else { return None };
-    let (SEQUENCE, mut rest, _) = item(certificate)? else { return None };
+    let (SEQUENCE, certificate, _) = item(certificate)? else {
+        return None;
+    };
+    let (SEQUENCE, mut rest, _) = item(certificate)? else {
+        return None;
+    };
     if let (VERSION, _, after) = item(rest)? {
         rest = after;
     }
@@ -77,6 +88,12 @@ pub fn certificate(key: &SigningKey) -> Option<Vec<u8, CERTIFICATE_MAX>> {
 /// One item of these parts, which are shorter than 256 bytes together.
 fn wrap<const N: usize>(out: &mut Vec<u8, N>, tag: u8, parts: &[&[u8]]) -> Option<()> {
     let len = u8::try_from(parts.iter().map(|part| part.len()).sum::<usize>()).ok()?;
-    let head: &[u8] = if len < 0x80 { &[tag, len] } else { &[tag, 0x81, len] };
-    core::iter::once(head).chain(parts.iter().copied()).try_for_each(|part| out.extend_from_slice(part).ok())
+    let head: &[u8] = if len < 0x80 {
+        &[tag, len]
+    } else {
+        &[tag, 0x81, len]
+    };
+    core::iter::once(head)
+        .chain(parts.iter().copied())
+        .try_for_each(|part| out.extend_from_slice(part).ok())
 }

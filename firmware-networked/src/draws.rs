@@ -23,19 +23,35 @@ pub fn with(
     lent: Lent<'_, '_>,
     taking: &mut Taking<'_>,
 ) -> Result<(), Fatal> {
-    let Lent { flash, numbers, sensor, rehearses, .. } = lent;
+    let Lent {
+        flash,
+        numbers,
+        sensor,
+        rehearses,
+        ..
+    } = lent;
     let mut found = Found::load(flash, agreement, AgentState::new(agent, seed))?;
     let (dim, m) = (agreement.dim as usize, agreement.protocol.upload_len());
     let numbers = bytemuck::cast_slice_mut::<f64, f32>(numbers);
-    let (features, numbers) = numbers.split_at_mut_checked(random_fourier::storage_len(dim, m)).ok_or(SHORT)?;
+    let (features, numbers) = numbers
+        .split_at_mut_checked(random_fourier::storage_len(dim, m))
+        .ok_or(SHORT)?;
     let public = public(agreement, draws, features)?;
-    let (broadcast, rest) = numbers.split_at_mut_checked(agreement.protocol.released_len()).ok_or(SHORT)?;
+    let (broadcast, rest) = numbers
+        .split_at_mut_checked(agreement.protocol.released_len())
+        .ok_or(SHORT)?;
     let rest = rest.get_mut(..storage_len(&public)).ok_or(SHORT)?;
     let storage = AgentStorage::split(&public, rest).map_err(|_| SHORT)?;
     found.read_log(flash, agreement, storage.log)?;
     let standing = found.standing;
     let machine = Agent::attach(&public, &mut found.state, storage)?;
-    let parts = Parts { flash, broadcast, sensor: (sensor, public.candidates().count()), masks: None, rehearses };
+    let parts = Parts {
+        flash,
+        broadcast,
+        sensor: (sensor, public.candidates().count()),
+        masks: None,
+        rehearses,
+    };
     taking(&mut Party::new(agreement, machine, standing, parts)?)
 }
 
@@ -45,12 +61,26 @@ fn public<'p>(
     draws: &'p DrawsProtocol,
     storage: &'p mut [f32],
 ) -> Result<Public<'p, f32>, Fatal> {
-    let (features, m, dim) = (&draws.features, agreement.protocol.upload_len(), agreement.dim as usize);
+    let (features, m, dim) = (
+        &draws.features,
+        agreement.protocol.upload_len(),
+        agreement.dim as usize,
+    );
     let points = points_per_axis(dim, &agreement.candidates);
-    let points = points.ok_or(Fatal::Given("the candidates are not a grid that this device knows"))?;
+    let points = points.ok_or(Fatal::Given(
+        "the candidates are not a grid that this device knows",
+    ))?;
     let lengthscale = [features.lengthscale];
-    random_fourier::draw(features.seed, features.run, features.kernel, &lengthscale, dim, m, storage)
-        .map_err(|_| Fatal::Given("the features"))?;
+    random_fourier::draw(
+        features.seed,
+        features.run,
+        features.kernel,
+        &lengthscale,
+        dim,
+        m,
+        storage,
+    )
+    .map_err(|_| Fatal::Given("the features"))?;
     let variance = features.signal_variance as f32;
     let candidates = Candidates::grid(points, dim).map_err(|_| Fatal::Given("the candidates"))?;
     let features = RandomFourier::new(dim, m, variance, features.unit_norm, &*storage)

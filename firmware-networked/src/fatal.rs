@@ -54,7 +54,9 @@ impl fmt::Display for Fatal {
             Fatal::Search(error) => write!(f, "search: {error}"),
             Fatal::Alone(error) => write!(f, "search: {error}"),
             Fatal::Context(error) => write!(f, "what it agreed to: {error}"),
-            Fatal::Hide(error) => write!(f, "its contribution is not hidden, and not sent: {error:?}"),
+            Fatal::Hide(error) => {
+                write!(f, "its contribution is not hidden, and not sent: {error:?}")
+            }
             Fatal::Frame(error) => write!(f, "the server sent {error}"),
             Fatal::Wire(error) => write!(f, "frame: {error}"),
             Fatal::Refused(status) => write!(f, "the server says {status}"),

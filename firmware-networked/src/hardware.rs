@@ -66,19 +66,32 @@ pub fn board() -> Option<Board> {
             (CUTS as *const u32).read_volatile(),
         )
     };
-    Some(Board { provision, flash, file, agreement, cuts })
+    Some(Board {
+        provision,
+        flash,
+        file,
+        agreement,
+        cuts,
+    })
 }
 
 /// Ends the emulator.
 pub fn exit(passed: bool) -> ! {
     loop {
-        debug::exit(if passed { debug::EXIT_SUCCESS } else { debug::EXIT_FAILURE });
+        debug::exit(if passed {
+            debug::EXIT_SUCCESS
+        } else {
+            debug::EXIT_FAILURE
+        });
     }
 }
 
 #[exception]
 fn SysTick() {
-    MILLIS.store(MILLIS.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    MILLIS.store(
+        MILLIS.load(Ordering::Relaxed).wrapping_add(1),
+        Ordering::Relaxed,
+    );
 }
 
 // SAFETY: the handler reads nothing but its argument and never returns; without it a fault would loop for ever.
@@ -138,7 +151,10 @@ const PAINT: u32 = 0x5a5a_a5a5;
 const OWN: usize = 256;
 
 fn bounds() -> (usize, usize) {
-    (&raw const __sheap as usize, &raw const _stack_start as usize)
+    (
+        &raw const __sheap as usize,
+        &raw const _stack_start as usize,
+    )
 }
 
 /// Bytes of statics.
@@ -160,6 +176,8 @@ pub fn paint() {
 pub fn deepest() -> usize {
     let (low, high) = bounds();
     // SAFETY: RAM, read.
-    let changed = (low..high).step_by(4).find(|at| unsafe { (*at as *const u32).read_volatile() } != PAINT);
+    let changed = (low..high)
+        .step_by(4)
+        .find(|at| unsafe { (*at as *const u32).read_volatile() } != PAINT);
     high - changed.unwrap_or(high)
 }

@@ -98,9 +98,16 @@ fn asked<S: Read + Write>(
     buffer: &mut [u8],
 ) -> Result<(Answer, usize), Broken> {
     let mut head = String::<HEAD_MAX>::new();
-    write!(head, "{method} {path} HTTP/1.1\r\nhost: sordino\r\ncontent-length: {}\r\n{headers}\r\n", body.len())
-        .map_err(|_| Broken("a request that is too long"))?;
-    let sent = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).and_then(|()| stream.flush());
+    write!(
+        head,
+        "{method} {path} HTTP/1.1\r\nhost: sordino\r\ncontent-length: {}\r\n{headers}\r\n",
+        body.len()
+    )
+    .map_err(|_| Broken("a request that is too long"))?;
+    let sent = stream
+        .write_all(head.as_bytes())
+        .and_then(|()| stream.write_all(body))
+        .and_then(|()| stream.flush());
     sent.map_err(|_| Broken("sending"))?;
     let (end, filled) = head_of(stream, buffer)?;
     let answer = parse(&buffer[..end]).ok_or(Broken("a head that cannot be read"))?;
@@ -116,10 +123,16 @@ const SPARE: usize = 256;
 fn head_of<S: Read>(stream: &mut S, buffer: &mut [u8]) -> Result<(usize, usize), Broken> {
     let mut filled = 0;
     loop {
-        if let Some(end) = buffer[..filled].windows(4).position(|four| four == b"\r\n\r\n") {
+        if let Some(end) = buffer[..filled]
+            .windows(4)
+            .position(|four| four == b"\r\n\r\n")
+        {
             return Ok((end + 4, filled));
         }
-        let free = buffer.get_mut(filled..).filter(|free| !free.is_empty()).ok_or(Broken("a head without an end"))?;
+        let free = buffer
+            .get_mut(filled..)
+            .filter(|free| !free.is_empty())
+            .ok_or(Broken("a head without an end"))?;
         filled += some(stream, free)?;
     }
 }
@@ -135,9 +148,21 @@ fn some<S: Read>(stream: &mut S, into: &mut [u8]) -> Result<usize, Broken> {
 fn parse(head: &[u8]) -> Option<Answer> {
     let head = core::str::from_utf8(head).ok()?;
     let mut lines = head.split("\r\n");
-    let status = lines.next()?.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
+    let status = lines
+        .next()?
+        .strip_prefix("HTTP/1.1 ")?
+        .get(..3)?
+        .parse()
+        .ok()?;
     let mut whole = (status == 204).then_some(0);
-    let mut answer = Answer { status, whole: 0, kept: 0, round: None, seal: None, later_ms: LATER };
+    let mut answer = Answer {
+        status,
+        whole: 0,
+        kept: 0,
+        round: None,
+        seal: None,
+        later_ms: LATER,
+    };
     for (name, value) in lines.filter_map(|line| line.split_once(':')) {
         let (is, value) = (|other: &str| name.eq_ignore_ascii_case(other), value.trim());
         if is("content-length") {

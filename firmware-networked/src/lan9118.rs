@@ -65,7 +65,10 @@ impl Lan9118 {
         if let Some(value) = value {
             self.registers.write(MAC_DATA, value);
         }
-        self.registers.write(MAC_CMD, 1 << 31 | u32::from(value.is_none()) << 30 | register);
+        self.registers.write(
+            MAC_CMD,
+            1 << 31 | u32::from(value.is_none()) << 30 | register,
+        );
         while self.registers.read(MAC_CMD) >> 31 != 0 {}
         self.registers.read(MAC_DATA)
     }

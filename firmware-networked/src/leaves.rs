@@ -31,11 +31,17 @@ pub fn append<T: Scalar + Serialize + DeserializeOwned>(
     (used, out): (usize, &mut [u8]),
 ) -> Result<usize, Fatal> {
     let end = used + trailer_len(protocol);
-    let places = out.get_mut(used..end).ok_or(Fatal::Given("an answer too long"))?;
+    let places = out
+        .get_mut(used..end)
+        .ok_or(Fatal::Given("an answer too long"))?;
     // The best value without noise, which no device knows, stays 0: it is in no digest.
     places.fill(0);
     for (place, step) in places.chunks_exact_mut(STEP).zip(steps(protocol, epoch)) {
-        let Step { round, observations: (from, until), gives } = step;
+        let Step {
+            round,
+            observations: (from, until),
+            gives,
+        } = step;
         let mut leaf = AgentLeaf::new(agent, round, until - from);
         for number in from..until {
             let entry: Option<Entry<T>> = flash.entry(LOG + number as usize, number, digest);

@@ -71,13 +71,21 @@ fn main() -> ! {
 
 /// Boots, and says at the end what it took.
 fn run(memory: &mut Memory) -> bool {
-    let Some(board) = hardware::board() else { return false };
+    let Some(board) = hardware::board() else {
+        return false;
+    };
     let ended = boot::run(board, memory);
     match &ended {
         Ok(end) => hprintln!("{}", end),
         Err(error) => hprintln!("ended early: {}", error),
     }
     let (statics, stack) = (hardware::statics(), hardware::deepest());
-    hprintln!("{} bytes of RAM: {} static, {} stack; {} ms", statics + stack, statics, stack, hardware::now().0);
+    hprintln!(
+        "{} bytes of RAM: {} static, {} stack; {} ms",
+        statics + stack,
+        statics,
+        stack,
+        hardware::now().0
+    );
     ended.is_ok()
 }

@@ -6,7 +6,8 @@ use heapless::Vec;
 use sordino_core::digest::Digest;
 use sordino_core::federated::prior::JointVectors;
 use sordino_core::federated::shares::{
-    AgentKey, Attempts, Contribution, HideError, Modulus, PublicKey, ReserveError, SecretKey, Store, Trust,
+    AgentKey, Attempts, Contribution, HideError, Modulus, PublicKey, ReserveError, SecretKey,
+    Store, Trust,
 };
 use sordino_core::federated::{Encoding, exchange::Protocol};
 use sordino_core::snapshot;
@@ -43,7 +44,9 @@ pub fn agreed<H>(protocol: &Protocol, helper: Option<&H>) -> Result<(), Fatal> {
     };
     match (trust, helper) {
         (Trust::OneServer, None) | (Trust::TwoServers, Some(_)) => Ok(()),
-        (Trust::OneServer, Some(_)) => Err(Fatal::Given("a helper is named, and one server would see everything")),
+        (Trust::OneServer, Some(_)) => Err(Fatal::Given(
+            "a helper is named, and one server would see everything",
+        )),
         (Trust::TwoServers, None) => Err(Fatal::Given("two servers, and no key of the second")),
     }
 }
@@ -65,7 +68,8 @@ impl Store for Slots<'_, '_> {
     type Error = Stop;
 
     fn store(&mut self, attempts: &Attempts) -> Result<(), Stop> {
-        self.flash.save_at(MASKS, attempts, self.number, attempts.run())
+        self.flash
+            .save_at(MASKS, attempts, self.number, attempts.run())
     }
 }
 
@@ -73,19 +77,34 @@ impl Masks {
     /// Those in flash; begun if nothing at all was stored before.
     ///
     /// **Errors**: [`Fatal`]; [`Fatal::Given`] where the device has a past and does not know which masks it used.
-    pub fn load(flash: &mut Flash<'_>, run: Digest, own: &SecretKey, helper: &PublicKey) -> Result<Self, Fatal> {
-        let known = snapshot::newest_or_first::<Attempts>([flash.slot(MASKS), flash.slot(MASKS + 1)], &run);
+    pub fn load(
+        flash: &mut Flash<'_>,
+        run: Digest,
+        own: &SecretKey,
+        helper: &PublicKey,
+    ) -> Result<Self, Fatal> {
+        let known =
+            snapshot::newest_or_first::<Attempts>([flash.slot(MASKS), flash.slot(MASKS + 1)], &run);
         // Attempts are the first that is written, so whatever else there is was written after them.
-        let mut others = (0..flash.bytes.len() / SLOT).filter(|slot| !(MASKS..MASKS + 2).contains(slot));
+        let mut others =
+            (0..flash.bytes.len() / SLOT).filter(|slot| !(MASKS..MASKS + 2).contains(slot));
         if matches!(known, Ok(None)) && others.any(|slot| !flash.is_blank(slot)) {
-            return Err(Fatal::Given("which masks were used is not known any more: it needs a new secret"));
+            return Err(Fatal::Given(
+                "which masks were used is not known any more: it needs a new secret",
+            ));
         }
         let (number, attempts) = flash.load_at(MASKS, Attempts::new(run), &run)?;
         if *attempts.run() != run {
             return Err(Fatal::Given("masks of another run"));
         }
-        let key = own.with_helper(helper).map_err(|_| Fatal::Given("the key of the helper"))?;
-        Ok(Masks { key, attempts, number })
+        let key = own
+            .with_helper(helper)
+            .map_err(|_| Fatal::Given("the key of the helper"))?;
+        Ok(Masks {
+            key,
+            attempts,
+            number,
+        })
     }
 
     /// How many masks were used: each was stored once, and before the first that there is none.
@@ -104,13 +123,29 @@ impl Masks {
         flash: &mut Flash<'_>,
     ) -> Result<Vec<u8, HIDDEN_MAX>, Fatal> {
         let mut integers = [0; NUMBERS_MAX];
-        let integers = integers.get_mut(..encoding.sums_len()).ok_or(Fatal::Given("a contribution too long"))?;
-        let Masks { key, attempts, number } = self;
-        let contribution = Contribution { epoch, encoding, numbers: upload };
+        let integers = integers
+            .get_mut(..encoding.sums_len())
+            .ok_or(Fatal::Given("a contribution too long"))?;
+        let Masks {
+            key,
+            attempts,
+            number,
+        } = self;
+        let contribution = Contribution {
+            epoch,
+            encoding,
+            numbers: upload,
+        };
         let mut out = Vec::new();
         // It has room for the longest.
         let _ = out.resize_default(HIDDEN_MAX);
-        let hidden = key.hide(contribution, attempts, &mut Slots { flash, number }, integers, &mut out);
+        let hidden = key.hide(
+            contribution,
+            attempts,
+            &mut Slots { flash, number },
+            integers,
+            &mut out,
+        );
         let len = hidden.map_err(|error| match error {
             HideError::Reserve(ReserveError::Store(stop)) => Fatal::Flash(stop),
             other => Fatal::Hide(other),

@@ -12,7 +12,9 @@ use firmware_example::reset::{Flash, SLOT, Stop};
 use heapless::Vec;
 use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
-use sordino_core::federated::exchange::{AgentExchange, Agreement, FrameError, Heard, Protocol, Seal};
+use sordino_core::federated::exchange::{
+    AgentExchange, Agreement, FrameError, Heard, Protocol, Seal,
+};
 use sordino_core::federated::{AgentState, Entry, Frame, Next};
 use sordino_core::privacy::Event;
 use sordino_core::privacy::budget::{BudgetError, Filter};
@@ -46,8 +48,10 @@ struct Kept<S> {
 impl<S: State> Stored for Kept<S> {
     const KIND: u8 = S::KIND;
     // Beside agent and exchange: how many rounds, whether there is a last one, and which; which releases.
-    const BODY_MAX: usize =
-        S::BODY_MAX + <(AgentState, AgentExchange)>::BODY_MAX - <AgentState as Stored>::BODY_MAX + 2 * WORD + 2;
+    const BODY_MAX: usize = S::BODY_MAX + <(AgentState, AgentExchange)>::BODY_MAX
+        - <AgentState as Stored>::BODY_MAX
+        + 2 * WORD
+        + 2;
 }
 
 /// The numbers of a release.
@@ -81,7 +85,13 @@ impl<S: State> Found<S> {
     /// **Errors**: [`Fatal::Flash`].
     pub fn load(flash: &mut Flash<'_>, agreement: &Agreement, first: S) -> Result<Self, Fatal> {
         let exchange = AgentExchange::new(agreement, first.agent());
-        let kept = Kept { state: first, exchange, given: 0, last: None, learned: 0 };
+        let kept = Kept {
+            state: first,
+            exchange,
+            given: 0,
+            last: None,
+            learned: 0,
+        };
         // The state is written before anything that follows from it.
         let is_new = flash.is_blank(0) && flash.is_blank(1);
         if is_new && (RELEASES..flash.bytes.len() / SLOT).any(|slot| !flash.is_blank(slot)) {
@@ -90,18 +100,40 @@ impl<S: State> Found<S> {
             ));
         }
         let (number, kept) = flash.load(kept, &agreement.digest())?;
-        let Kept { state, exchange, given, last, learned } = kept;
-        Ok(Found { state, standing: Standing { exchange, number, given, last, learned } })
+        let Kept {
+            state,
+            exchange,
+            given,
+            last,
+            learned,
+        } = kept;
+        Ok(Found {
+            state,
+            standing: Standing {
+                exchange,
+                number,
+                given,
+                last,
+                learned,
+            },
+        })
     }
 
     /// Reads the log of observations back.
     ///
     /// **Errors**: [`Fatal::Given`] for one that is missing or has no place.
-    pub fn read_log(&self, flash: &Flash<'_>, agreement: &Agreement, log: &mut [f32]) -> Result<(), Fatal> {
+    pub fn read_log(
+        &self,
+        flash: &Flash<'_>,
+        agreement: &Agreement,
+        log: &mut [f32],
+    ) -> Result<(), Fatal> {
         let (protocol, digest) = (&agreement.protocol, agreement.digest());
         let observations = protocol.initial_points().saturating_add(protocol.rounds()) as usize;
         if observations.saturating_add(LOG) > flash.bytes.len() / SLOT {
-            return Err(Fatal::Given("more observations than this device has flash for"));
+            return Err(Fatal::Given(
+                "more observations than this device has flash for",
+            ));
         }
         for i in 0..self.state.observations() {
             let entry: Option<Entry<f32>> = flash.entry(LOG + i as usize, i, &digest);
@@ -117,10 +149,26 @@ impl Standing {
     /// Makes it durable, in one piece with a state.
     ///
     /// **Errors**: [`Fatal::Flash`].
-    pub fn save<S: State>(&mut self, state: &S, flash: &mut Flash<'_>, agreement: &Digest) -> Result<(), Fatal> {
-        let Standing { exchange, number, given, last, learned } = self;
-        let kept =
-            Kept { state: state.clone(), exchange: exchange.clone(), given: *given, last: *last, learned: *learned };
+    pub fn save<S: State>(
+        &mut self,
+        state: &S,
+        flash: &mut Flash<'_>,
+        agreement: &Digest,
+    ) -> Result<(), Fatal> {
+        let Standing {
+            exchange,
+            number,
+            given,
+            last,
+            learned,
+        } = self;
+        let kept = Kept {
+            state: state.clone(),
+            exchange: exchange.clone(),
+            given: *given,
+            last: *last,
+            learned: *learned,
+        };
         Ok(flash.save(&kept, number, agreement)?)
     }
 
@@ -166,7 +214,8 @@ impl Standing {
         if index >= RELEASES_MAX || self.learned >> index & 1 == 0 {
             return Ok(false);
         }
-        let found: Option<Released> = flash.entry(RELEASES + index as usize, index, &agreement.digest());
+        let found: Option<Released> =
+            flash.entry(RELEASES + index as usize, index, &agreement.digest());
         let found = found.filter(|released| released.numbers().len() == numbers.len());
         let released = found.ok_or(Fatal::Given("a release that it learned is missing"))?;
         numbers.copy_from_slice(released.numbers());
@@ -219,19 +268,42 @@ where
     ///
     /// **Errors**: [`Fatal::Given`] for more releases than this device keeps, answers that are too long for it, and masks where
     /// there is one server or none where there are two.
-    pub fn new(agreement: &'a Agreement, machine: M, standing: Standing, parts: Parts<'a, 'f>) -> Result<Self, Fatal> {
+    pub fn new(
+        agreement: &'a Agreement,
+        machine: M,
+        standing: Standing,
+        parts: Parts<'a, 'f>,
+    ) -> Result<Self, Fatal> {
         let protocol = &agreement.protocol;
         let fits = protocol.epochs() <= RELEASES_MAX && protocol.released_len() <= NUMBERS_MAX;
         if M::KEEPS_RELEASES && !fits {
-            return Err(Fatal::Given("more releases, or longer ones, than this device keeps"));
+            return Err(Fatal::Given(
+                "more releases, or longer ones, than this device keeps",
+            ));
         }
         masks::agreed(protocol, parts.masks.as_ref())?;
-        let hidden = parts.masks.as_ref().map_or(0, |_| hidden_max(protocol.upload_len()));
-        let trailer = if parts.rehearses { leaves::trailer_len(protocol) } else { 0 };
-        if wire::frame_len_max(ScalarTag::F32, protocol.upload_len()) + hidden + trailer > ANSWER_MAX {
+        let hidden = parts
+            .masks
+            .as_ref()
+            .map_or(0, |_| hidden_max(protocol.upload_len()));
+        let trailer = if parts.rehearses {
+            leaves::trailer_len(protocol)
+        } else {
+            0
+        };
+        if wire::frame_len_max(ScalarTag::F32, protocol.upload_len()) + hidden + trailer
+            > ANSWER_MAX
+        {
             return Err(Fatal::Given("answers that are too long for this device"));
         }
-        Ok(Party { agreement, digest: agreement.digest(), machine, standing, hidden: None, parts })
+        Ok(Party {
+            agreement,
+            digest: agreement.digest(),
+            machine,
+            standing,
+            hidden: None,
+            parts,
+        })
     }
 
     /// What the sensor shows.
@@ -239,25 +311,35 @@ where
         let (values, candidates) = self.parts.sensor;
         let place = 4 * (number as usize * candidates as usize + candidate as usize);
         let shown = values.get(place..).and_then(|rest| rest.first_chunk());
-        shown.map(|bytes| f32::from_le_bytes(*bytes)).ok_or(Fatal::Given("its sensor has no such value"))
+        shown
+            .map(|bytes| f32::from_le_bytes(*bytes))
+            .ok_or(Fatal::Given("its sensor has no such value"))
     }
 
     /// What a release of draws costs.
     fn event(&self) -> Result<Event, Fatal> {
-        self.agreement.protocol.event(0).map_err(|_| UNCOUNTED)?.ok_or(UNCOUNTED)
+        self.agreement
+            .protocol
+            .event(0)
+            .map_err(|_| UNCOUNTED)?
+            .ok_or(UNCOUNTED)
     }
 
     /// Whether a contribution to this release fits the budget that was announced. Of a plan all releases before it count, whether this
     /// device gave to them or not.
     fn affords(&self, release: u32) -> Result<bool, Fatal> {
         let announced = self.agreement.announced;
-        let Some(epsilon_max) = announced.epsilon_max else { return Ok(true) };
+        let Some(epsilon_max) = announced.epsilon_max else {
+            return Ok(true);
+        };
         match &self.agreement.protocol {
-            Protocol::Prior(prior) => {
-                prior.plan().affords(release, epsilon_max, announced.delta).map_err(|_| UNCOUNTED)
-            }
+            Protocol::Prior(prior) => prior
+                .plan()
+                .affords(release, epsilon_max, announced.delta)
+                .map_err(|_| UNCOUNTED),
             Protocol::Draws(_) => {
-                let mut filter = Filter::new(epsilon_max, announced.delta).map_err(|_| UNCOUNTED)?;
+                let mut filter =
+                    Filter::new(epsilon_max, announced.delta).map_err(|_| UNCOUNTED)?;
                 for _ in 0..self.standing.given {
                     filter.charge(&self.event()?).map_err(|_| UNCOUNTED)?;
                 }
@@ -290,14 +372,19 @@ where
     }
 
     fn save(&mut self) -> Result<(), Fatal> {
-        self.standing.save(self.machine.state(), self.parts.flash, &self.digest)
+        self.standing
+            .save(self.machine.state(), self.parts.flash, &self.digest)
     }
 
     fn heard(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<(), Fatal> {
         let (header, payload) = wire::decode(bytes, self.agreement.frame_numbers_max())?;
-        let Some(heard) = self.standing.hear(&header, &payload, current, seal)? else { return Ok(()) };
+        let Some(heard) = self.standing.hear(&header, &payload, current, seal)? else {
+            return Ok(());
+        };
         let broadcast = &mut *self.parts.broadcast;
-        let vectors = broadcast.get_mut(..header.len as usize).ok_or(Fatal::Given("a frame too long"))?;
+        let vectors = broadcast
+            .get_mut(..header.len as usize)
+            .ok_or(Fatal::Given("a frame too long"))?;
         payload.read(vectors)?;
         let numbers = (header.kind == Kind::Broadcast).then_some(&*vectors);
         let frame = match (heard, numbers) {
@@ -307,9 +394,15 @@ where
             (Heard::Enter, Some(numbers)) => Frame::Released(numbers),
             (Heard::Enter, None) => Frame::Nothing,
         };
-        if let (true, Some(numbers), Some(index)) = (M::KEEPS_RELEASES, frame.numbers(), header.round.checked_sub(1)) {
+        if let (true, Some(numbers), Some(index)) = (
+            M::KEEPS_RELEASES,
+            frame.numbers(),
+            header.round.checked_sub(1),
+        ) {
             let kept = Released::new(numbers).ok_or(Fatal::Given("a release too long"))?;
-            self.parts.flash.write(RELEASES + index as usize, &kept, index, &self.digest)?;
+            self.parts
+                .flash
+                .write(RELEASES + index as usize, &kept, index, &self.digest)?;
             self.standing.learned |= 1 << index;
         }
         Ok(self.machine.enter(frame)?)
@@ -321,12 +414,18 @@ where
             return Ok(());
         };
         let slot = LOG + number as usize;
-        let value = match self.parts.flash.entry::<Entry<f32>>(slot, number, &self.digest) {
+        let value = match self
+            .parts
+            .flash
+            .entry::<Entry<f32>>(slot, number, &self.digest)
+        {
             Some(entry) if entry.candidate == candidate => entry.value,
             _ => {
                 self.parts.flash.step().map_err(Stop::from)?;
                 let value = self.measure(candidate, number)?;
-                self.parts.flash.write(slot, &Entry { candidate, value }, number, &self.digest)?;
+                self.parts
+                    .flash
+                    .write(slot, &Entry { candidate, value }, number, &self.digest)?;
                 value
             }
         };
@@ -338,14 +437,20 @@ where
         let mut upload = [0.0; UPLOAD_MAX];
         let wanted = match self.machine.next()? {
             Next::Give(numbers) => {
-                let place = upload.get_mut(..numbers.len()).ok_or(Fatal::Given("a contribution too long"))?;
+                let place = upload
+                    .get_mut(..numbers.len())
+                    .ok_or(Fatal::Given("a contribution too long"))?;
                 place.copy_from_slice(numbers);
                 numbers.len()
             }
             _ => 0,
         };
         // Behind the last release there is nothing to give, and nothing to count.
-        let len = if wanted == 0 || !new || self.affords(epoch)? { wanted } else { 0 };
+        let len = if wanted == 0 || !new || self.affords(epoch)? {
+            wanted
+        } else {
+            0
+        };
         let upload = &upload[..len];
         if len > 0 && new {
             self.standing.count(epoch);
@@ -364,14 +469,21 @@ where
                             None => masks.hide(epoch, &encoding, upload, flash)?,
                         };
                         let long = Fatal::Given("an answer too long");
-                        behind.get_mut(..hidden.len()).ok_or(long)?.copy_from_slice(&hidden);
+                        behind
+                            .get_mut(..hidden.len())
+                            .ok_or(long)?
+                            .copy_from_slice(&hidden);
                         let end = used + hidden.len();
                         self.hidden = Some((epoch, hidden));
                         // Of tests: a place to die between store and send.
                         flash.step().map_err(Stop::from)?;
                         end
                     }
-                    None if len > 0 => return Err(Fatal::Given("nothing that its contribution could be added to")),
+                    None if len > 0 => {
+                        return Err(Fatal::Given(
+                            "nothing that its contribution could be added to",
+                        ));
+                    }
                     _ => used,
                 }
             }
@@ -379,8 +491,17 @@ where
         if !self.parts.rehearses {
             return Ok(used);
         }
-        let of = (&self.agreement.protocol, &self.digest, self.machine.state().agent());
-        leaves::append(of, (&*self.parts.flash, |value| value), (epoch, upload), (used, out))
+        let of = (
+            &self.agreement.protocol,
+            &self.digest,
+            self.machine.state().agent(),
+        );
+        leaves::append(
+            of,
+            (&*self.parts.flash, |value| value),
+            (epoch, upload),
+            (used, out),
+        )
     }
 }
 

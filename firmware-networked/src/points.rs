@@ -37,21 +37,28 @@ impl First {
                 let place = u64::from(slot) * u64::from(first) + u64::from(number);
                 (place % u64::from(count.max(1))) as u32
             }
-            First::Drawn(seed, agent) => {
-                seed.stream(Party::Agent(agent), Purpose::InitialPoints, number).below(count.max(1))
-            }
+            First::Drawn(seed, agent) => seed
+                .stream(Party::Agent(agent), Purpose::InitialPoints, number)
+                .below(count.max(1)),
         }
     }
 }
 
 impl Sensor<'_> {
-    fn shows<T: Scalar + Pod>(&self, given: &Given<'_, T>, number: u32, place: u32) -> Result<f64, Fatal> {
+    fn shows<T: Scalar + Pod>(
+        &self,
+        given: &Given<'_, T>,
+        number: u32,
+        place: u32,
+    ) -> Result<f64, Fatal> {
         match self {
             Sensor::Plant(slot) => Ok(f64::from(plant::shows(*slot, given.point(place)?))),
             Sensor::Table(values) => {
                 let at = 8 * (number as usize * given.count() as usize + place as usize);
                 let shown = values.get(at..).and_then(|rest| rest.first_chunk());
-                shown.map(|bytes| f64::from_le_bytes(*bytes)).ok_or(Fatal::Given("its sensor has no such value"))
+                shown
+                    .map(|bytes| f64::from_le_bytes(*bytes))
+                    .ok_or(Fatal::Given("its sensor has no such value"))
             }
         }
     }
@@ -76,7 +83,10 @@ pub fn measured<T: Scalar + Pod>(
             if !value.is_finite() {
                 return Err(Fatal::Given("its sensor says no number"));
             }
-            let entry = Entry { candidate: place, value };
+            let entry = Entry {
+                candidate: place,
+                value,
+            };
             flash.write(at, &entry, number, agreement)?;
             Ok(entry)
         }
@@ -87,5 +97,7 @@ pub fn measured<T: Scalar + Pod>(
 ///
 /// **Errors**: [`Fatal::Given`].
 pub fn known(flash: &Flash<'_>, agreement: &Digest, number: u32) -> Result<Entry<f64>, Fatal> {
-    flash.entry(LOG + number as usize, number, agreement).ok_or(Fatal::Given("an observation is missing in its log"))
+    flash
+        .entry(LOG + number as usize, number, agreement)
+        .ok_or(Fatal::Given("an observation is missing in its log"))
 }

@@ -34,12 +34,21 @@ pub fn with(
     lent: Lent<'_, '_>,
     taking: &mut Taking<'_>,
 ) -> Result<(), Fatal> {
-    let Lent { flash, numbers, sensor, rehearses } = lent;
+    let Lent {
+        flash,
+        numbers,
+        sensor,
+        rehearses,
+    } = lent;
     let (designs, numbers) = numbers.split_at_mut_checked(DESIGNS_MAX / 2).ok_or(SHORT)?;
-    let (designs, numbers): (&mut [u32], &mut [f32]) =
-        (bytemuck::cast_slice_mut(designs), bytemuck::cast_slice_mut(numbers));
+    let (designs, numbers): (&mut [u32], &mut [f32]) = (
+        bytemuck::cast_slice_mut(designs),
+        bytemuck::cast_slice_mut(numbers),
+    );
     // Before anything else is stored: a device with a past that knows no attempts has lost them.
-    let masks = helper.map(|(own, helper)| Masks::load(flash, agreement.digest(), own, helper)).transpose()?;
+    let masks = helper
+        .map(|(own, helper)| Masks::load(flash, agreement.digest(), own, helper))
+        .transpose()?;
     let mut found = Found::load(flash, agreement, MemberState::new(agent, seed))?;
     let storage = ContextStorage { numbers, designs };
     let (public, numbers) = public(agreement, prior, storage)?;
@@ -48,12 +57,20 @@ pub fn with(
     let mut storage = MemberStorage::split(prior, &public, numbers).map_err(|_| SHORT)?;
     found.read_log(flash, agreement, storage.log)?;
     storage.learn_again(&found.state, prior, public, |index, numbers| {
-        found.standing.read_release(flash, agreement, index, numbers)
+        found
+            .standing
+            .read_release(flash, agreement, index, numbers)
     })?;
     let (standing, models) = (found.standing, prior.models());
     let candidates = public.candidates() as u32;
     let machine = Member::attach(prior, public, &models, &mut found.state, storage)?;
-    let parts = Parts { flash, broadcast, sensor: (sensor, candidates), masks, rehearses };
+    let parts = Parts {
+        flash,
+        broadcast,
+        sensor: (sensor, candidates),
+        masks,
+        rehearses,
+    };
     taking(&mut Party::new(agreement, machine, standing, parts)?)
 }
 
@@ -65,13 +82,23 @@ fn public<'p>(
     storage: ContextStorage<'p, f32>,
 ) -> Result<(Public<'p, f32>, &'p mut [f32]), Fatal> {
     let dim = agreement.dim as usize;
-    let [candidates, landmarks] = [grid(dim, &agreement.candidates)?, grid(dim, &prior.landmarks)?];
-    Ok(context(agreement, [&candidates, &landmarks], storage, &mut [0.0; DOUBLES])?)
+    let [candidates, landmarks] = [
+        grid(dim, &agreement.candidates)?,
+        grid(dim, &prior.landmarks)?,
+    ];
+    Ok(context(
+        agreement,
+        [&candidates, &landmarks],
+        storage,
+        &mut [0.0; DOUBLES],
+    )?)
 }
 
 /// The grid with this digest.
 fn grid(dim: usize, digest: &Digest) -> Result<Candidates<'static, f64>, Fatal> {
     let points = points_per_axis(dim, digest);
     let grid = points.and_then(|points| Candidates::grid(points, dim).ok());
-    grid.ok_or(Fatal::Given("candidates or landmarks that are not a grid that this device knows"))
+    grid.ok_or(Fatal::Given(
+        "candidates or landmarks that are not a grid that this device knows",
+    ))
 }

@@ -67,12 +67,25 @@ impl<'p, T: Scalar + Pod> Given<'p, T> {
     /// **Errors**: none if there are fewer, or they lie elsewhere.
     pub fn read(follows: &Follows, dim: usize, region: &'p [u8], used: usize) -> Option<Self> {
         let rest = region.get(used.next_multiple_of(8)..)?;
-        let (landmarks, rest) = rest.split_at_checked(8usize.checked_mul(follows.landmarks as usize)?)?;
+        let (landmarks, rest) =
+            rest.split_at_checked(8usize.checked_mul(follows.landmarks as usize)?)?;
         let points = rest.get(..T::BYTES.checked_mul(follows.points as usize)?)?;
         let landmarks = bytemuck::try_cast_slice(landmarks).ok()?;
         let points = bytemuck::try_cast_slice(points).ok()?;
-        let Follows { minimises, parameters, seed, .. } = *follows;
-        Some(Given { minimises, parameters: parameters as usize, seed, dim, landmarks, points })
+        let Follows {
+            minimises,
+            parameters,
+            seed,
+            ..
+        } = *follows;
+        Some(Given {
+            minimises,
+            parameters: parameters as usize,
+            seed,
+            dim,
+            landmarks,
+            points,
+        })
     }
 
     /// How many points there are.
@@ -85,7 +98,9 @@ impl<'p, T: Scalar + Pod> Given<'p, T> {
     /// **Errors**: [`Fatal::Given`].
     pub fn point(&self, place: u32) -> Result<&'p [T], Fatal> {
         let from = place as usize * self.dim;
-        self.points.get(from..from + self.dim).ok_or(Fatal::Given("a point that is not in its list"))
+        self.points
+            .get(from..from + self.dim)
+            .ok_or(Fatal::Given("a point that is not in its list"))
     }
 
     /// What a value counts as: larger is better.
@@ -138,7 +153,15 @@ impl Invitation {
             }
         }
         let whole = parts.next().is_none() && numbers.next().is_none() && !pins.is_empty();
-        whole.then_some(Invitation { server, deployment, slot, terms: terms?, pins, token: token?, helper })
+        whole.then_some(Invitation {
+            server,
+            deployment,
+            slot,
+            terms: terms?,
+            pins,
+            token: token?,
+            helper,
+        })
     }
 }
 

@@ -14,8 +14,8 @@ use sordino_core::federated::exchange::{Agreement, FrameError};
 use sordino_core::math::Scalar;
 use sordino_core::optimizer::{self, Optimizer, Settings};
 use sordino_core::prior::{
-    Newcomer, NewcomerSettings, OwnModel, PriorNumbers, PublicPrior, attach_len, numbers_len, own_model_from,
-    storage_len,
+    Newcomer, NewcomerSettings, OwnModel, PriorNumbers, PublicPrior, attach_len, numbers_len,
+    own_model_from, storage_len,
 };
 use sordino_core::snapshot::Stored;
 use sordino_core::wire::{self, Kind, ScalarTag, prefix};
@@ -69,7 +69,11 @@ impl fmt::Display for Asked {
 pub type Log<T> = Vec<(usize, T), VALUES_MAX>;
 
 /// Whether a file of M landmarks and the search with it, or without, fit this device: found out before anything is contributed to it.
-pub fn fits<T: Scalar>((landmarks, dim, values): (usize, usize, usize), memory: &[f64], file: &[u8]) -> bool {
+pub fn fits<T: Scalar>(
+    (landmarks, dim, values): (usize, usize, usize),
+    memory: &[f64],
+    file: &[u8],
+) -> bool {
     let numbers = numbers_len(landmarks, dim);
     let beside = storage_len(landmarks, values, 1) + optimizer::storage_len(dim, values);
     let search = (numbers + attach_len(landmarks) + beside).max(optimizer::storage_len(dim, ALONE));
@@ -79,10 +83,17 @@ pub fn fits<T: Scalar>((landmarks, dim, values): (usize, usize, usize), memory: 
 }
 
 /// The file of the campaign, if all of it is in flash and whole; nothing of it where it ended without one.
-pub fn stored<'f>(file: &'f [u8], slots: &Flash<'_>, agreement: &Digest) -> Option<Option<&'f [u8]>> {
+pub fn stored<'f>(
+    file: &'f [u8],
+    slots: &Flash<'_>,
+    agreement: &Digest,
+) -> Option<Option<&'f [u8]>> {
     match slots.entry(FILE, 0, agreement)? {
         Fetched(0) => Some(None),
-        Fetched(len) => file.get(..len as usize).filter(|file| wire::decode(file, u32::MAX).is_ok()).map(Some),
+        Fetched(len) => file
+            .get(..len as usize)
+            .filter(|file| wire::decode(file, u32::MAX).is_ok())
+            .map(Some),
     }
 }
 
@@ -90,11 +101,18 @@ pub fn stored<'f>(file: &'f [u8], slots: &Flash<'_>, agreement: &Digest) -> Opti
 /// campaign that ended without a file.
 ///
 /// **Errors**: [`Fatal`].
-pub fn keep(file: &[u8], slots: &mut Flash<'_>, agreement: &Agreement, history: &Digest) -> Result<bool, Fatal> {
+pub fn keep(
+    file: &[u8],
+    slots: &mut Flash<'_>,
+    agreement: &Agreement,
+    history: &Digest,
+) -> Result<bool, Fatal> {
     let digest = agreement.digest();
     if !file.is_empty() {
         let header = wire::decode(file, u32::MAX)?.0;
-        if (header.deployment, header.config, header.kind) != (agreement.deployment, prefix(&digest), Kind::Prior) {
+        if (header.deployment, header.config, header.kind)
+            != (agreement.deployment, prefix(&digest), Kind::Prior)
+        {
             return Err(Fatal::Frame(FrameError::Foreign));
         }
         if header.chain != prefix(history) {
@@ -136,9 +154,13 @@ pub fn go_on<T: Scalar + Pod>(
         };
         let entry = measured(slots, &digest, (given, &sensor), (number, place))?;
         let value = T::from_f64(given.worth(entry.value));
-        log.push((entry.candidate as usize, value)).map_err(|_| SHORT)?;
+        log.push((entry.candidate as usize, value))
+            .map_err(|_| SHORT)?;
     }
-    for (what, numbers) in [("first points", 0..first), ("with the file", first..first + QUESTIONS)] {
+    for (what, numbers) in [
+        ("first points", 0..first),
+        ("with the file", first..first + QUESTIONS),
+    ] {
         let mut best = None;
         for number in numbers {
             let entry = known(slots, &digest, number)?;
@@ -147,7 +169,12 @@ pub fn go_on<T: Scalar + Pod>(
             }
         }
         let (best, _) = best.ok_or(SHORT)?;
-        hprintln!("{}: {} at {:?}", what, best.value as f32, given.point(best.candidate)?);
+        hprintln!(
+            "{}: {} at {:?}",
+            what,
+            best.value as f32,
+            given.point(best.candidate)?
+        );
     }
     hprintln!("asked with the file: {} of {}", guided, QUESTIONS);
     Ok(first + QUESTIONS)
@@ -167,7 +194,10 @@ pub fn next<T: Scalar + Pod>(
     with_file(given, file, log, memory, |search, rest| {
         if search.is_borne_out() {
             chosen = Some(match is_own {
-                true => (OwnModel::fit(search, rest)?.suggest(search)? as u32, Asked::OwnModel),
+                true => (
+                    OwnModel::fit(search, rest)?.suggest(search)? as u32,
+                    Asked::OwnModel,
+                ),
                 false => (search.suggest() as u32, Asked::File),
             });
         }
@@ -175,16 +205,27 @@ pub fn next<T: Scalar + Pod>(
     })?;
     match chosen {
         Some(chosen) => Ok(chosen),
-        None => Ok((alone(given, log, bytemuck::cast_slice_mut(memory))?, Asked::Alone)),
+        None => Ok((
+            alone(given, log, bytemuck::cast_slice_mut(memory))?,
+            Asked::Alone,
+        )),
     }
 }
 
 /// What a search without the file asks, that was told the same.
-fn alone<T: Scalar + Pod>(given: &Given<'_, T>, log: &Log<T>, memory: &mut [T]) -> Result<u32, Fatal> {
+fn alone<T: Scalar + Pod>(
+    given: &Given<'_, T>,
+    log: &Log<T>,
+    memory: &mut [T],
+) -> Result<u32, Fatal> {
     let sides = [(0.0, 1.0); DIM_MAX];
     let domain = BoxDomain::new(sides.get(..given.dim).unwrap_or_default());
     let initial_points = 2 * given.parameters as u32 + 2;
-    let settings = Settings { initial_points, seed: given.seed, ..Settings::default() };
+    let settings = Settings {
+        initial_points,
+        seed: given.seed,
+        ..Settings::default()
+    };
     let mut optimizer = Optimizer::new(domain.map_err(|_| SHORT)?, settings, ALONE, memory)?;
     for (place, value) in log {
         optimizer.observe(given.point(*place as u32)?, *value)?;
@@ -203,7 +244,11 @@ fn with_file<T: Scalar + Pod>(
 ) -> Result<(), Fatal> {
     let landmarks = given.landmarks.len() / given.dim.max(1);
     let Some(file) = file else { return Ok(()) };
-    let (prior, rest) = match attached((given.dim, landmarks), file, bytemuck::cast_slice_mut(memory)) {
+    let (prior, rest) = match attached(
+        (given.dim, landmarks),
+        file,
+        bytemuck::cast_slice_mut(memory),
+    ) {
         Ok(attached) => attached,
         Err(refused) => {
             // What is no file, or none that this device has memory for, helps nobody.
@@ -212,9 +257,21 @@ fn with_file<T: Scalar + Pod>(
         }
     };
     let capacity = log.len().max(1);
-    let (storage, rest) = rest.split_at_mut_checked(storage_len(landmarks, capacity, 1)).ok_or(SHORT)?;
-    let settings = NewcomerSettings { seed: given.seed, ..NewcomerSettings::default() };
-    let mut search = Newcomer::new(given.points, given.dim, Some(&prior), settings, capacity, storage)?;
+    let (storage, rest) = rest
+        .split_at_mut_checked(storage_len(landmarks, capacity, 1))
+        .ok_or(SHORT)?;
+    let settings = NewcomerSettings {
+        seed: given.seed,
+        ..NewcomerSettings::default()
+    };
+    let mut search = Newcomer::new(
+        given.points,
+        given.dim,
+        Some(&prior),
+        settings,
+        capacity,
+        storage,
+    )?;
     for (place, value) in log {
         search.observe(*place, *value)?;
     }
@@ -229,13 +286,19 @@ fn attached<'m, T: Scalar>(
 ) -> Result<(PublicPrior<'m, T>, &'m mut [T]), Fatal> {
     let (header, payload) = wire::decode(file, u32::MAX)?;
     if header.len as usize != numbers_len(features, dim) || header.scalar != ScalarTag::F32 {
-        return Err(Fatal::Given("a file with other landmarks than its campaign"));
+        return Err(Fatal::Given(
+            "a file with other landmarks than its campaign",
+        ));
     }
-    let (numbers, rest) = memory.split_at_mut_checked(header.len as usize).ok_or(SHORT)?;
+    let (numbers, rest) = memory
+        .split_at_mut_checked(header.len as usize)
+        .ok_or(SHORT)?;
     for (number, bytes) in numbers.iter_mut().zip(payload.bytes().as_chunks().0) {
         *number = T::from_f64(f64::from(f32::from_le_bytes(*bytes)));
     }
     let numbers = PriorNumbers::read(dim, numbers)?;
-    let (factor, rest) = rest.split_at_mut_checked(attach_len(features)).ok_or(SHORT)?;
+    let (factor, rest) = rest
+        .split_at_mut_checked(attach_len(features))
+        .ok_or(SHORT)?;
     Ok((PublicPrior::attach(numbers, factor)?, rest))
 }

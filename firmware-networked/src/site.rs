@@ -9,7 +9,8 @@ use sordino_core::digest::{Digest, Frame};
 use sordino_core::federated::Entry;
 use sordino_core::federated::exchange::{AgentExchange, Agreement, FrameError, Seal};
 use sordino_core::federated::prior::{
-    CampaignProtocol, Opening, OwnPoints, PriorError, Site, opening_len, own_points_len, own_points_scratch_len,
+    CampaignProtocol, Opening, OwnPoints, PriorError, Site, opening_len, own_points_len,
+    own_points_scratch_len,
 };
 use sordino_core::math::Scalar;
 use sordino_core::prior::{Newcomer, NewcomerSettings, storage_len};
@@ -53,12 +54,26 @@ pub fn with<T: Scalar + Pod>(
     lent: Lent<'_, '_>,
     taking: &mut Taking<'_>,
 ) -> Result<(), Fatal> {
-    let Lent { flash, numbers, rehearses, .. } = lent;
-    let Own { given, first: order, sensor, file } = own;
+    let Lent {
+        flash,
+        numbers,
+        rehearses,
+        ..
+    } = lent;
+    let Own {
+        given,
+        first: order,
+        sensor,
+        file,
+    } = own;
     let dim = agreement.dim as usize;
     let first = agreement.protocol.initial_points() as usize;
     // In a rehearsal it says what it measured with the file, and a rehearsal says how often.
-    let after = if rehearses { protocol.rounds } else { search::QUESTIONS };
+    let after = if rehearses {
+        protocol.rounds
+    } else {
+        search::QUESTIONS
+    };
     let values = first.saturating_add(after as usize);
     if LOG.saturating_add(values) > flash.bytes.len() / SLOT {
         return Err(Fatal::Given("more points than this device has flash for"));
@@ -68,7 +83,9 @@ pub fn with<T: Scalar + Pod>(
     }
     let site = Site::new(protocol, given.landmarks, dim)?;
     if !search::fits::<T>((site.features(), dim, values), numbers, file) {
-        return Err(Fatal::Given("more landmarks, dimensions or values than this device has memory for"));
+        return Err(Fatal::Given(
+            "more landmarks, dimensions or values than this device has memory for",
+        ));
     }
     let answer = wire::frame_len_max(ScalarTag::F64, agreement.protocol.upload_len());
     if rehearses && answer + leaves::trailer_len(&agreement.protocol) > ANSWER_MAX {
@@ -76,9 +93,23 @@ pub fn with<T: Scalar + Pod>(
     }
     // Points that cannot be searched are found out before anything is contributed.
     let least = [T::ZERO; storage_len(0, 1, 1)];
-    Newcomer::new(given.points, dim, None, NewcomerSettings::default(), 1, least)?;
-    let Found { state, standing } =
-        Found::load(flash, agreement, SiteState { agent: slot, observations: 0, answered: None })?;
+    Newcomer::new(
+        given.points,
+        dim,
+        None,
+        NewcomerSettings::default(),
+        1,
+        least,
+    )?;
+    let Found { state, standing } = Found::load(
+        flash,
+        agreement,
+        SiteState {
+            agent: slot,
+            observations: 0,
+            answered: None,
+        },
+    )?;
     let total = if rehearses { values } else { first };
     if state.agent != slot || state.observations as usize > total {
         return Err(Fatal::Given("its state is that of another site"));
@@ -133,7 +164,14 @@ impl<'a> Numbers<'a> {
         let (opening, rest) = rest.split_at_mut_checked(opening_len(m))?;
         let (upload, rest) = rest.split_at_mut_checked(m + 1)?;
         let scratch = rest.get_mut(..own_points_scratch_len(n, m))?;
-        Some(Numbers { points, values, own, opening, upload, scratch })
+        Some(Numbers {
+            points,
+            values,
+            own,
+            opening,
+            upload,
+            scratch,
+        })
     }
 }
 
@@ -185,16 +223,25 @@ impl<T: Scalar + Pod> SiteParty<'_, '_, T> {
         let index = number as usize;
         let numbers = Numbers::split(self.shape, self.memory).ok_or(SHORT)?;
         let point = given.point(entry.candidate)?;
-        let places = numbers.points.get_mut(index * given.dim..(index + 1) * given.dim).ok_or(SHORT)?;
+        let places = numbers
+            .points
+            .get_mut(index * given.dim..(index + 1) * given.dim)
+            .ok_or(SHORT)?;
         let value = numbers.values.get_mut(index).ok_or(SHORT)?;
-        places.iter_mut().zip(point).for_each(|(place, u)| *place = u.to_f64());
+        places
+            .iter_mut()
+            .zip(point)
+            .for_each(|(place, u)| *place = u.to_f64());
         *value = given.worth(entry.value);
         Ok(())
     }
 
     /// Whether it goes on to search although its server waits for its last answer.
     fn searches_on(&self) -> bool {
-        self.state.observations < self.total && self.round().is_some_and(|round| round >= self.protocol.releases())
+        self.state.observations < self.total
+            && self
+                .round()
+                .is_some_and(|round| round >= self.protocol.releases())
     }
 
     /// Which point it measures as this number, beyond its first ones.
@@ -202,7 +249,10 @@ impl<T: Scalar + Pod> SiteParty<'_, '_, T> {
         let mut log = Log::new();
         for number in 0..number {
             let entry = known(self.flash, &self.digest, number)?;
-            let told = (entry.candidate as usize, T::from_f64(self.given.worth(entry.value)));
+            let told = (
+                entry.candidate as usize,
+                T::from_f64(self.given.worth(entry.value)),
+            );
             log.push(told).map_err(|_| SHORT)?;
         }
         let file = search::stored(self.file, self.flash, &self.digest).flatten();
@@ -214,19 +264,43 @@ impl<T: Scalar + Pod> SiteParty<'_, '_, T> {
     /// Whether a contribution to this release fits the budget that was announced, with all releases before it.
     fn affords(&self, release: u32) -> Result<bool, Fatal> {
         let announced = self.agreement.announced;
-        let Some(epsilon_max) = announced.epsilon_max else { return Ok(true) };
-        self.protocol.plan().affords(release, epsilon_max, announced.delta).map_err(|_| UNCOUNTED)
+        let Some(epsilon_max) = announced.epsilon_max else {
+            return Ok(true);
+        };
+        self.protocol
+            .plan()
+            .affords(release, epsilon_max, announced.delta)
+            .map_err(|_| UNCOUNTED)
     }
 
     /// Computes what it gives to the release that is made with this; false where its values say nothing.
     fn contribute(&mut self, len: usize, release: u32) -> Result<bool, Fatal> {
-        let Numbers { points, values, own, opening, upload, scratch } =
-            Numbers::split(self.shape, self.memory).ok_or(SHORT)?;
+        let Numbers {
+            points,
+            values,
+            own,
+            opening,
+            upload,
+            scratch,
+        } = Numbers::split(self.shape, self.memory).ok_or(SHORT)?;
         let bytes = self.frame.get(..len).ok_or(TOO_LONG)?;
         let (header, payload) = wire::decode(bytes, opening.len() as u32)?;
         let have = self.standing.exchange.have();
-        let known = (self.agreement.deployment, prefix(&self.digest), prefix(&have.chain), release, Kind::Opening);
-        if (header.deployment, header.config, header.chain, header.round, header.kind) != known {
+        let known = (
+            self.agreement.deployment,
+            prefix(&self.digest),
+            prefix(&have.chain),
+            release,
+            Kind::Opening,
+        );
+        if (
+            header.deployment,
+            header.config,
+            header.chain,
+            header.round,
+            header.kind,
+        ) != known
+        {
             return Err(Fatal::Frame(FrameError::Foreign));
         }
         payload.read(opening)?;
@@ -254,7 +328,12 @@ impl<T: Scalar + Pod> TakesPart for SiteParty<'_, '_, T> {
     fn told(&self) -> Told {
         let given = self.standing.given;
         let chain = self.standing.exchange.have().chain;
-        Told { given, observations: self.state.observations, masks: 0, chain }
+        Told {
+            given,
+            observations: self.state.observations,
+            masks: 0,
+            chain,
+        }
     }
 
     fn save(&mut self) -> Result<(), Fatal> {
@@ -264,7 +343,12 @@ impl<T: Scalar + Pod> TakesPart for SiteParty<'_, '_, T> {
     fn heard(&mut self, bytes: &[u8], current: u32, seal: Seal) -> Result<(), Fatal> {
         let (header, payload) = wire::decode(bytes, self.agreement.frame_numbers_max())?;
         // What was released is in what the next release is made with, and in the file; that there was a release is remembered.
-        if self.standing.hear(&header, &payload, current, seal)?.is_some() && header.kind == Kind::Broadcast {
+        if self
+            .standing
+            .hear(&header, &payload, current, seal)?
+            .is_some()
+            && header.kind == Kind::Broadcast
+        {
             self.standing.learned = 1;
         }
         Ok(())
@@ -280,17 +364,25 @@ impl<T: Scalar + Pod> TakesPart for SiteParty<'_, '_, T> {
     }
 
     fn is_over(&self) -> bool {
-        let is_last = self.round().is_some_and(|round| round >= self.protocol.releases());
+        let is_last = self
+            .round()
+            .is_some_and(|round| round >= self.protocol.releases());
         // The last answer of a rehearsal says what was measured, and its server waits for it.
         !self.rehearses && is_last && self.has_file
     }
 
     fn piece(&mut self, from: usize, bytes: &[u8]) -> Result<(), Fatal> {
         if self.lacks() != Some(Lack::File) {
-            self.frame.get_mut(from..from + bytes.len()).ok_or(TOO_LONG)?.copy_from_slice(bytes);
+            self.frame
+                .get_mut(from..from + bytes.len())
+                .ok_or(TOO_LONG)?
+                .copy_from_slice(bytes);
             return Ok(());
         }
-        let place = self.file.get_mut(from..from + bytes.len()).ok_or(TOO_LONG)?;
+        let place = self
+            .file
+            .get_mut(from..from + bytes.len())
+            .ok_or(TOO_LONG)?;
         for (place, part) in place.chunks_mut(PAGE).zip(bytes.chunks(PAGE)) {
             self.flash.step().map_err(Stop::from)?;
             place.copy_from_slice(part);
@@ -338,7 +430,12 @@ impl<T: Scalar + Pod> TakesPart for SiteParty<'_, '_, T> {
             true => self.order.place(number, self.given.count()),
             false => self.chosen(number)?,
         };
-        let entry = measured(self.flash, &self.digest, (self.given, &self.sensor), (number, place))?;
+        let entry = measured(
+            self.flash,
+            &self.digest,
+            (self.given, &self.sensor),
+            (number, place),
+        )?;
         if number < first {
             self.learn(number, entry)?;
         }
@@ -355,9 +452,16 @@ impl<T: Scalar + Pod> TakesPart for SiteParty<'_, '_, T> {
         let mut digest = Frame::leaf();
         digest.scalars(upload);
         let digest = prefix(&digest.end());
-        let answered = self.state.answered.filter(|(round, _)| *round == header.round);
+        let answered = self
+            .state
+            .answered
+            .filter(|(round, _)| *round == header.round);
         // After a reset a server may say something else of how the release is made. What was answered is never contradicted.
-        let upload = if answered.is_some_and(|(_, before)| before != digest) { &[] } else { upload };
+        let upload = if answered.is_some_and(|(_, before)| before != digest) {
+            &[]
+        } else {
+            upload
+        };
         let mut len = wire::encode(header, upload, out)?;
         if self.rehearses {
             let of = (&self.agreement.protocol, &self.digest, self.state.agent);

@@ -33,7 +33,13 @@ pub struct Tcp<'a> {
 
 impl<'a> Tcp<'a> {
     /// Nothing is connected yet. `boot` counts the boots, `seed` is random.
-    pub fn new(mut nic: Lan9118, socket: Socket<'a>, mut sockets: SocketSet<'a>, boot: u32, seed: u64) -> Self {
+    pub fn new(
+        mut nic: Lan9118,
+        socket: Socket<'a>,
+        mut sockets: SocketSet<'a>,
+        boot: u32,
+        seed: u64,
+    ) -> Self {
         let address = HardwareAddress::Ethernet(EthernetAddress(nic.address()));
         let mut config = Config::new(address);
         config.random_seed = seed;
@@ -44,7 +50,13 @@ impl<'a> Tcp<'a> {
         });
         let _ = interface.routes_mut().add_default_ipv4_route(ROUTER);
         let handle = sockets.add(socket);
-        Tcp { nic, interface, sockets, handle, next_port: boot.wrapping_mul(PORTS_OF_A_BOOT) }
+        Tcp {
+            nic,
+            interface,
+            sockets,
+            handle,
+            next_port: boot.wrapping_mul(PORTS_OF_A_BOOT),
+        }
     }
 
     fn socket(&mut self) -> &mut Socket<'a> {
@@ -57,12 +69,19 @@ impl<'a> Tcp<'a> {
     pub fn connect(&mut self, to: ([u8; 4], u16)) -> Result<(), ErrorKind> {
         let port = PORTS.0 + (self.next_port % PORTS.1) as u16;
         self.next_port = self.next_port.wrapping_add(1);
-        let Tcp { interface, sockets, handle, .. } = self;
+        let Tcp {
+            interface,
+            sockets,
+            handle,
+            ..
+        } = self;
         let socket = sockets.get_mut::<Socket<'_>>(*handle);
         socket.abort();
         socket.set_nagle_enabled(false);
         let address = IpAddress::Ipv4(Ipv4Address::from(to.0));
-        socket.connect(interface.context(), (address, to.1), port).map_err(|_| ErrorKind::AddrNotAvailable)?;
+        socket
+            .connect(interface.context(), (address, to.1), port)
+            .map_err(|_| ErrorKind::AddrNotAvailable)?;
         self.until(|socket| match socket.state() {
             State::Established => Some(Ok(())),
             State::Closed => Some(Err(ErrorKind::ConnectionRefused)),
@@ -77,7 +96,8 @@ impl<'a> Tcp<'a> {
     }
 
     fn serve(&mut self) {
-        self.interface.poll(instant(), &mut self.nic, &mut self.sockets);
+        self.interface
+            .poll(instant(), &mut self.nic, &mut self.sockets);
     }
 
     /// Serves the stack until there is a result or the patience is over.
@@ -119,7 +139,11 @@ impl ErrorType for Tcp<'_> {
 impl Read for Tcp<'_> {
     fn read(&mut self, into: &mut [u8]) -> Result<usize, ErrorKind> {
         self.until(|socket| match socket.can_recv() {
-            true => Some(socket.recv_slice(into).map_err(|_| ErrorKind::ConnectionReset)),
+            true => Some(
+                socket
+                    .recv_slice(into)
+                    .map_err(|_| ErrorKind::ConnectionReset),
+            ),
             // The end of the stream.
             false if !socket.may_recv() => Some(Ok(0)),
             false => None,
@@ -130,7 +154,11 @@ impl Read for Tcp<'_> {
 impl Write for Tcp<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<usize, ErrorKind> {
         self.until(|socket| match socket.can_send() {
-            true => Some(socket.send_slice(bytes).map_err(|_| ErrorKind::ConnectionReset)),
+            true => Some(
+                socket
+                    .send_slice(bytes)
+                    .map_err(|_| ErrorKind::ConnectionReset),
+            ),
             false if !socket.may_send() => Some(Err(ErrorKind::ConnectionReset)),
             false => None,
         })

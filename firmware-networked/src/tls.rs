@@ -9,8 +9,8 @@ use digest::Digest as _;
 use embedded_io::{Read, Write};
 use embedded_tls::SignatureScheme;
 use embedded_tls::blocking::{
-    Aes128GcmSha256, Certificate, CertificateEntryRef, CertificateRef, CertificateVerifyRef, CryptoProvider, Sha256,
-    TlsConfig, TlsConnection, TlsContext, TlsError, TlsVerifier,
+    Aes128GcmSha256, Certificate, CertificateEntryRef, CertificateRef, CertificateVerifyRef,
+    CryptoProvider, Sha256, TlsConfig, TlsConnection, TlsContext, TlsError, TlsVerifier,
 };
 use heapless::Vec;
 use p256::ecdsa::{DerSignature, Signature, SigningKey, VerifyingKey};
@@ -49,7 +49,11 @@ pub struct Entropy {
 impl Entropy {
     /// The bytes of this boot, from the first on.
     pub fn new(secret: [u8; 32], boot: u32) -> Self {
-        Entropy { secret, boot, count: 0 }
+        Entropy {
+            secret,
+            boot,
+            count: 0,
+        }
     }
 }
 
@@ -67,7 +71,12 @@ impl RngCore for Entropy {
     fn fill_bytes(&mut self, bytes: &mut [u8]) {
         for part in bytes.chunks_mut(32) {
             self.count += 1;
-            let block = sha256(&[b"sordino device", &self.secret, &self.boot.to_le_bytes(), &self.count.to_le_bytes()]);
+            let block = sha256(&[
+                b"sordino device",
+                &self.secret,
+                &self.boot.to_le_bytes(),
+                &self.count.to_le_bytes(),
+            ]);
             part.copy_from_slice(&block[..part.len()]);
         }
     }
@@ -98,7 +107,11 @@ impl TlsVerifier<Aes128GcmSha256> for Proof<'_> {
         Ok(())
     }
 
-    fn verify_certificate(&mut self, transcript: &Sha256, certificate: CertificateRef) -> Result<(), TlsError> {
+    fn verify_certificate(
+        &mut self,
+        transcript: &Sha256,
+        certificate: CertificateRef,
+    ) -> Result<(), TlsError> {
         // A second certificate is another claim.
         (self.shown, self.proved) = (None, false);
         let Some(CertificateEntryRef::X509(certificate)) = certificate.entries.first() else {
@@ -119,13 +132,21 @@ impl TlsVerifier<Aes128GcmSha256> for Proof<'_> {
         if verify.signature_scheme != SignatureScheme::EcdsaSecp256r1Sha256 {
             return Err(TlsError::InvalidSignatureScheme);
         }
-        let signature = Signature::from_der(verify.signature).map_err(|_| TlsError::InvalidSignature)?;
+        let signature =
+            Signature::from_der(verify.signature).map_err(|_| TlsError::InvalidSignature)?;
         let mut signed: Vec<u8, 160> = Vec::new();
-        let parts: [&[u8]; 3] = [&[b' '; SPACES], SIGNED_BY_THE_SERVER, &transcript.finalize()];
+        let parts: [&[u8]; 3] = [
+            &[b' '; SPACES],
+            SIGNED_BY_THE_SERVER,
+            &transcript.finalize(),
+        ];
         for part in parts {
-            signed.extend_from_slice(part).map_err(|_| TlsError::InvalidSignature)?;
+            signed
+                .extend_from_slice(part)
+                .map_err(|_| TlsError::InvalidSignature)?;
         }
-        key.verify(&signed, &signature).map_err(|_| TlsError::InvalidSignature)?;
+        key.verify(&signed, &signature)
+            .map_err(|_| TlsError::InvalidSignature)?;
         self.proved = true;
         Ok(())
     }
@@ -182,8 +203,21 @@ pub fn open<'b, S: Read + Write>(
     // Pins say who the server is; the name says nothing.
     let config = TlsConfig::new().with_server_name("sordino");
     let mut tls = TlsConnection::new(stream, read, write);
-    let proof = Proof { pins: keys.pins, shown: None, proved: false };
-    let mut provider = Provider { entropy, proof, key: keys.own, certificate: keys.certificate };
+    let proof = Proof {
+        pins: keys.pins,
+        shown: None,
+        proved: false,
+    };
+    let mut provider = Provider {
+        entropy,
+        proof,
+        key: keys.own,
+        certificate: keys.certificate,
+    };
     tls.open(TlsContext::new(&config, &mut provider))?;
-    if provider.proof.proved { Ok(tls) } else { Err(TlsError::InvalidSignature) }
+    if provider.proof.proved {
+        Ok(tls)
+    } else {
+        Err(TlsError::InvalidSignature)
+    }
 }

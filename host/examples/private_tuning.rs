@@ -19,7 +19,9 @@ const RECORDS: u32 = 2000;
 fn correct(candidate: u32) -> u64 {
     let truth = |record: u32| record % 100 >= 63;
     let says = |record: u32| record % 100 >= 100 * candidate / CANDIDATES;
-    (0..RECORDS).filter(|record| truth(*record) == says(*record)).count() as u64
+    (0..RECORDS)
+        .filter(|record| truth(*record) == says(*record))
+        .count() as u64
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -39,24 +41,40 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let folder = std::env::temp_dir().join(format!("sordino-tuning-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
-    let options = Options { counter: CounterPlace::Nowhere, another: false, next: events.to_vec() };
+    let options = Options {
+        counter: CounterPlace::Nowhere,
+        another: false,
+        next: events.to_vec(),
+    };
     let mut ledger = Ledger::open_secret(&folder.join("ledger.jsonl"), &terms, &options)?;
     let source = &mut entropy::system()?;
-    let (mut state, mut levels, mut order) =
-        (PublisherState::new(), [0; CANDIDATES as usize], [0; CANDIDATES as usize]);
+    let (mut state, mut levels, mut order) = (
+        PublisherState::new(),
+        [0; CANDIDATES as usize],
+        [0; CANDIDATES as usize],
+    );
     let mut publisher = Publisher::attach(&mechanism, &mut state, &mut levels, &mut order)?;
     for candidate in 0..CANDIDATES {
         let score = Score::Sum(correct(candidate));
         publisher.handle(PublisherInput::Scored { candidate, score }, source)?;
     }
-    let PublisherOutput::Charge(charge) = publisher.handle(PublisherInput::Close, source)? else { unreachable!() };
+    let PublisherOutput::Charge(charge) = publisher.handle(PublisherInput::Close, source)? else {
+        unreachable!()
+    };
     let receipt = ledger.append(charge)?; // durable, or nothing leaves
     if let PublisherOutput::Released { candidate, score } =
         publisher.handle(PublisherInput::Charged(receipt), source)?
     {
         let threshold = 100 * candidate.value() / CANDIDATES;
-        println!("threshold {threshold} of 100, correct on about {:.3} of the records", score.value());
+        println!(
+            "threshold {threshold} of 100, correct on about {:.3} of the records",
+            score.value()
+        );
     }
-    println!("epsilon {} of 1 is spent: {}", ledger.spent()?.epsilon, folder.display());
+    println!(
+        "epsilon {} of 1 is spent: {}",
+        ledger.spent()?.epsilon,
+        folder.display()
+    );
     Ok(())
 }

@@ -16,10 +16,20 @@ const AGENTS: u32 = 100;
 const FEATURES: u32 = 16;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| "server-example".into()));
+    let folder = PathBuf::from(
+        std::env::args()
+            .nth(1)
+            .unwrap_or_else(|| "server-example".into()),
+    );
     std::fs::create_dir_all(&folder)?;
     let private = Aggregation::private(4.0, 0.25, 1.0)?; // S, q, z
-    let config = Arc::new(Config::new(Parameters::usual(AGENTS, Regions::whole(1)?, 1000, FEATURES, private))?);
+    let config = Arc::new(Config::new(Parameters::usual(
+        AGENTS,
+        Regions::whole(1)?,
+        1000,
+        FEATURES,
+        private,
+    ))?);
     let event = Server::<f64>::event_of(&config)?.ok_or("a private aggregation has an event")?;
     let terms = Terms {
         data: "wards of our hospital".into(),
@@ -31,9 +41,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     // The second count notices a ledger that was replaced by an older copy; keep it where no backup restores it.
     let counter = CounterPlace::Folder(folder.join("count"));
-    let options = Options { counter, another: false, next: vec![event] };
+    let options = Options {
+        counter,
+        another: false,
+        next: vec![event],
+    };
     let ledger = Ledger::open_secret(&folder.join("ledger.jsonl"), &terms, &options)?;
-    let mut server: ServerHost<f64, _> = ServerHost::new(config, SystemSources::new()?, ledger, None)?;
+    let mut server: ServerHost<f64, _> =
+        ServerHost::new(config, SystemSources::new()?, ledger, None)?;
     let mut released = 0;
     while server.open()? {
         for agent in 0..AGENTS {
@@ -41,9 +56,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             server.upload(agent, server.state().broadcast(), &[0.1; FEATURES as usize])?;
         }
         server.close()?; // charge, receipt, noise
-        let vectors = server.broadcast().ok_or("a broadcast that was paid for is there")?;
+        let vectors = server
+            .broadcast()
+            .ok_or("a broadcast that was paid for is there")?;
         if released == 0 {
-            println!("first broadcast: {:.2} {:.2} … (without noise .10)", vectors[0], vectors[1]);
+            println!(
+                "first broadcast: {:.2} {:.2} … (without noise .10)",
+                vectors[0], vectors[1]
+            );
         }
         released += 1;
     }
@@ -53,6 +73,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         server.ledger().len(),
         spent.epsilon
     );
-    println!("what the ledger refuses is not drawn: {}", folder.join("ledger.jsonl").display());
+    println!(
+        "what the ledger refuses is not drawn: {}",
+        folder.join("ledger.jsonl").display()
+    );
     Ok(())
 }

@@ -127,7 +127,11 @@ impl Campaign {
     /// The same where sites trust one server, or one of two ([`crate::shares`]).
     ///
     /// **Errors**: as [`Campaign::new`].
-    pub fn trusting(publication: Publication, agents: u32, trust: Trust) -> Result<Self, SiteError> {
+    pub fn trusting(
+        publication: Publication,
+        agents: u32,
+        trust: Trust,
+    ) -> Result<Self, SiteError> {
         check_publication(&publication, agents as usize)?;
         let text = serde_json::to_string(&publication).map_err(SiteError::Text)?;
         Self::made(publication, None, text, agents, trust)
@@ -141,19 +145,39 @@ impl Campaign {
         agents: u32,
         trust: Trust,
     ) -> Result<Self, SiteError> {
-        let given = publication.space.parameters().iter().find(|parameter| parameter.context);
+        let given = publication
+            .space
+            .parameters()
+            .iter()
+            .find(|parameter| parameter.context);
         if let Some(parameter) = given {
-            let admissible = "parameters that are searched; in a campaign none is given with each question";
-            return Err(refuse("a parameter with context = true", &parameter.name, admissible).into());
+            let admissible =
+                "parameters that are searched; in a campaign none is given with each question";
+            return Err(refuse(
+                "a parameter with context = true",
+                &parameter.name,
+                admissible,
+            )
+            .into());
         }
         let multipliers = noise_multipliers(&publication)?;
-        let expected = rehearsal.as_ref().map_or(DESIGN_POINTS, |rehearsal| rehearsal.first_points);
-        let context = Context::expecting(&publication.space, publication.features, agents, trust, expected)?;
+        let expected = rehearsal
+            .as_ref()
+            .map_or(DESIGN_POINTS, |rehearsal| rehearsal.first_points);
+        let context = Context::expecting(
+            &publication.space,
+            publication.features,
+            agents,
+            trust,
+            expected,
+        )?;
         let encoding = context.encoding();
         let design = context.config().parameters().initial_points;
         let protocol = CampaignProtocol {
             config: *context.config(),
-            rounds: rehearsal.as_ref().map_or(EVALUATIONS_MAX - design, |rehearsal| rehearsal.rounds),
+            rounds: rehearsal
+                .as_ref()
+                .map_or(EVALUATIONS_MAX - design, |rehearsal| rehearsal.rounds),
             noise_multipliers: multipliers.iter().copied().collect(),
             lengthscale: context.lengthscale(),
             landmarks: digest_of(context.landmarks(), encoding.dim())?,
@@ -162,13 +186,23 @@ impl Campaign {
         let rehearses = rehearsal.is_some();
         let (points, coordinates) = match rehearsal {
             Some(Rehearsal { points, .. }) => {
-                let coordinates = points.iter().flat_map(|numbers| encoding.coordinates(numbers)).collect();
+                let coordinates = points
+                    .iter()
+                    .flat_map(|numbers| encoding.coordinates(numbers))
+                    .collect();
                 (points.into(), coordinates)
             }
             None => (context.candidates().into(), context.coordinates().to_vec()),
         };
         let releases = Releases::new(publication, Arc::new(context), multipliers);
-        Ok(Campaign { releases, protocol, text, points, coordinates, rehearses })
+        Ok(Campaign {
+            releases,
+            protocol,
+            text,
+            points,
+            coordinates,
+            rehearses,
+        })
     }
 
     /// The campaign that a text of [`Campaign::text`] says, held against numbers that were agreed on. The text of a rehearsal
@@ -185,10 +219,19 @@ impl Campaign {
     fn agreed(self, text: &str, agreed: &CampaignProtocol) -> Result<Self, SiteError> {
         let ours = &self.protocol;
         let differs = [
-            ("the text", self.text != text || ours.publication != agreed.publication),
+            (
+                "the text",
+                self.text != text || ours.publication != agreed.publication,
+            ),
             ("agents, features or designs", ours.config != agreed.config),
-            ("noise multipliers", ours.noise_multipliers != agreed.noise_multipliers),
-            ("lengthscale or landmarks", ours.lengthscale != agreed.lengthscale || ours.landmarks != agreed.landmarks),
+            (
+                "noise multipliers",
+                ours.noise_multipliers != agreed.noise_multipliers,
+            ),
+            (
+                "lengthscale or landmarks",
+                ours.lengthscale != agreed.lengthscale || ours.landmarks != agreed.landmarks,
+            ),
             ("evaluations", ours.rounds != agreed.rounds),
         ];
         match differs.into_iter().find(|(_, differs)| *differs) {
@@ -256,11 +299,19 @@ impl Campaign {
 fn decoded<T: serde::de::DeserializeOwned>(text: &str, bytes_max: usize) -> Result<T, SiteError> {
     if text.len() > bytes_max {
         let admissible = format!("at most {bytes_max} bytes");
-        return Err(refuse("what is published", format!("{} bytes", text.len()), &admissible).into());
+        return Err(refuse(
+            "what is published",
+            format!("{} bytes", text.len()),
+            &admissible,
+        )
+        .into());
     }
     serde_json::from_str(text).map_err(SiteError::Text)
 }
 
 fn digest_of(points: &[f64], dim: usize) -> Result<Digest, DomainError> {
-    Ok(candidates_digest(&Candidates::list(points, dim)?, &mut vec![0.0; dim]))
+    Ok(candidates_digest(
+        &Candidates::list(points, dim)?,
+        &mut vec![0.0; dim],
+    ))
 }

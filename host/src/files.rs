@@ -57,13 +57,20 @@ impl From<FileError> for io::Error {
         match error {
             FileError::Io { error, .. } => error,
             FileError::NotRegular { found, .. } => {
-                let kind = if found == "directory" { io::ErrorKind::IsADirectory } else { io::ErrorKind::InvalidInput };
+                let kind = if found == "directory" {
+                    io::ErrorKind::IsADirectory
+                } else {
+                    io::ErrorKind::InvalidInput
+                };
                 io::Error::new(kind, format!("is not a regular file but a {found}"))
             }
-            FileError::TooLong { bytes_max, .. } => {
-                io::Error::new(io::ErrorKind::FileTooLarge, format!("longer than {bytes_max} bytes"))
+            FileError::TooLong { bytes_max, .. } => io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("longer than {bytes_max} bytes"),
+            ),
+            FileError::NotText { .. } => {
+                io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text")
             }
-            FileError::NotText { .. } => io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text"),
         }
     }
 }
@@ -83,7 +90,10 @@ fn kind(found: &fs::Metadata) -> &'static str {
 }
 
 pub(crate) fn io_at(path: &Path) -> impl Fn(io::Error) -> FileError + '_ {
-    |error| FileError::Io { path: path.to_owned(), error }
+    |error| FileError::Io {
+        path: path.to_owned(),
+        error,
+    }
 }
 
 /// Opens what must be a regular file; a pipe neither blocks nor is read.
@@ -97,13 +107,23 @@ pub fn open_regular(path: &Path, options: &mut OpenOptions) -> Result<File, File
         Ok(file) => file,
         Err(error) => {
             return Err(match fs::metadata(path) {
-                Ok(found) if !found.is_file() => FileError::NotRegular { path: path.to_owned(), found: kind(&found) },
+                Ok(found) if !found.is_file() => FileError::NotRegular {
+                    path: path.to_owned(),
+                    found: kind(&found),
+                },
                 _ => io_at(path)(error),
             });
         }
     };
     let found = file.metadata().map_err(io_at(path))?;
-    if found.is_file() { Ok(file) } else { Err(FileError::NotRegular { path: path.to_owned(), found: kind(&found) }) }
+    if found.is_file() {
+        Ok(file)
+    } else {
+        Err(FileError::NotRegular {
+            path: path.to_owned(),
+            found: kind(&found),
+        })
+    }
 }
 
 /// Reads a regular file of at most `bytes_max` bytes. The bound holds for what is actually read, not for the length that
@@ -111,22 +131,34 @@ pub fn open_regular(path: &Path, options: &mut OpenOptions) -> Result<File, File
 ///
 /// **Errors**: [`FileError`].
 pub fn read_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>, FileError> {
-    read_all(&open_regular(path, OpenOptions::new().read(true))?, path, bytes_max)
+    read_all(
+        &open_regular(path, OpenOptions::new().read(true))?,
+        path,
+        bytes_max,
+    )
 }
 
 /// As [`read_bounded`], for text.
 ///
 /// **Errors**: [`FileError`].
 pub fn read_text(path: &Path, bytes_max: u64) -> Result<String, FileError> {
-    String::from_utf8(read_bounded(path, bytes_max)?).map_err(|_| FileError::NotText { path: path.to_owned() })
+    String::from_utf8(read_bounded(path, bytes_max)?).map_err(|_| FileError::NotText {
+        path: path.to_owned(),
+    })
 }
 
 /// The rest of an open file, at most `bytes_max` bytes; `path` is for messages.
 pub(crate) fn read_all(mut file: &File, path: &Path, bytes_max: u64) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
-    Read::by_ref(&mut file).take(bytes_max.saturating_add(1)).read_to_end(&mut bytes).map_err(io_at(path))?;
+    Read::by_ref(&mut file)
+        .take(bytes_max.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(io_at(path))?;
     if bytes.len() as u64 > bytes_max {
-        return Err(FileError::TooLong { path: path.to_owned(), bytes_max });
+        return Err(FileError::TooLong {
+            path: path.to_owned(),
+            bytes_max,
+        });
     }
     Ok(bytes)
 }
@@ -151,7 +183,10 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 ///
 /// **Errors**: [`FileError::Io`], also if `write` fails; the old file is untouched then, unless only its folder could not be
 /// synced.
-pub fn stream_atomically(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), FileError> {
+pub fn stream_atomically(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), FileError> {
     let old = match fs::metadata(path) {
         Ok(found) => Some(found.permissions()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -165,7 +200,9 @@ pub fn stream_atomically(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::
 ///
 /// **Errors**: [`FileError::Io`]; the old file is untouched then, unless only its folder could not be synced.
 pub fn write_privately(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    replace(path, Some(Permissions::from_mode(OWNER_ALONE)), |file| file.write_all(bytes))
+    replace(path, Some(Permissions::from_mode(OWNER_ALONE)), |file| {
+        file.write_all(bytes)
+    })
 }
 
 /// As [`write_privately`], but an existing file stays as it is: of several processes only one makes it, and a crash leaves
@@ -185,7 +222,11 @@ pub fn create(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     create_with(path, None, bytes)
 }
 
-fn create_with(path: &Path, permissions: Option<Permissions>, bytes: &[u8]) -> Result<bool, FileError> {
+fn create_with(
+    path: &Path,
+    permissions: Option<Permissions>,
+    bytes: &[u8],
+) -> Result<bool, FileError> {
     let beside = write_beside(path, permissions, |file| file.write_all(bytes))?;
     // A link, unlike a rename, replaces nothing.
     let made = match fs::hard_link(&beside, path) {
@@ -239,7 +280,10 @@ fn write_beside(
 /// A new file beside `path`, and where it is; only its owner may read it if it is `private`.
 fn create_beside(path: &Path, private: bool) -> Result<(File, PathBuf), FileError> {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(if private { OWNER_ALONE } else { 0o666 });
+    options
+        .write(true)
+        .create_new(true)
+        .mode(if private { OWNER_ALONE } else { 0o666 });
     let mut tries = 0;
     loop {
         let name = entropy::name().map_err(|error| io_at(path)(io::Error::other(error)))?;
@@ -260,7 +304,9 @@ fn create_beside(path: &Path, private: bool) -> Result<(File, PathBuf), FileErro
 pub fn remove_leftovers(folder: &Path) -> Result<(), FileError> {
     for entry in fs::read_dir(folder).map_err(io_at(folder))? {
         let entry = entry.map_err(io_at(folder))?;
-        if entry.file_name().to_str().is_some_and(is_leftover) && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+        if entry.file_name().to_str().is_some_and(is_leftover)
+            && entry.file_type().is_ok_and(|kind| kind.is_file())
+        {
             fs::remove_file(entry.path()).map_err(io_at(&entry.path()))?;
         }
     }
@@ -269,9 +315,15 @@ pub fn remove_leftovers(folder: &Path) -> Result<(), FileError> {
 
 /// Whether a file name is one that [`write_atomically`] makes beside another.
 fn is_leftover(name: &str) -> bool {
-    let random = name.strip_suffix(".new").and_then(|name| name.rsplit_once('.'));
+    let random = name
+        .strip_suffix(".new")
+        .and_then(|name| name.rsplit_once('.'));
     random.is_some_and(|(of, digits)| {
-        !of.is_empty() && digits.len() == 16 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        !of.is_empty()
+            && digits.len() == 16
+            && digits
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     })
 }
 
@@ -291,8 +343,13 @@ pub fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 ///
 /// **Errors**: [`FileError::Io`].
 pub fn sync_folder(path: &Path) -> Result<(), FileError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_at(folder))
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(io_at(folder))
 }
 
 /// Makes a folder and the missing ones above it, accessible to the owner alone (0700), and makes their names durable;
@@ -305,10 +362,19 @@ pub fn create_folders_privately(path: &Path) -> Result<(), FileError> {
 
 /// `sync` is called with every folder that was made, from the outermost: its name is in the folder that holds it, so the
 /// last that is synced upwards is the first that was there.
-fn make_folders(path: &Path, sync: impl FnMut(&Path) -> Result<(), FileError>) -> Result<(), FileError> {
-    let missing: Vec<_> =
-        path.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()).collect();
-    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io_at(path))?;
+fn make_folders(
+    path: &Path,
+    sync: impl FnMut(&Path) -> Result<(), FileError>,
+) -> Result<(), FileError> {
+    let missing: Vec<_> = path
+        .ancestors()
+        .take_while(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
+        .collect();
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(io_at(path))?;
     missing.into_iter().rev().try_for_each(sync)
 }
 
@@ -325,7 +391,8 @@ mod tests {
     use std::process::Command;
 
     fn place(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("sordino-files-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("sordino-files-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         folder
@@ -334,19 +401,44 @@ mod tests {
     /// Hygiene 16: `/dev/zero` has length 0 and no end; a pipe blocks whoever opens it.
     #[test]
     fn mended_reading_is_bounded_by_what_is_read() {
-        assert!(matches!(read_bounded(Path::new("/dev/zero"), 100), Err(FileError::NotRegular { .. })));
+        assert!(matches!(
+            read_bounded(Path::new("/dev/zero"), 100),
+            Err(FileError::NotRegular { .. })
+        ));
         let folder = place("bound");
         let pipe = folder.join("pipe");
-        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        assert!(matches!(read_bounded(&pipe, 100), Err(FileError::NotRegular { .. })));
-        assert!(matches!(read_bounded(&folder, 100), Err(FileError::NotRegular { .. })));
+        assert!(
+            Command::new("mkfifo")
+                .arg(&pipe)
+                .status()
+                .unwrap()
+                .success()
+        );
+        assert!(matches!(
+            read_bounded(&pipe, 100),
+            Err(FileError::NotRegular { .. })
+        ));
+        assert!(matches!(
+            read_bounded(&folder, 100),
+            Err(FileError::NotRegular { .. })
+        ));
         let file = folder.join("file");
         fs::write(&file, [65; 100]).unwrap();
         assert_eq!(read_text(&file, 100).unwrap().len(), 100);
-        assert!(matches!(read_bounded(&file, 99), Err(FileError::TooLong { bytes_max: 99, .. })));
+        assert!(matches!(
+            read_bounded(&file, 99),
+            Err(FileError::TooLong { bytes_max: 99, .. })
+        ));
         fs::write(&file, [255]).unwrap();
-        assert!(matches!(read_text(&file, 99), Err(FileError::NotText { .. })));
-        assert!(read_bounded(&folder.join("none"), 1).unwrap_err().is_missing());
+        assert!(matches!(
+            read_text(&file, 99),
+            Err(FileError::NotText { .. })
+        ));
+        assert!(
+            read_bounded(&folder.join("none"), 1)
+                .unwrap_err()
+                .is_missing()
+        );
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -359,7 +451,10 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"new one");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         assert!(write_atomically(&folder.join("none/a"), b"").is_err());
-        assert_eq!(with_suffix(Path::new("x/a.jsonl"), ".lock"), Path::new("x/a.jsonl.lock"));
+        assert_eq!(
+            with_suffix(Path::new("x/a.jsonl"), ".lock"),
+            Path::new("x/a.jsonl.lock")
+        );
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -367,19 +462,32 @@ mod tests {
     #[test]
     fn mended_private_files_are_for_their_owner_whatever_was_there() {
         let folder = place("private");
-        let mode = |name: &str| fs::metadata(folder.join(name)).unwrap().permissions().mode() & 0o777;
+        let mode = |name: &str| {
+            fs::metadata(folder.join(name))
+                .unwrap()
+                .permissions()
+                .mode()
+                & 0o777
+        };
         fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
         fs::write(folder.join("open"), b"old").unwrap();
         fs::set_permissions(folder.join("open"), Permissions::from_mode(0o644)).unwrap();
         for name in ["fresh", "open"] {
             write_privately(&folder.join(name), b"new").unwrap();
-            assert_eq!((fs::read(folder.join(name)).unwrap(), mode(name)), (b"new".to_vec(), 0o600));
+            assert_eq!(
+                (fs::read(folder.join(name)).unwrap(), mode(name)),
+                (b"new".to_vec(), 0o600)
+            );
         }
         // The negative control: the usual way to write keeps what is open, and makes what the mask lets through.
         fs::set_permissions(folder.join("open"), Permissions::from_mode(0o644)).unwrap();
         write_atomically(&folder.join("open"), b"usual").unwrap();
         assert_eq!(mode("open"), 0o644);
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "nothing is left beside them");
+        assert_eq!(
+            fs::read_dir(&folder).unwrap().count(),
+            2,
+            "nothing is left beside them"
+        );
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -391,11 +499,21 @@ mod tests {
         assert!(create_privately(&path, b"first").unwrap());
         assert!(!create_privately(&path, b"second").unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"first");
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing is left beside it");
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert_eq!(
+            fs::read_dir(&folder).unwrap().count(),
+            1,
+            "nothing is left beside it"
+        );
         // A death before the link: all bytes are beside the name, and the name is free.
         fs::remove_file(&path).unwrap();
-        write_beside(&path, Some(Permissions::from_mode(OWNER_ALONE)), |file| file.write_all(b"never seen")).unwrap();
+        write_beside(&path, Some(Permissions::from_mode(OWNER_ALONE)), |file| {
+            file.write_all(b"never seen")
+        })
+        .unwrap();
         assert!(!path.exists());
         remove_leftovers(&folder).unwrap();
         assert!(create_privately(&path, b"third").unwrap());
@@ -406,7 +524,13 @@ mod tests {
                 std::thread::spawn(move || create_privately(&path, &[n; 9]).unwrap())
             })
             .collect();
-        assert_eq!(made.into_iter().map(|made| made.join().unwrap()).filter(|made| *made).count(), 1);
+        assert_eq!(
+            made.into_iter()
+                .map(|made| made.join().unwrap())
+                .filter(|made| *made)
+                .count(),
+            1
+        );
         let raced = fs::read(folder.join("raced")).unwrap();
         assert!(raced.len() == 9 && raced.iter().all(|byte| *byte == raced[0]));
         fs::remove_dir_all(folder).unwrap();
@@ -421,7 +545,11 @@ mod tests {
         write_atomically(&path, b"old").unwrap();
         let usual = folder.join("usual");
         File::create(&usual).unwrap();
-        assert_eq!(mode(&path), mode(&usual), "a first file is like every other");
+        assert_eq!(
+            mode(&path),
+            mode(&usual),
+            "a first file is like every other"
+        );
         for wanted in [0o600, 0o640, 0o444, 0o606] {
             fs::set_permissions(&path, fs::Permissions::from_mode(wanted)).unwrap();
             write_atomically(&path, b"new").unwrap();
@@ -430,16 +558,24 @@ mod tests {
         // A folder of this name cannot be replaced.
         fs::create_dir(folder.join("taken")).unwrap();
         assert!(write_atomically(&folder.join("taken"), b"new").is_err());
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 3, "a.json, usual, taken");
+        assert_eq!(
+            fs::read_dir(&folder).unwrap().count(),
+            3,
+            "a.json, usual, taken"
+        );
         fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn leftovers_of_a_death_are_known_by_their_names() {
         let folder = place("leftovers");
-        for name in
-            ["a.json", "a.json.new", "b.0123456789abcdef", "c.json.0123456789ABCDEF.new", ".0123456789abcdef.new"]
-        {
+        for name in [
+            "a.json",
+            "a.json.new",
+            "b.0123456789abcdef",
+            "c.json.0123456789ABCDEF.new",
+            ".0123456789abcdef.new",
+        ] {
             fs::write(folder.join(name), "").unwrap();
         }
         let (file, beside) = create_beside(&folder.join("a.json"), false).unwrap();
@@ -477,13 +613,26 @@ mod tests {
             made.map(|()| synced.clone())
         };
         let deep = folder.join("a/b/c");
-        assert_eq!(make(&deep).unwrap(), [folder.join("a"), folder.join("a/b"), deep.clone()]);
+        assert_eq!(
+            make(&deep).unwrap(),
+            [folder.join("a"), folder.join("a/b"), deep.clone()]
+        );
         assert_eq!(make(&deep).unwrap(), Vec::<PathBuf>::new());
         assert_eq!(make(&folder.join("a/d")).unwrap(), [folder.join("a/d")]);
         for made in ["a", "a/b", "a/b/c", "a/d"] {
-            assert_eq!(fs::metadata(folder.join(made)).unwrap().permissions().mode() & 0o777, 0o700, "{made}");
+            assert_eq!(
+                fs::metadata(folder.join(made))
+                    .unwrap()
+                    .permissions()
+                    .mode()
+                    & 0o777,
+                0o700,
+                "{made}"
+            );
         }
-        let failed = make_folders(&folder.join("e"), |folder| Err(io_at(folder)(io::Error::other("no"))));
+        let failed = make_folders(&folder.join("e"), |folder| {
+            Err(io_at(folder)(io::Error::other("no")))
+        });
         assert!(failed.is_err(), "a folder that cannot be synced is told");
         fs::remove_dir_all(folder).unwrap();
     }

@@ -5,7 +5,10 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 /// Lower-case hexadecimal digits, two for each byte.
 pub fn hex(bytes: &[u8]) -> String {
     let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble & 15)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
+    bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(*byte)])
+        .collect()
 }
 
 /// Exactly N bytes from 2N hexadecimal digits of either case; nothing else is read.
@@ -26,7 +29,11 @@ pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
 pub fn bytes_of(text: &str) -> Option<Vec<u8>> {
     let pairs = text.as_bytes().as_chunks::<2>();
     let byte = |pair: &[u8; 2]| from_hex::<1>(std::str::from_utf8(pair).ok()?).map(|[byte]| byte);
-    if pairs.1.is_empty() { pairs.0.iter().map(byte).collect() } else { None }
+    if pairs.1.is_empty() {
+        pairs.0.iter().map(byte).collect()
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]

@@ -67,11 +67,17 @@ pub enum ProgramError {
 }
 
 fn how(code: &Option<i32>) -> String {
-    code.map_or("by a signal".to_owned(), |code| format!("with exit code {code}"))
+    code.map_or("by a signal".to_owned(), |code| {
+        format!("with exit code {code}")
+    })
 }
 
 fn said(words: &str) -> String {
-    if words.is_empty() { String::new() } else { format!("; its last words: {words}") }
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!("; its last words: {words}")
+    }
 }
 
 /// A program that was started. Dropping it kills it, with everything it started in its group.
@@ -100,7 +106,8 @@ impl Program {
             .spawn()
             .map_err(ProgramError::NotStarted)?;
         let group = Pid::from_child(&child);
-        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(ProgramError::NotStarted(std::io::Error::other("no pipes")));
         };
@@ -122,12 +129,22 @@ impl Program {
             while let Some(line) = next_line(&mut reader) {
                 let line = line.trim();
                 if !line.is_empty() {
-                    *kept.lock().unwrap_or_else(PoisonError::into_inner) =
-                        line.chars().filter(|c| !c.is_control()).take(WORDS_MAX).collect();
+                    *kept.lock().unwrap_or_else(PoisonError::into_inner) = line
+                        .chars()
+                        .filter(|c| !c.is_control())
+                        .take(WORDS_MAX)
+                        .collect();
                 }
             }
         });
-        Ok(Program { child, watch, group, stdin, lines, words })
+        Ok(Program {
+            child,
+            watch,
+            group,
+            stdin,
+            lines,
+            words,
+        })
     }
 
     /// Sends one line and waits for one; empty lines are not answers.
@@ -139,10 +156,15 @@ impl Program {
         let start = Instant::now();
         while let Ok(line) = self.lines.recv_timeout(HUSH) {
             if !line.trim().is_empty() {
-                return Err(ProgramError::Unasked { line: line.trim().chars().take(WORDS_MAX).collect() });
+                return Err(ProgramError::Unasked {
+                    line: line.trim().chars().take(WORDS_MAX).collect(),
+                });
             }
         }
-        let sent = self.stdin.write_all(format!("{question}\n").as_bytes()).and_then(|()| self.stdin.flush());
+        let sent = self
+            .stdin
+            .write_all(format!("{question}\n").as_bytes())
+            .and_then(|()| self.stdin.flush());
         if sent.is_err() {
             return Err(self.ended());
         }
@@ -153,7 +175,10 @@ impl Program {
                 Ok(line) if line.trim().is_empty() => {}
                 Ok(line) => return Ok(line.trim().to_owned()),
                 Err(RecvTimeoutError::Timeout) => {
-                    return Err(ProgramError::TimeOut { seconds: time_max.as_secs_f64(), words: self.words() });
+                    return Err(ProgramError::TimeOut {
+                        seconds: time_max.as_secs_f64(),
+                        words: self.words(),
+                    });
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
             }
@@ -161,7 +186,10 @@ impl Program {
     }
 
     fn words(&self) -> String {
-        self.words.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.words
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Its output is over: how it ended, once it has.
@@ -172,10 +200,18 @@ impl Program {
                 Ok(Some(status)) => {
                     // Its last words may still be on their way.
                     std::thread::sleep(Duration::from_millis(20));
-                    return ProgramError::Ended { code: status.code(), words: self.words() };
+                    return ProgramError::Ended {
+                        code: status.code(),
+                        words: self.words(),
+                    };
                 }
                 Ok(None) if start.elapsed() < GRACE => std::thread::sleep(Duration::from_millis(5)),
-                _ => return ProgramError::Ended { code: None, words: self.words() },
+                _ => {
+                    return ProgramError::Ended {
+                        code: None,
+                        words: self.words(),
+                    };
+                }
             }
         }
     }
@@ -227,7 +263,8 @@ mod tests {
 
     #[test]
     fn one_program_answers_many_questions() {
-        let mut program = Program::start("n=0; while read x; do n=$((n+1)); echo; echo $n:$x; done").unwrap();
+        let mut program =
+            Program::start("n=0; while read x; do n=$((n+1)); echo; echo $n:$x; done").unwrap();
         for i in 1..200 {
             assert_eq!(program.ask("why", LONG).unwrap(), format!("{i}:why"));
         }
@@ -235,15 +272,26 @@ mod tests {
 
     #[test]
     fn what_goes_wrong_is_named() {
-        let ask =
-            |command: &str, time_max| Program::start(command).unwrap().ask("x", time_max).unwrap_err().to_string();
+        let ask = |command: &str, time_max| {
+            Program::start(command)
+                .unwrap()
+                .ask("x", time_max)
+                .unwrap_err()
+                .to_string()
+        };
         let said = ask("read x; echo 'no such file' >&2; exit 3", LONG);
-        assert_eq!(said, "ended with exit code 3 instead of answering; its last words: no such file");
+        assert_eq!(
+            said,
+            "ended with exit code 3 instead of answering; its last words: no such file"
+        );
         assert!(ask("kill -9 $$", LONG).contains("by a signal"));
         assert!(ask("sleep 60", Duration::from_millis(50)).contains("no answer within 0.05 s"));
         // It is asked before it writes, or found writing before it is asked.
         let endless = ask("head -c 100000 /dev/zero", LONG);
-        assert!(endless.contains("longer than 65536 bytes") || endless.contains("nobody asked for"), "{endless}");
+        assert!(
+            endless.contains("longer than 65536 bytes") || endless.contains("nobody asked for"),
+            "{endless}"
+        );
     }
 
     /// A program that says more than its answers is found out before it is asked again, and fills no memory.
@@ -254,9 +302,14 @@ mod tests {
         assert_eq!(program.ask("1", LONG).unwrap(), "12345");
         std::thread::sleep(Duration::from_millis(500));
         let error = program.ask("2", LONG).unwrap_err().to_string();
-        assert!(error.contains("nobody asked for: \".5\"") && error.contains("standard error"), "{error}");
+        assert!(
+            error.contains("nobody asked for: \".5\"") && error.contains("standard error"),
+            "{error}"
+        );
         let mut endless = Program::start("yes 1").unwrap();
-        assert!((0..100).any(|_| matches!(endless.ask("1", LONG), Err(ProgramError::Unasked { .. }))));
+        assert!(
+            (0..100).any(|_| matches!(endless.ask("1", LONG), Err(ProgramError::Unasked { .. })))
+        );
     }
 
     #[test]
@@ -264,7 +317,10 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("sordino-program-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let late = folder.join("late");
-        let command = format!("(sleep 1; touch {}) & while read x; do echo $x; done", late.display());
+        let command = format!(
+            "(sleep 1; touch {}) & while read x; do echo $x; done",
+            late.display()
+        );
         let mut program = Program::start(&command).unwrap();
         assert_eq!(program.ask("1", LONG).unwrap(), "1");
         drop(program);
@@ -280,17 +336,32 @@ mod tests {
         const FOLDER: &str = "SORDINO_TEST_KILLED";
         if let Some(folder) = std::env::var_os(FOLDER) {
             let late = std::path::Path::new(&folder).join("late");
-            let command = format!("(sleep 2; touch {}) & while read x; do echo $x; done", late.display());
+            let command = format!(
+                "(sleep 2; touch {}) & while read x; do echo $x; done",
+                late.display()
+            );
             let mut program = Program::start(&command).unwrap();
-            std::fs::write(late.with_file_name("answer"), program.ask("1", LONG).unwrap()).unwrap();
+            std::fs::write(
+                late.with_file_name("answer"),
+                program.ask("1", LONG).unwrap(),
+            )
+            .unwrap();
             rustix::process::kill_process(rustix::process::getpid(), Signal::KILL).unwrap();
         }
         let folder = std::env::temp_dir().join(format!("sordino-killed-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let name = "program::tests::mended_it_ends_with_a_process_that_is_killed";
         let mut again = Command::new(std::env::current_exe().unwrap());
-        let ended = again.args([name, "--exact"]).env(FOLDER, &folder).output().unwrap().status;
-        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(9));
+        let ended = again
+            .args([name, "--exact"])
+            .env(FOLDER, &folder)
+            .output()
+            .unwrap()
+            .status;
+        assert_eq!(
+            std::os::unix::process::ExitStatusExt::signal(&ended),
+            Some(9)
+        );
         assert_eq!(std::fs::read_to_string(folder.join("answer")).unwrap(), "1");
         std::thread::sleep(Duration::from_millis(2500));
         assert!(!folder.join("late").exists(), "it lives on");

@@ -21,8 +21,8 @@ use rand_core::TryCryptoRng;
 use serde::{Deserialize, Serialize};
 use sordino_core::federated::shares::Opened;
 use sordino_core::federated::{
-    Config, Counters, Estimator, Partial, Pool, Recipe, Server, ServerError, ServerInput, ServerNumbers, ServerOutput,
-    ServerPhase, ServerState, Share, Wiped,
+    Config, Counters, Estimator, Partial, Pool, Recipe, Server, ServerError, ServerInput,
+    ServerNumbers, ServerOutput, ServerPhase, ServerState, Share, Wiped,
 };
 use sordino_core::math::Scalar;
 use sordino_core::privacy::{NoiseSource, Secret, Simulated};
@@ -105,7 +105,11 @@ impl SimulatedSources {
     }
 
     fn of(seed: RunSeed, party: Party) -> Self {
-        SimulatedSources { seed, party, current: (0, Self::stream(seed, party, 0)) }
+        SimulatedSources {
+            seed,
+            party,
+            current: (0, Self::stream(seed, party, 0)),
+        }
     }
 
     fn stream(seed: RunSeed, party: Party, broadcast: u32) -> Simulated {
@@ -210,7 +214,15 @@ where
         let mut numbers = ServerNumbers::sized(released, agents);
         let (state, took_place) = match stored {
             None => (ServerState::new(), false),
-            Some((StoredServer { state, mark, took_place, method: kept }, last)) => {
+            Some((
+                StoredServer {
+                    state,
+                    mark,
+                    took_place,
+                    method: kept,
+                },
+                last,
+            )) => {
                 let (releases, charges) = (state.releases(), ledger.mark().charges());
                 if mark.charges() < u64::from(releases) || !ledger.holds(&mark)? {
                     return Err(HostError::OtherLedger { releases, charges });
@@ -226,8 +238,21 @@ where
                 (state, took_place)
             }
         };
-        let made = if took_place { state.broadcast().checked_sub(1) } else { None };
-        let mut host = ServerHost { method, state, numbers, took_place, made, pool: None, sources, ledger };
+        let made = if took_place {
+            state.broadcast().checked_sub(1)
+        } else {
+            None
+        };
+        let mut host = ServerHost {
+            method,
+            state,
+            numbers,
+            took_place,
+            made,
+            pool: None,
+            sources,
+            ledger,
+        };
         // What is wrong with the state or the configuration is found out now.
         host.with_server(|_, _| Ok(()))?;
         Ok(host)
@@ -245,7 +270,12 @@ where
     /// charge durable in one step, with [`Deferred`](crate::ledger::Deferred), and syncs the ledger afterwards.
     pub fn stored(&self) -> StoredServer<&ServerState, M::Stored> {
         let (mark, method) = (self.ledger.mark(), self.method.stored());
-        StoredServer { state: &self.state, mark, took_place: self.took_place, method }
+        StoredServer {
+            state: &self.state,
+            mark,
+            took_place: self.took_place,
+            method,
+        }
     }
 
     /// State of the server, to be stored.
@@ -315,7 +345,16 @@ where
         // The last broadcast is over; this one has not taken place yet.
         (self.took_place, self.pool) = (false, None);
         self.with_server(|server, source| {
-            server.handle(if open { ServerInput::Open } else { ServerInput::Skip }, source).map(|_| ())
+            server
+                .handle(
+                    if open {
+                        ServerInput::Open
+                    } else {
+                        ServerInput::Skip
+                    },
+                    source,
+                )
+                .map(|_| ())
         })?;
         Ok(open)
     }
@@ -340,21 +379,32 @@ where
     ///
     /// **Errors**: [`ServerError::UnexpectedInput`] unless a broadcast is open.
     pub fn share(&mut self) -> Result<Arc<Share<Wiped<u8>>>, HostError> {
-        self.with_server(|server, _| server.share(0..server.method().agents()).map(|share| Arc::new(share.to_owned())))
+        self.with_server(|server, _| {
+            server
+                .share(0..server.method().agents())
+                .map(|share| Arc::new(share.to_owned()))
+        })
     }
 
     /// Takes one agent's upload.
     ///
     /// **Errors**: [`ServerError`]; nothing changed then.
     pub fn upload(&mut self, agent: u32, broadcast: u32, vector: &[T]) -> Result<(), HostError> {
-        let upload = ServerInput::Upload { agent, broadcast, vector };
+        let upload = ServerInput::Upload {
+            agent,
+            broadcast,
+            vector,
+        };
         self.with_server(|server, source| server.handle(upload, source).map(|_| ()))
     }
 
     /// Adds a collector's partial sum. Collectors answer in any order.
     ///
     /// **Errors**: [`ServerError::Partial`]; nothing changed then.
-    pub fn merge<F: AsRef<[u8]>, N: AsRef<[i64]>>(&mut self, partial: &Partial<F, N>) -> Result<(), HostError> {
+    pub fn merge<F: AsRef<[u8]>, N: AsRef<[i64]>>(
+        &mut self,
+        partial: &Partial<F, N>,
+    ) -> Result<(), HostError> {
         self.with_server(|server, _| server.merge(partial))
     }
 
@@ -373,21 +423,30 @@ where
     ///
     /// **Errors**: [`HostError`]; nothing is released then.
     pub fn close(&mut self) -> Result<Counters, HostError> {
-        if !matches!(self.state.phase(), ServerPhase::Collecting | ServerPhase::Charging) {
+        if !matches!(
+            self.state.phase(),
+            ServerPhase::Collecting | ServerPhase::Charging
+        ) {
             return Ok(Counters::default());
         }
         let counters = self.state.counters();
-        let charge = self.with_server(|server, source| match server.handle(ServerInput::Close, source)? {
-            ServerOutput::Charge(charge) => Ok(Some(charge)),
-            _ => Ok(None),
+        let charge = self.with_server(|server, source| {
+            match server.handle(ServerInput::Close, source)? {
+                ServerOutput::Charge(charge) => Ok(Some(charge)),
+                _ => Ok(None),
+            }
         })?;
         if let Some(charge) = charge {
             let receipt = self.ledger.append(charge)?;
             match self.pool.take() {
-                Some(pool) => self.with_server(|server, _| server.release_with(receipt, pool).map(|_| ()))?,
-                None => {
-                    self.with_server(|server, source| server.handle(ServerInput::Charged(receipt), source).map(|_| ()))?
+                Some(pool) => {
+                    self.with_server(|server, _| server.release_with(receipt, pool).map(|_| ()))?
                 }
+                None => self.with_server(|server, source| {
+                    server
+                        .handle(ServerInput::Charged(receipt), source)
+                        .map(|_| ())
+                })?,
             }
         }
         self.took_place = true;

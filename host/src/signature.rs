@@ -11,7 +11,8 @@ use std::str::FromStr;
 
 use ring::rand::SystemRandom;
 use ring::signature::{
-    ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _, UnparsedPublicKey,
+    ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _,
+    UnparsedPublicKey,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -21,8 +22,8 @@ use crate::hex::{from_hex, hex};
 
 /// What a SubjectPublicKeyInfo of a key on P-256 begins with, in DER; a point follows (RFC 5480).
 const P256_PREFIX: [u8; 26] = [
-    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
-    0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a,
+    0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
 ];
 /// Key files are read up to this length.
 pub const KEY_BYTES_MAX: u64 = 4096;
@@ -54,7 +55,9 @@ impl fmt::Debug for Fingerprint {
 impl FromStr for Fingerprint {
     type Err = &'static str;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        from_hex(text).map(Fingerprint).ok_or("a fingerprint is 64 hexadecimal digits")
+        from_hex(text)
+            .map(Fingerprint)
+            .ok_or("a fingerprint is 64 hexadecimal digits")
     }
 }
 
@@ -121,8 +124,11 @@ impl SigningKey {
     pub fn open(path: &Path) -> Result<Self, KeyError> {
         let bytes = match read_bounded(path, KEY_BYTES_MAX) {
             Err(error) if error.is_missing() => {
-                let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &SystemRandom::new())
-                    .map_err(|_| KeyError::Signature)?;
+                let made = EcdsaKeyPair::generate_pkcs8(
+                    &ECDSA_P256_SHA256_ASN1_SIGNING,
+                    &SystemRandom::new(),
+                )
+                .map_err(|_| KeyError::Signature)?;
                 // Another process may be faster: then its key is the one.
                 create_privately(path, made.as_ref())?;
                 read_bounded(path, KEY_BYTES_MAX)?
@@ -130,15 +136,18 @@ impl SigningKey {
             found => {
                 let bytes = found?;
                 // A file whose mode cannot be read is not believed to be its owner's alone.
-                let mode = std::fs::metadata(path).map_or(u32::MAX, |file| file.permissions().mode());
+                let mode =
+                    std::fs::metadata(path).map_or(u32::MAX, |file| file.permissions().mode());
                 if mode & 0o077 != 0 {
                     return Err(KeyError::Open(path.display().to_string()));
                 }
                 bytes
             }
         };
-        let wrong =
-            |why: ring::error::KeyRejected| KeyError::Key { path: path.display().to_string(), why: why.to_string() };
+        let wrong = |why: ring::error::KeyRejected| KeyError::Key {
+            path: path.display().to_string(),
+            why: why.to_string(),
+        };
         Self::from_pkcs8(&bytes).map_err(wrong)
     }
 
@@ -146,7 +155,8 @@ impl SigningKey {
     ///
     /// **Errors**: that of ring, for bytes that are no key on P-256.
     pub fn from_pkcs8(bytes: &[u8]) -> Result<Self, ring::error::KeyRejected> {
-        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, bytes, &SystemRandom::new())?;
+        let pair =
+            EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, bytes, &SystemRandom::new())?;
         let public_key = [&P256_PREFIX[..], pair.public_key().as_ref()].concat();
         Ok(SigningKey { pair, public_key })
     }
@@ -165,7 +175,10 @@ impl SigningKey {
     ///
     /// **Errors**: [`KeyError::Signature`].
     pub fn sign(&self, text: &[u8]) -> Result<Vec<u8>, KeyError> {
-        let signature = self.pair.sign(&SystemRandom::new(), text).map_err(|_| KeyError::Signature)?;
+        let signature = self
+            .pair
+            .sign(&SystemRandom::new(), text)
+            .map_err(|_| KeyError::Signature)?;
         Ok(signature.as_ref().to_vec())
     }
 }
@@ -173,6 +186,8 @@ impl SigningKey {
 /// Whose signature this is, under a text: the fingerprint of the key, or none if it is not by this key, or not of this text.
 pub fn verified(public_key: &[u8], text: &[u8], signature: &[u8]) -> Option<Fingerprint> {
     let point = public_key.strip_prefix(&P256_PREFIX)?;
-    UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, point).verify(text, signature).ok()?;
+    UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, point)
+        .verify(text, signature)
+        .ok()?;
     Some(Fingerprint::of(public_key))
 }

@@ -29,7 +29,11 @@ pub fn is_unseen(c: char) -> bool {
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_unseen(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
+        if is_unseen(c) {
+            out.extend(c.escape_unicode())
+        } else {
+            out.push(c)
+        }
     }
     out
 }
@@ -66,7 +70,10 @@ pub fn nearest<'a>(name: &str, admissible: &[&'a str]) -> Option<&'a str> {
         }
         row[b.len()]
     };
-    let near = admissible.iter().map(|other| (distance(other), *other)).min()?;
+    let near = admissible
+        .iter()
+        .map(|other| (distance(other), *other))
+        .min()?;
     (near.0 <= 2.max(name.len() / 4)).then_some(near.1)
 }
 

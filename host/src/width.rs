@@ -37,7 +37,9 @@ pub fn from_environment() -> Result<Width, WidthError> {
 }
 
 fn limit(name: &str) -> Result<Width, WidthError> {
-    let asked = Width::named(name).ok_or_else(|| WidthError::Unknown { name: name.to_owned() })?;
+    let asked = Width::named(name).ok_or_else(|| WidthError::Unknown {
+        name: name.to_owned(),
+    })?;
     let widest = Width::widest();
     if asked > widest {
         return Err(WidthError::Missing { asked, widest });
@@ -51,12 +53,26 @@ mod tests {
 
     #[test]
     fn names_of_widths_are_used_or_refused_by_name() {
-        assert_eq!(limit("wide"), Err(WidthError::Unknown { name: "wide".to_owned() }));
-        assert!(WidthError::Unknown { name: String::new() }.to_string().contains("baseline, avx2 or avx512"));
+        assert_eq!(
+            limit("wide"),
+            Err(WidthError::Unknown {
+                name: "wide".to_owned()
+            })
+        );
+        assert!(
+            WidthError::Unknown {
+                name: String::new()
+            }
+            .to_string()
+            .contains("baseline, avx2 or avx512")
+        );
         for asked in Width::ALL {
             let widest = Width::widest();
             if asked > widest {
-                assert_eq!(limit(asked.name()), Err(WidthError::Missing { asked, widest }));
+                assert_eq!(
+                    limit(asked.name()),
+                    Err(WidthError::Missing { asked, widest })
+                );
             } else {
                 assert_eq!((limit(asked.name()), Width::used()), (Ok(asked), asked));
             }

@@ -45,16 +45,24 @@ const TICKS: f64 = 100.0;
 
 fn main() -> Result<(), Failed> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     if let [first, rest @ ..] = &arguments[..]
         && first == "campaign"
     {
-        return runtime.block_on(campaign(rest.first().map_or(Ok(CONTRIBUTORS), |count| count.parse())?));
+        return runtime.block_on(campaign(
+            rest.first()
+                .map_or(Ok(CONTRIBUTORS), |count| count.parse())?,
+        ));
     }
     let agents: u32 = arguments.first().map_or(Ok(9_000), |count| count.parse())?;
     runtime.block_on(async {
         rounds("default", scenario("default", &[])?).await?;
-        let settings = [format!("federation.agents={agents}"), "federation.rounds=5".into()];
+        let settings = [
+            format!("federation.agents={agents}"),
+            "federation.rounds=5".into(),
+        ];
         rounds("fleet", scenario("fleet", &settings)?).await?;
         handshakes().await?;
         memory().await?;
@@ -63,7 +71,9 @@ fn main() -> Result<(), Failed> {
 }
 
 fn scenario(name: &str, settings: &[String]) -> Result<Scenario, Failed> {
-    Ok(Shipped::find(name).ok_or("no such scenario")?.parse(settings)?)
+    Ok(Shipped::find(name)
+        .ok_or("no such scenario")?
+        .parse(settings)?)
 }
 
 async fn rounds(name: &str, scenario: Scenario) -> Result<(), Failed> {
@@ -87,15 +97,26 @@ async fn rounds(name: &str, scenario: Scenario) -> Result<(), Failed> {
 /// Connections with a handshake each, and one request.
 async fn handshakes() -> Result<(), Failed> {
     let scenario = scenario("firmware", &[])?;
-    let functions = sordino_experiment::world::load(&scenario, None)?.realize(RunSeed::new(scenario.seed, 0));
+    let functions =
+        sordino_experiment::world::load(&scenario, None)?.realize(RunSeed::new(scenario.seed, 0));
     let announced = sordino_core::federated::exchange::Announced {
         epsilon_max: None,
         delta: scenario.privacy.delta,
         deadline_ms: 1000,
         may_close_early: true,
     };
-    let terms = Terms::new(&scenario, method::DP_FTS_DE, functions.candidates(), functions.dim(), 1, announced)?;
-    let (identity, listener) = (Identity::generate()?, TcpListener::bind(("127.0.0.1", 0)).await?);
+    let terms = Terms::new(
+        &scenario,
+        method::DP_FTS_DE,
+        functions.candidates(),
+        functions.dim(),
+        1,
+        announced,
+    )?;
+    let (identity, listener) = (
+        Identity::generate()?,
+        TcpListener::bind(("127.0.0.1", 0)).await?,
+    );
     let address = listener.local_addr()?.to_string();
     let (requests, _queue) = mpsc::channel(1);
     let everybody = Limits::default().connections;
@@ -108,14 +129,25 @@ async fn handshakes() -> Result<(), Failed> {
         authority: None,
         tells_joined: false,
         requests,
-        limits: Limits { strangers: everybody, ..Limits::default() },
+        limits: Limits {
+            strangers: everybody,
+            ..Limits::default()
+        },
         counts: Arc::new(Counts::default()),
     };
     tokio::spawn(door::serve(listener, keys::always(&identity)?, door));
-    let (start, count, pins) = (Instant::now(), Arc::new(AtomicU64::new(0)), [identity.fingerprint()?]);
+    let (start, count, pins) = (
+        Instant::now(),
+        Arc::new(AtomicU64::new(0)),
+        [identity.fingerprint()?],
+    );
     let mut callers = tokio::task::JoinSet::new();
     for _ in 0..CALLERS {
-        let (tls, address, count) = (Identity::generate()?.client(&pins)?, address.clone(), count.clone());
+        let (tls, address, count) = (
+            Identity::generate()?.client(&pins)?,
+            address.clone(),
+            count.clone(),
+        );
         callers.spawn(async move {
             while start.elapsed() < HANDSHAKES {
                 let mut link = Link::new(&address, 1, tls.clone(), Duration::from_secs(1));
@@ -154,11 +186,23 @@ impl Place {
         let path = std::env::temp_dir().join(format!("sordino-net-load-{}", std::process::id()));
         std::fs::create_dir_all(&path)?;
         let (folder, counter) = (path.join("server"), path.join("counter"));
-        let port = std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        let port = std::net::TcpListener::bind(("127.0.0.1", 0))?
+            .local_addr()?
+            .port();
         let mut serve = Command::new(program()?);
-        serve.args(["serve", what, "--listen", &format!("127.0.0.1:{port}")]).args(more).stderr(Stdio::null());
-        serve.arg("--folder").arg(&folder).arg("--counter").arg(&counter);
-        let place = Place { server: Server(serve.spawn()?), path };
+        serve
+            .args(["serve", what, "--listen", &format!("127.0.0.1:{port}")])
+            .args(more)
+            .stderr(Stdio::null());
+        serve
+            .arg("--folder")
+            .arg(&folder)
+            .arg("--counter")
+            .arg(&counter);
+        let place = Place {
+            server: Server(serve.spawn()?),
+            path,
+        };
         let start = Instant::now();
         while !folder.join("round.bin").exists() {
             if start.elapsed() > PATIENCE {
@@ -171,20 +215,29 @@ impl Place {
 
     fn invitations(&self, agents: u32) -> Result<Vec<Invitation>, Failed> {
         let mut invite = Command::new(program()?);
-        invite.arg("invite").arg(self.path.join("server")).args(["--agents", &format!("0..{agents}")]);
+        invite
+            .arg("invite")
+            .arg(self.path.join("server"))
+            .args(["--agents", &format!("0..{agents}")]);
         let lines = String::from_utf8(invite.output()?.stdout)?;
         Ok(lines.lines().map(str::parse).collect::<Result<_, _>>()?)
     }
 
     /// What the system says of the server's process; an error once it has ended.
     fn told(&self, what: &str) -> Result<String, Failed> {
-        Ok(std::fs::read_to_string(format!("/proc/{}/{what}", self.server.0.id()))?)
+        Ok(std::fs::read_to_string(format!(
+            "/proc/{}/{what}",
+            self.server.0.id()
+        ))?)
     }
 
     /// A size in its `status`, in KiB.
     fn kib(&self, size: &str) -> Result<u64, Failed> {
         let status = self.told("status")?;
-        let line = status.lines().find(|line| line.starts_with(size)).ok_or("no such size")?;
+        let line = status
+            .lines()
+            .find(|line| line.starts_with(size))
+            .ok_or("no such size")?;
         Ok(line.split_whitespace().nth(1).ok_or("no number")?.parse()?)
     }
 
@@ -192,8 +245,18 @@ impl Place {
     fn processor_time(&self) -> Result<f64, Failed> {
         let stat = self.told("stat")?;
         // The name in brackets may hold spaces; the 12th and 13th word behind it are ticks.
-        let words: Vec<&str> = stat.rsplit(')').next().ok_or("no name")?.split_whitespace().collect();
-        let ticks = |word: usize| words.get(word).ok_or("too short").map(|ticks| ticks.parse::<f64>());
+        let words: Vec<&str> = stat
+            .rsplit(')')
+            .next()
+            .ok_or("no name")?
+            .split_whitespace()
+            .collect();
+        let ticks = |word: usize| {
+            words
+                .get(word)
+                .ok_or("too short")
+                .map(|ticks| ticks.parse::<f64>())
+        };
         Ok((ticks(11)?? + ticks(12)??) / TICKS)
     }
 }
@@ -207,25 +270,48 @@ impl Drop for Place {
 
 /// The program beside this example.
 fn program() -> Result<PathBuf, Failed> {
-    Ok(std::env::current_exe()?.ancestors().nth(2).ok_or("no folder")?.join("sordino-net"))
+    Ok(std::env::current_exe()?
+        .ancestors()
+        .nth(2)
+        .ok_or("no folder")?
+        .join("sordino-net"))
 }
 
 /// How much memory a server needs for agents that are connected and wait.
 async fn memory() -> Result<(), Failed> {
     let agents = format!("federation.agents={WAITING}");
-    let place = Place::serve("firmware", &["--deadline", "1h", "--set", "privacy.max_epsilon=100", "--set", &agents])?;
+    let place = Place::serve(
+        "firmware",
+        &[
+            "--deadline",
+            "1h",
+            "--set",
+            "privacy.max_epsilon=100",
+            "--set",
+            &agents,
+        ],
+    )?;
     let invitations = place.invitations(WAITING)?;
     let before = place.kib("VmRSS:")?;
     let mut links = Vec::new();
     for invitation in invitations {
         let tls = Identity::generate()?.client(&invitation.pins)?;
-        let mut link = Link::new(&invitation.address, invitation.deployment, tls, Duration::from_secs(1));
-        link.enrol(invitation.slot, invitation.token.as_ref()).await?;
+        let mut link = Link::new(
+            &invitation.address,
+            invitation.deployment,
+            tls,
+            Duration::from_secs(1),
+        );
+        link.enrol(invitation.slot, invitation.token.as_ref())
+            .await?;
         link.terms().await?;
         links.push(link);
     }
     let each = (place.kib("VmRSS:")? - before) as f64 / links.len() as f64;
-    println!("memory: {each:.1} KiB of the server for each of {} connections with its agent", links.len());
+    println!(
+        "memory: {each:.1} KiB of the server for each of {} connections with its agent",
+        links.len()
+    );
     Ok(())
 }
 
@@ -255,8 +341,13 @@ async fn campaign(contributors: u32) -> Result<(), Failed> {
         };
         sites.spawn(async move {
             let loss = |query: Query| {
-                let [depth, rate, width] = ["depth", "rate", "width"]
-                    .map(|name| query.named.as_ref().and_then(|point| point[name].as_f64()).unwrap_or(f64::NAN));
+                let [depth, rate, width] = ["depth", "rate", "width"].map(|name| {
+                    query
+                        .named
+                        .as_ref()
+                        .and_then(|point| point[name].as_f64())
+                        .unwrap_or(f64::NAN)
+                });
                 let value = (rate.log10() + 2.0).powi(2) + 0.15 * (depth - 3.0).powi(2) + width;
                 std::future::ready(Ok(f64::from(1 + query.agent % 7) * value))
             };

@@ -5,7 +5,9 @@ use std::io::Write as _;
 
 use sordino_core::digest::Frame;
 use sordino_core::federated::exchange::{Announced, Protocol};
-use sordino_core::federated::prior::{Opening, OwnPoints, Site, opening_len, own_points_len, own_points_scratch_len};
+use sordino_core::federated::prior::{
+    Opening, OwnPoints, Site, opening_len, own_points_len, own_points_scratch_len,
+};
 use sordino_core::prior::{
     Newcomer, NewcomerSettings, PriorNumbers, PublicPrior, attach_len, numbers_len, storage_len,
 };
@@ -38,10 +40,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         published: None,
     };
     let campaign = Campaign::new(publication, 30)?;
-    let announced = Announced { epsilon_max: Some(8.0), delta: 1e-3, deadline_ms: 60_000, may_close_early: true };
+    let announced = Announced {
+        epsilon_max: Some(8.0),
+        delta: 1e-3,
+        deadline_ms: 60_000,
+        may_close_early: true,
+    };
     let terms = Terms::of_campaign(&campaign, 0x5eed_0000_0000_0002, announced)?;
     let said = match std::env::args().nth(1).as_deref() {
-        Some("module") => terms.constants("A campaign that nobody serves: that of the template", Language::Rust)?,
+        Some("module") => terms.constants(
+            "A campaign that nobody serves: that of the template",
+            Language::Rust,
+        )?,
         _ => end(&campaign, &terms)?,
     };
     Ok(std::io::stdout().write_all(said.as_bytes())?)
@@ -49,19 +59,36 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// What a device of the template prints.
 fn end(campaign: &Campaign, terms: &Terms) -> Result<String, Box<dyn std::error::Error>> {
-    let Protocol::Campaign(protocol) = &terms.agreement.protocol else { return Err("no campaign".into()) };
+    let Protocol::Campaign(protocol) = &terms.agreement.protocol else {
+        return Err("no campaign".into());
+    };
     let first = terms.agreement.protocol.initial_points() as usize;
     let points: Vec<f32> = campaign.coordinates().iter().map(|x| *x as f32).collect();
     let (landmarks, dim) = (campaign.context().landmarks(), terms.agreement.dim as usize);
-    let value = |place: usize| 1.0 - points[place * dim..(place + 1) * dim].iter().product::<f32>();
-    let places: Vec<usize> = (0..first).map(|number| (AGENT * first + number) % (points.len() / dim)).collect();
+    let value = |place: usize| {
+        1.0 - points[place * dim..(place + 1) * dim]
+            .iter()
+            .product::<f32>()
+    };
+    let places: Vec<usize> = (0..first)
+        .map(|number| (AGENT * first + number) % (points.len() / dim))
+        .collect();
 
     let site = Site::new(protocol, landmarks, dim)?;
     let m = site.features();
-    let own: Vec<f64> =
-        places.iter().flat_map(|place| &points[place * dim..(place + 1) * dim]).map(|x| (*x).into()).collect();
-    let values: Vec<f64> = places.iter().map(|place| f64::from(-value(*place))).collect();
-    let (mut storage, mut scratch) = (vec![0.0; own_points_len(first, m)], vec![0.0; own_points_scratch_len(first, m)]);
+    let own: Vec<f64> = places
+        .iter()
+        .flat_map(|place| &points[place * dim..(place + 1) * dim])
+        .map(|x| (*x).into())
+        .collect();
+    let values: Vec<f64> = places
+        .iter()
+        .map(|place| f64::from(-value(*place)))
+        .collect();
+    let (mut storage, mut scratch) = (
+        vec![0.0; own_points_len(first, m)],
+        vec![0.0; own_points_scratch_len(first, m)],
+    );
     let own = OwnPoints::compute(site, &own, &values, &mut storage, &mut scratch)?;
     let mut told = Frame::leaf();
     for release in 0..protocol.releases() {
@@ -79,7 +106,10 @@ fn end(campaign: &Campaign, terms: &Terms) -> Result<String, Box<dyn std::error:
     let storage = vec![0f32; storage_len(m, capacity, 1)];
     let mut search = Newcomer::new(&points, dim, Some(&prior), settings, capacity, storage)?;
     for number in 0..capacity {
-        let place = places.get(number).copied().unwrap_or_else(|| search.suggest());
+        let place = places
+            .get(number)
+            .copied()
+            .unwrap_or_else(|| search.suggest());
         search.observe(place, -value(place))?;
         told.u32(place as u32);
         told.scalars(&[value(place)]);

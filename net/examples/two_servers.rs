@@ -9,11 +9,15 @@ use std::path::{Path, PathBuf};
 
 use sordino_core::federated::Estimator as _;
 use sordino_core::federated::exchange::Announced;
-use sordino_core::federated::shares::{Attempts, Contribution, Contributor, Modulus, SecretKey, Store, Trust};
+use sordino_core::federated::shares::{
+    Attempts, Contribution, Contributor, Modulus, SecretKey, Store, Trust,
+};
 use sordino_core::random::{Stream, normal};
 use sordino_core::wire::{self, Header, Kind, ScalarTag, VERSION};
 use sordino_host::campaign::Campaign;
-use sordino_host::ledger::{Accounting, CounterPlace, Deferred, Ledger, Options, Terms as LedgerTerms};
+use sordino_host::ledger::{
+    Accounting, CounterPlace, Deferred, Ledger, Options, Terms as LedgerTerms,
+};
 use sordino_host::prior::publish::Publication;
 use sordino_host::server::{Hosted as _, ServerHost, SystemSources};
 use sordino_host::shares::{Collection, Helper, Kept, Question};
@@ -36,7 +40,9 @@ const EPSILON_MAX: f64 = 2.0;
 const TIMES: usize = 5;
 
 fn main() -> Result<(), Failed> {
-    let sites: u32 = std::env::args().nth(1).map_or(Ok(10_000), |count| count.parse())?;
+    let sites: u32 = std::env::args()
+        .nth(1)
+        .map_or(Ok(10_000), |count| count.parse())?;
     let (mut alone, mut leader, mut helper) = (Vec::new(), Vec::new(), Vec::new());
     let (mut telling, mut enrolment) = (Vec::new(), Vec::new());
     let mut bytes = [0; 2];
@@ -53,7 +59,8 @@ fn main() -> Result<(), Failed> {
         enrolment.push(two.enrolment);
         bytes[1] = two.bytes;
     }
-    let [alone, leader, helper, telling, enrolment] = [alone, leader, helper, telling, enrolment].map(median);
+    let [alone, leader, helper, telling, enrolment] =
+        [alone, leader, helper, telling, enrolment].map(median);
     println!(
         "one release of {sites} contributions of {} numbers, ms of processor time, medians of {TIMES}:",
         FEATURES + 1
@@ -65,7 +72,9 @@ fn main() -> Result<(), Failed> {
         bytes[1]
     );
     println!("two servers: helper {helper:.1}");
-    println!("once in a run, for the keys of all sites: leader {telling:.1}, helper {enrolment:.1}");
+    println!(
+        "once in a run, for the keys of all sites: leader {telling:.1}, helper {enrolment:.1}"
+    );
     Ok(())
 }
 
@@ -79,7 +88,8 @@ struct Place(PathBuf);
 
 impl Place {
     fn new(time: usize) -> Result<Self, Failed> {
-        let path = std::env::temp_dir().join(format!("sordino-two-servers-{}-{time}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("sordino-two-servers-{}-{time}", std::process::id()));
         std::fs::create_dir_all(&path)?;
         Ok(Place(path))
     }
@@ -97,7 +107,12 @@ fn now() -> Result<f64, Failed> {
     // Linux brings the count up to date when a thread yields; otherwise at its ticks, which are 4 ms apart.
     std::thread::yield_now();
     let told = std::fs::read_to_string("/proc/thread-self/schedstat")?;
-    Ok(told.split_whitespace().next().ok_or("no processor time")?.parse::<f64>()? / 1e6)
+    Ok(told
+        .split_whitespace()
+        .next()
+        .ok_or("no processor time")?
+        .parse::<f64>()?
+        / 1e6)
 }
 
 fn terms(sites: u32, trust: Trust) -> Result<Terms, Failed> {
@@ -116,8 +131,12 @@ fn terms(sites: u32, trust: Trust) -> Result<Terms, Failed> {
         published: None,
     };
     let campaign = Campaign::trusting(publication, sites, trust)?;
-    let announced =
-        Announced { epsilon_max: Some(EPSILON_MAX), delta: 1e-6, deadline_ms: 60_000, may_close_early: true };
+    let announced = Announced {
+        epsilon_max: Some(EPSILON_MAX),
+        delta: 1e-6,
+        deadline_ms: 60_000,
+        may_close_early: true,
+    };
     Ok(Terms::of_campaign(&campaign, 1, announced)?)
 }
 
@@ -137,9 +156,16 @@ fn undeferred(terms: &Terms, place: &Path, name: &str) -> Result<Ledger, Failed>
         delta: agreement.announced.delta,
     };
     let next = agreement.protocol.event(0)?.into_iter().collect();
-    let options =
-        Options { counter: CounterPlace::Folder(place.join(format!("{name}-counter"))), another: false, next };
-    Ok(Ledger::open_secret(&place.join(name), &of_ledger, &options)?)
+    let options = Options {
+        counter: CounterPlace::Folder(place.join(format!("{name}-counter"))),
+        another: false,
+        next,
+    };
+    Ok(Ledger::open_secret(
+        &place.join(name),
+        &of_ledger,
+        &options,
+    )?)
 }
 
 type Host = ServerHost<f64, SystemSources, Deferred, <CampaignParty as Served<f64>>::Hosted>;
@@ -147,7 +173,12 @@ type Host = ServerHost<f64, SystemSources, Deferred, <CampaignParty as Served<f6
 /// A server with its first release open.
 fn opened(terms: &Terms, place: &Path, name: &str) -> Result<Host, Failed> {
     let party = CampaignParty::new(terms)?;
-    let mut host = Host::new(party.hosted()?, SystemSources::new()?, ledger(terms, place, name)?, None)?;
+    let mut host = Host::new(
+        party.hosted()?,
+        SystemSources::new()?,
+        ledger(terms, place, name)?,
+        None,
+    )?;
     if !host.open()? {
         return Err("the first release is not made".into());
     }
@@ -188,7 +219,8 @@ fn one_server(sites: u32, place: &Path) -> Result<(f64, usize), Failed> {
     let terms = terms(sites, Trust::OneServer)?;
     let mut host = opened(&terms, place, "alone")?;
     let numbers = terms.agreement.protocol.upload_len();
-    let frames = (0..sites).map(|agent| frame(header(&terms, agent, numbers), &vector(&terms, agent)));
+    let frames =
+        (0..sites).map(|agent| frame(header(&terms, agent, numbers), &vector(&terms, agent)));
     let frames: Vec<_> = frames.collect::<Result<_, _>>()?;
     let (start, mut read) = (now()?, vec![0.0; numbers]);
     for frame in &frames {
@@ -196,7 +228,10 @@ fn one_server(sites: u32, place: &Path) -> Result<(f64, usize), Failed> {
         payload.read(&mut read)?;
         host.upload(header.agent, header.round, &read)?;
     }
-    Ok((now()? - start, frames.iter().map(Vec::len).max().unwrap_or(0)))
+    Ok((
+        now()? - start,
+        frames.iter().map(Vec::len).max().unwrap_or(0),
+    ))
 }
 
 /// A store that is not part of what is measured.
@@ -237,11 +272,26 @@ fn messages(terms: &Terms, helper: &SecretKey) -> Result<Vec<Vec<u8>>, Failed> {
     let modulus = Modulus::of(&encoding).ok_or("no release")?;
     let message = |agent: u32| {
         let numbers = &vector(terms, agent)[..];
-        let (mut integers, mut hidden) = (vec![0; numbers.len()], vec![0; modulus.hidden_len(numbers.len())]);
-        let (contribution, mut attempts) =
-            (Contribution { epoch: 0, encoding: &encoding, numbers }, Attempts::new(agreement.digest()));
+        let (mut integers, mut hidden) = (
+            vec![0; numbers.len()],
+            vec![0; modulus.hidden_len(numbers.len())],
+        );
+        let (contribution, mut attempts) = (
+            Contribution {
+                epoch: 0,
+                encoding: &encoding,
+                numbers,
+            },
+            Attempts::new(agreement.digest()),
+        );
         let key = secret(agent).with_helper(&public)?;
-        key.hide(contribution, &mut attempts, &mut Nowhere, &mut integers, &mut hidden)?;
+        key.hide(
+            contribution,
+            &mut attempts,
+            &mut Nowhere,
+            &mut integers,
+            &mut hidden,
+        )?;
         Ok([frame(header(terms, agent, 0), &[])?, hidden].concat())
     };
     (0..agreement.protocol.agents()).map(message).collect()
@@ -250,17 +300,33 @@ fn messages(terms: &Terms, helper: &SecretKey) -> Result<Vec<Vec<u8>>, Failed> {
 fn two_servers(sites: u32, place: &Path) -> Result<Two, Failed> {
     let terms = terms(sites, Trust::TwoServers)?;
     let mut host = opened(&terms, place, "leader")?;
-    let (run, numbers) = (terms.agreement.digest(), terms.agreement.protocol.upload_len());
+    let (run, numbers) = (
+        terms.agreement.digest(),
+        terms.agreement.protocol.upload_len(),
+    );
     let plan = shares::plan(&terms.agreement)?.ok_or("one server")?;
     let modulus = plan.modulus(0).ok_or("no release")?;
     let key = || SecretKey::new([1; 32]);
     let messages = messages(&terms, &key())?;
-    let keys: BTreeMap<u32, MaskKey> =
-        (0..sites).map(|agent| (agent, MaskKey::from(secret(agent).public_key()))).collect();
+    let keys: BTreeMap<u32, MaskKey> = (0..sites)
+        .map(|agent| (agent, MaskKey::from(secret(agent).public_key())))
+        .collect();
     let keep = Kept(place.join("answers.json"));
-    let helper =
-        Helper::open(plan, Vec::new(), SystemSources::new()?, undeferred(&terms, place, "helper")?, keep, None)?;
-    let mut desk = Desk::new(key(), helper, sites, BTreeMap::new(), Some(place.join("agents.json")))?;
+    let helper = Helper::open(
+        plan,
+        Vec::new(),
+        SystemSources::new()?,
+        undeferred(&terms, place, "helper")?,
+        keep,
+        None,
+    )?;
+    let mut desk = Desk::new(
+        key(),
+        helper,
+        sites,
+        BTreeMap::new(),
+        Some(place.join("agents.json")),
+    )?;
     let (mut told, mut telling, mut enrolment) = (Told::default(), 0.0, 0.0);
     // Once in a run, and once more in the release that is measured: then nothing is left to tell.
     let tell = |told: &mut Told, set: &[Contributor]| -> Result<Option<Vec<u8>>, Failed> {
@@ -268,11 +334,19 @@ fn two_servers(sites: u32, place: &Path) -> Result<Two, Failed> {
         if untold.is_empty() {
             return Ok(None);
         }
-        let agents: Vec<Enrolling> = untold.iter().map(|agent| Enrolling { agent: *agent, key: keys[agent] }).collect();
+        let agents: Vec<Enrolling> = untold
+            .iter()
+            .map(|agent| Enrolling {
+                agent: *agent,
+                key: keys[agent],
+            })
+            .collect();
         told.add(&agents);
         Ok(Some(serde_json::to_vec(&agents)?))
     };
-    let everybody: Vec<Contributor> = (0..sites).map(|agent| Contributor { agent, attempt: 0 }).collect();
+    let everybody: Vec<Contributor> = (0..sites)
+        .map(|agent| Contributor { agent, attempt: 0 })
+        .collect();
     let start = now()?;
     let request = tell(&mut told, &everybody)?.ok_or("nothing to tell")?;
     telling += now()? - start;
@@ -304,5 +378,11 @@ fn two_servers(sites: u32, place: &Path) -> Result<Two, Failed> {
     let (start, mut sums) = (now()?, vec![0; numbers]);
     host.take(asked.open(&answer, &mut sums)?)?;
     let leader = before + now()? - start;
-    Ok(Two { leader, helper, telling, enrolment, bytes: messages.iter().map(Vec::len).max().unwrap_or(0) })
+    Ok(Two {
+        leader,
+        helper,
+        telling,
+        enrolment,
+        bytes: messages.iter().map(Vec::len).max().unwrap_or(0),
+    })
 }

@@ -35,7 +35,10 @@ async fn metrics(State(admin): State<Admin>) -> String {
     let (status, books) = (*watched.status.borrow(), watched.spent.read());
     let load = |count: &AtomicU64| count.load(Ordering::Relaxed) as f64;
     let [fine, refused, later] = &admin.counts.requests;
-    let (protocol, enrolled) = (&watched.agreement.protocol, watched.enrolment.count() as f64);
+    let (protocol, enrolled) = (
+        &watched.agreement.protocol,
+        watched.enrolment.count() as f64,
+    );
     let mut out = String::new();
     let mut head = |name: &str, kind: &str, help: &str, lines: &[(String, f64)]| {
         // Writing to a text cannot fail.
@@ -46,49 +49,149 @@ async fn metrics(State(admin): State<Admin>) -> String {
     };
     let label = |name: &str, value: &str| format!("{{{name}=\"{value}\"}}");
     let version = vec![(label("version", env!("CARGO_PKG_VERSION")), 1.0)];
-    head("sordino_build_info", "gauge", "The program that serves; always 1", &version);
+    head(
+        "sordino_build_info",
+        "gauge",
+        "The program that serves; always 1",
+        &version,
+    );
     for (name, kind, value, help) in [
-        ("sordino_agents", "gauge", f64::from(protocol.agents()), "Agents of the federation, N"),
-        ("sordino_enrolled", "gauge", enrolled, "Agents that have joined and were not shut out"),
-        ("sordino_rounds", "gauge", f64::from(protocol.epochs()), "Releases of the federation; rounds of an exchange"),
-        ("sordino_round", "gauge", f64::from(status.round), "The round that is open; T when all are over"),
-        ("sordino_answered", "gauge", f64::from(status.answered), "Agents that have answered the open round"),
-        ("sordino_round_closes_in_seconds", "gauge", status.closes_in_ms as f64 / 1e3, "Until the open round closes"),
-        ("sordino_round_seconds", "gauge", status.open_for_ms as f64 / 1e3, "Since the open round was announced"),
-        ("sordino_waiting", "gauge", f64::from(status.waiting), "Questions that wait for the next frame"),
-        ("sordino_commit_seconds", "gauge", books.commit.as_secs_f64(), "To make the last round durable"),
-        ("sordino_epsilon_spent", "gauge", books.epsilon, "Epsilon of all charges at the delta of the terms"),
-        ("sordino_epsilon_max", "gauge", books.epsilon_max.unwrap_or(f64::INFINITY), "The budget"),
-        ("sordino_delta", "gauge", watched.agreement.announced.delta, "The delta of the terms"),
-        ("sordino_charges_total", "counter", books.charges as f64, "Releases that were charged"),
-        ("sordino_tls_failures_total", "counter", load(&admin.counts.tls_failures), "Handshakes that failed"),
+        (
+            "sordino_agents",
+            "gauge",
+            f64::from(protocol.agents()),
+            "Agents of the federation, N",
+        ),
+        (
+            "sordino_enrolled",
+            "gauge",
+            enrolled,
+            "Agents that have joined and were not shut out",
+        ),
+        (
+            "sordino_rounds",
+            "gauge",
+            f64::from(protocol.epochs()),
+            "Releases of the federation; rounds of an exchange",
+        ),
+        (
+            "sordino_round",
+            "gauge",
+            f64::from(status.round),
+            "The round that is open; T when all are over",
+        ),
+        (
+            "sordino_answered",
+            "gauge",
+            f64::from(status.answered),
+            "Agents that have answered the open round",
+        ),
+        (
+            "sordino_round_closes_in_seconds",
+            "gauge",
+            status.closes_in_ms as f64 / 1e3,
+            "Until the open round closes",
+        ),
+        (
+            "sordino_round_seconds",
+            "gauge",
+            status.open_for_ms as f64 / 1e3,
+            "Since the open round was announced",
+        ),
+        (
+            "sordino_waiting",
+            "gauge",
+            f64::from(status.waiting),
+            "Questions that wait for the next frame",
+        ),
+        (
+            "sordino_commit_seconds",
+            "gauge",
+            books.commit.as_secs_f64(),
+            "To make the last round durable",
+        ),
+        (
+            "sordino_epsilon_spent",
+            "gauge",
+            books.epsilon,
+            "Epsilon of all charges at the delta of the terms",
+        ),
+        (
+            "sordino_epsilon_max",
+            "gauge",
+            books.epsilon_max.unwrap_or(f64::INFINITY),
+            "The budget",
+        ),
+        (
+            "sordino_delta",
+            "gauge",
+            watched.agreement.announced.delta,
+            "The delta of the terms",
+        ),
+        (
+            "sordino_charges_total",
+            "counter",
+            books.charges as f64,
+            "Releases that were charged",
+        ),
+        (
+            "sordino_tls_failures_total",
+            "counter",
+            load(&admin.counts.tls_failures),
+            "Handshakes that failed",
+        ),
     ] {
         head(name, kind, help, &[(String::new(), value)]);
     }
-    let uploads = [("taken", status.taken), ("repeated", status.repeated), ("refused", status.refused)];
+    let uploads = [
+        ("taken", status.taken),
+        ("repeated", status.repeated),
+        ("refused", status.refused),
+    ];
     let uploads = uploads.map(|(result, value)| (label("result", result), value as f64));
-    head("sordino_uploads_total", "counter", "Answers of agents, and requests of theirs that were refused", &uploads);
+    head(
+        "sordino_uploads_total",
+        "counter",
+        "Answers of agents, and requests of theirs that were refused",
+        &uploads,
+    );
     let requests = [("2xx", fine), ("4xx", refused), ("5xx", later)];
     let requests = requests.map(|(class, count)| (label("status", class), load(count)));
-    head("sordino_requests_total", "counter", "Requests by the first digit of their status", &requests);
+    head(
+        "sordino_requests_total",
+        "counter",
+        "Requests by the first digit of their status",
+        &requests,
+    );
     out
 }
 
 /// Serves metrics, a health check and how the federation stands, for browsers and programs, in plain HTTP; for a listener that agents cannot reach.
 pub async fn serve(listener: TcpListener, counts: Arc<Counts>, watched: Watched) {
     let json = |standing: Standing| {
-        ([(CONTENT_TYPE, "application/json")], serde_json::to_string(&standing).unwrap_or_default())
+        (
+            [(CONTENT_TYPE, "application/json")],
+            serde_json::to_string(&standing).unwrap_or_default(),
+        )
     };
     let app = Router::new()
         .route("/metrics", get(metrics))
         .route("/healthz", get(async || "ok\n"))
-        .route("/", get(async |State(admin): State<Admin>| Html(admin.watched.standing().page())))
-        .route("/status", get(async move |State(admin): State<Admin>| json(admin.watched.standing())))
+        .route(
+            "/",
+            get(async |State(admin): State<Admin>| Html(admin.watched.standing().page())),
+        )
+        .route(
+            "/status",
+            get(async move |State(admin): State<Admin>| json(admin.watched.standing())),
+        )
         .with_state(Admin { counts, watched });
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         // Nobody closes the semaphore.
-        let Ok(permit) = free.clone().acquire_owned().await else { return };
+        let Ok(permit) = free.clone().acquire_owned().await else {
+            return;
+        };
         let Ok((tcp, _from)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
@@ -97,9 +200,14 @@ pub async fn serve(listener: TcpListener, counts: Arc<Counts>, watched: Watched)
         tokio::spawn(async move {
             let _permit = permit;
             let mut http = hyper::server::conn::http1::Builder::new();
-            http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(16 << 10);
+            http.timer(TokioTimer::new())
+                .header_read_timeout(PATIENCE)
+                .max_buf_size(16 << 10);
             // Whoever looks at numbers asks again.
-            drop(tokio::time::timeout(PATIENCE, http.serve_connection(TokioIo::new(tcp), service)).await);
+            drop(
+                tokio::time::timeout(PATIENCE, http.serve_connection(TokioIo::new(tcp), service))
+                    .await,
+            );
         });
     }
 }

@@ -35,13 +35,17 @@ pub enum Inadmissible {
     #[error("this method's releases protect nobody: real federations have private ones only")]
     Unprotected,
     /// There is no limit of ε of all releases.
-    #[error("no ε limits what all releases together may cost: a real federation has a budget, privacy.max_epsilon")]
+    #[error(
+        "no ε limits what all releases together may cost: a real federation has a budget, privacy.max_epsilon"
+    )]
     NoBudget,
     /// A budget that is no number.
     #[error("the budget is ε = {0}: a finite number above 0 is admissible")]
     Budget(f64),
     /// Too few agents, or more than can be.
-    #[error("{0} agents: 2 to {AGENTS_MAX} are admissible, because one agent is hidden among nobody")]
+    #[error(
+        "{0} agents: 2 to {AGENTS_MAX} are admissible, because one agent is hidden among nobody"
+    )]
     Agents(u32),
     /// A δ at which ε says nothing.
     #[error("δ = {delta} for {agents} agents: at most 1/(10 N) = {} is admissible", significant(*.most, 3))]
@@ -57,7 +61,9 @@ pub enum Inadmissible {
     #[error("rounds of {0} ms: 1 ms to 365 days are admissible")]
     Deadline(u64),
     /// Points that are not different.
-    #[error("{points} candidates, of which {distinct} are distinct: every one must be different from all others")]
+    #[error(
+        "{points} candidates, of which {distinct} are distinct: every one must be different from all others"
+    )]
     Duplicates {
         /// Candidates in the list.
         points: usize,
@@ -166,7 +172,9 @@ pub fn unit_box(scenario: &Scenario) -> Result<(), Inadmissible> {
     if !space.categories.is_empty() {
         keys.push(format!("objective.categories = {:?}", space.categories));
     }
-    Err(Inadmissible::Keys { keys: keys.join(", ") })
+    Err(Inadmissible::Keys {
+        keys: keys.join(", "),
+    })
 }
 
 /// Checks terms that are to be served, or joined.
@@ -184,7 +192,11 @@ pub fn admit(terms: &Terms) -> Result<Admitted, Inadmissible> {
     }
     let (delta, most) = (announced.delta, served_delta(agents));
     if !(delta > 0.0 && delta <= most) {
-        return Err(Inadmissible::Delta { delta, agents, most });
+        return Err(Inadmissible::Delta {
+            delta,
+            agents,
+            most,
+        });
     }
     if !(1..=DEADLINE_MS_MAX).contains(&announced.deadline_ms) {
         return Err(Inadmissible::Deadline(announced.deadline_ms));
@@ -197,12 +209,24 @@ pub fn admit(terms: &Terms) -> Result<Admitted, Inadmissible> {
     terms.bounded()?;
     let (releases, planned) = (cost.fitting(epsilon_max, delta)?, cost.releases());
     if releases == 0 {
-        return Err(Inadmissible::NoRelease { most: epsilon_max, delta, one: cost.epsilon(1, delta)? });
+        return Err(Inadmissible::NoRelease {
+            most: epsilon_max,
+            delta,
+            one: cost.epsilon(1, delta)?,
+        });
     }
     if matches!(protocol, Protocol::Prior(_) | Protocol::Campaign(_)) && releases < planned {
-        return Err(Inadmissible::Plan { most: epsilon_max, delta, planned, all: cost.epsilon(planned, delta)? });
+        return Err(Inadmissible::Plan {
+            most: epsilon_max,
+            delta,
+            planned,
+            all: cost.epsilon(planned, delta)?,
+        });
     }
-    let (epsilon, epsilon_small) = (cost.epsilon(releases, delta)?, cost.epsilon(releases, DELTA_SMALL)?);
+    let (epsilon, epsilon_small) = (
+        cost.epsilon(releases, delta)?,
+        cost.epsilon(releases, DELTA_SMALL)?,
+    );
     let epsilon_between = cost.between(releases, delta)?;
     Ok(Admitted {
         agents,
@@ -230,11 +254,18 @@ fn searched(terms: &Terms) -> Result<String, TermsError> {
         ));
     };
     let parameters = publication.space.parameters().iter();
-    let parameters: Vec<String> =
-        parameters.map(|parameter| format!("{} ({})", parameter.name, parameter.values.admissible())).collect();
-    let value =
-        publication.value.map_or_else(|| "values".to_owned(), |value| format!("values of \"{}\"", plain(&value)));
-    Ok(format!("{}, {} {value} are better", plain(&parameters.join(", ")), publication.goal.better()))
+    let parameters: Vec<String> = parameters
+        .map(|parameter| format!("{} ({})", parameter.name, parameter.values.admissible()))
+        .collect();
+    let value = publication.value.map_or_else(
+        || "values".to_owned(),
+        |value| format!("values of \"{}\"", plain(&value)),
+    );
+    Ok(format!(
+        "{}, {} {value} are better",
+        plain(&parameters.join(", ")),
+        publication.goal.better()
+    ))
 }
 
 /// The costs of these terms.
@@ -246,14 +277,29 @@ pub fn cost(terms: &Terms) -> Result<Cost, Inadmissible> {
 
 /// Different points of a list, count × D; 0 and −0 are the same.
 fn distinct(candidates: &[f64], dim: usize) -> usize {
-    let bits = |point: &[f64]| point.iter().map(|x| (x + 0.0).to_bits()).collect::<Vec<u64>>();
-    candidates.chunks_exact(dim.max(1)).map(bits).collect::<BTreeSet<_>>().len()
+    let bits = |point: &[f64]| {
+        point
+            .iter()
+            .map(|x| (x + 0.0).to_bits())
+            .collect::<Vec<u64>>()
+    };
+    candidates
+        .chunks_exact(dim.max(1))
+        .map(bits)
+        .collect::<BTreeSet<_>>()
+        .len()
 }
 
 impl Admitted {
     /// ε at δ, and at 1e-5 where δ is another.
     fn loss(&self) -> String {
-        let at = |epsilon, delta| format!("ε ≤ {} at δ = {}", significant_up(epsilon, 3), significant(delta, 3));
+        let at = |epsilon, delta| {
+            format!(
+                "ε ≤ {} at δ = {}",
+                significant_up(epsilon, 3),
+                significant(delta, 3)
+            )
+        };
         let announced = at(self.epsilon, self.delta);
         if self.delta == DELTA_SMALL {
             announced
@@ -264,15 +310,30 @@ impl Admitted {
 
     /// What the releases cost, for the person who serves them.
     pub fn cost(&self) -> String {
-        format!("{} releases cost {}, of a budget of ε = {}", self.releases, self.loss(), self.epsilon_max)
+        format!(
+            "{} releases cost {}, of a budget of ε = {}",
+            self.releases,
+            self.loss(),
+            self.epsilon_max
+        )
     }
 }
 
 /// One sentence for the person who agrees.
 impl fmt::Display for Admitted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Admitted { agents, searched, evaluations, releases, .. } = self;
-        let many = if *releases == 1 { ("is", "") } else { ("are", "s") };
+        let Admitted {
+            agents,
+            searched,
+            evaluations,
+            releases,
+            ..
+        } = self;
+        let many = if *releases == 1 {
+            ("is", "")
+        } else {
+            ("are", "s")
+        };
         write!(
             f,
             "{agents} agents search {searched}; each makes at most {evaluations} evaluations, and there {} at most {releases} release{}: {} bounds what they tell of whether an agent's contributions were used or counted as nothing, \

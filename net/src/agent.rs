@@ -177,7 +177,12 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
     /// agent's own draws.
     ///
     /// **Errors**: [`AgentEnd`].
-    pub fn open(shared: &Arc<P>, agent: u32, seed: RunSeed, file: Option<PathBuf>) -> Result<Self, AgentEnd> {
+    pub fn open(
+        shared: &Arc<P>,
+        agent: u32,
+        seed: RunSeed,
+        file: Option<PathBuf>,
+    ) -> Result<Self, AgentEnd> {
         let [log, workspace] = shared.lengths()?;
         let mut made = HostAgent {
             state: shared.fresh(agent, seed),
@@ -275,18 +280,34 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
 
     /// The best value measured so far; the first of equal ones.
     pub fn best(&self) -> Option<Best> {
-        let values = (0..).zip(self.log.chunks_exact(2)).take(self.standing().observations as usize);
-        let best = values.fold(None, |best: Option<(u32, &[T])>, (number, entry)| match best {
-            Some((_, most)) if entry[1] <= most[1] => best,
-            _ => Some((number, entry)),
-        });
+        let values = (0..)
+            .zip(self.log.chunks_exact(2))
+            .take(self.standing().observations as usize);
+        let best = values.fold(
+            None,
+            |best: Option<(u32, &[T])>, (number, entry)| match best {
+                Some((_, most)) if entry[1] <= most[1] => best,
+                _ => Some((number, entry)),
+            },
+        );
         best.map(|(number, entry)| {
-            let (point, named) = (self.shared.point(entry[0].to_u32()), self.shared.named(entry[0].to_u32()));
-            Best { number, point, named, value: self.shared.measured(entry[1]) }
+            let (point, named) = (
+                self.shared.point(entry[0].to_u32()),
+                self.shared.named(entry[0].to_u32()),
+            );
+            Best {
+                number,
+                point,
+                named,
+                value: self.shared.measured(entry[1]),
+            }
         })
     }
 
-    fn with<R>(&mut self, act: impl FnOnce(&mut P::Member<'_>) -> Result<R, P::Refusal>) -> Result<R, AgentEnd> {
+    fn with<R>(
+        &mut self,
+        act: impl FnOnce(&mut P::Member<'_>) -> Result<R, P::Refusal>,
+    ) -> Result<R, AgentEnd> {
         let numbers = [&mut self.log[..], &mut self.workspace[..]];
         Ok(self.shared.with(&mut self.state, numbers, act)?)
     }
@@ -323,7 +344,9 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
                 }
                 Want::Work => self.work(&mut evaluate).await.map(Ok)?,
                 Want::Ask(have) => {
-                    match awaited::ask(link, &have, self.teller.as_mut(), self.shared.agreement()).await {
+                    match awaited::ask(link, &have, self.teller.as_mut(), self.shared.agreement())
+                        .await
+                    {
                         Ok(asked) => self.heard(asked).map(Ok)?,
                         Err(error) => Err(error),
                     }
@@ -348,7 +371,10 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
                 Err(error) => {
                     let next = error.pause(pause);
                     if let (Some(teller), true) = (&mut self.teller, next >= TOLD_AFTER) {
-                        teller.tell(Awaited::Server { next, error: chain(&error) });
+                        teller.tell(Awaited::Server {
+                            next,
+                            error: chain(&error),
+                        });
                     }
                     tokio::time::sleep(next).await;
                     pause = (2 * pause).min(RETRY_MAX);
@@ -359,7 +385,11 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
 
     fn heard(&mut self, asked: Asked) -> Result<(), AgentEnd> {
         let (bytes, current, seal) = match asked {
-            Asked::Frame { bytes, current, seal } => (bytes, current, seal),
+            Asked::Frame {
+                bytes,
+                current,
+                seal,
+            } => (bytes, current, seal),
             Asked::Later { after_ms } => {
                 self.exchange.later(after_ms, self.now());
                 return Ok(());
@@ -398,7 +428,11 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         }
         self.learned_is_stored = false;
         let missed = heard == Heard::Missed;
-        self.wrote(|| Step::Frame { round: header.round, missed, bytes: hex(bytes) })?;
+        self.wrote(|| Step::Frame {
+            round: header.round,
+            missed,
+            bytes: hex(bytes),
+        })?;
         Ok(true)
     }
 
@@ -419,7 +453,13 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         let agent = self.standing().agent;
         Ok(next.map(|(candidate, number)| {
             let (point, named) = (self.shared.point(candidate), self.shared.named(candidate));
-            Query { agent, candidate, number, point, named }
+            Query {
+                agent,
+                candidate,
+                number,
+                point,
+                named,
+            }
         }))
     }
 
@@ -452,14 +492,20 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         &mut self,
         evaluate: &mut impl FnMut(Query) -> F,
     ) -> Result<bool, AgentEnd> {
-        let Some(query) = self.query()? else { return Ok(false) };
+        let Some(query) = self.query()? else {
+            return Ok(false);
+        };
         let (candidate, number) = (query.candidate, query.number);
         let y = T::from_f64(evaluate(query).await.map_err(AgentEnd::Evaluation)?);
         if let Some(watched) = &mut self.watched {
             watched.observed(candidate);
         }
         self.observed(y)?;
-        self.wrote(|| Step::Value { number, candidate, value: y.to_f64() })?;
+        self.wrote(|| Step::Value {
+            number,
+            candidate,
+            value: y.to_f64(),
+        })?;
         Ok(true)
     }
 
@@ -470,7 +516,10 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             if self.affords(header.round)? && self.counts(header.round)? {
                 // Counted before it leaves; a repeat of the same round is the same contribution.
                 self.given.push(header.round);
-                self.wrote(|| Step::Upload { round: header.round, sha256: digest_of(&upload) })?;
+                self.wrote(|| Step::Upload {
+                    round: header.round,
+                    sha256: digest_of(&upload),
+                })?;
                 self.store()?;
             } else {
                 upload.clear();
@@ -492,6 +541,9 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
 /// SHA-256 of numbers, little-endian, as a journal names an upload.
 fn digest_of<T: Number>(numbers: &[T]) -> String {
     let mut bytes = vec![0; numbers.len() * T::BYTES];
-    bytes.chunks_exact_mut(T::BYTES).zip(numbers).for_each(|(bytes, x)| x.write_le(bytes));
+    bytes
+        .chunks_exact_mut(T::BYTES)
+        .zip(numbers)
+        .for_each(|(bytes, x)| x.write_le(bytes));
     hex(&Sha256::digest(&bytes))
 }

@@ -66,7 +66,15 @@ impl Asked {
     /// **Errors**: [`Inadmissible`] for terms that nobody should agree to.
     pub fn of(terms: &Terms, invitation: &Invitation) -> Result<Self, Inadmissible> {
         let Admitted {
-            agents, searched, evaluations, releases, epsilon, delta, epsilon_small, epsilon_between, ..
+            agents,
+            searched,
+            evaluations,
+            releases,
+            epsilon,
+            delta,
+            epsilon_small,
+            epsilon_between,
+            ..
         } = admission::admit(terms)?;
         let (protocol, announced) = (&terms.agreement.protocol, terms.agreement.announced);
         Ok(Asked {
@@ -100,7 +108,10 @@ impl fmt::Display for Asked {
         writeln!(f, "you would be agent {} of {}", self.agent, self.agents)?;
         writeln!(f, "search      {}", self.searched)?;
         if let Some(publication) = &self.publication {
-            let by = publication.by.as_ref().map_or(String::new(), |by| format!(", asked for by {}", plain(by)));
+            let by = publication
+                .by
+                .as_ref()
+                .map_or(String::new(), |by| format!(", asked for by {}", plain(by)));
             writeln!(f, "data        {}{by}", plain(&publication.dataset))?;
         }
         writeln!(
@@ -108,7 +119,12 @@ impl fmt::Display for Asked {
             "you give    one vector to each of {} releases, made of the values of {} evaluations, which stay with you",
             self.releases, self.first_evaluations
         )?;
-        write!(f, "it costs    ε = {} at δ = {}", up(self.epsilon), significant(self.delta, 3))?;
+        write!(
+            f,
+            "it costs    ε = {} at δ = {}",
+            up(self.epsilon),
+            significant(self.delta, 3)
+        )?;
         if self.delta != DELTA_SMALL {
             write!(f, " (ε = {} at δ = 1e-5)", up(self.epsilon_at_1e_5))?;
         }
@@ -119,7 +135,10 @@ impl fmt::Display for Asked {
             up(self.epsilon_between_contributions)
         )?;
         match &self.helper_key {
-            None => writeln!(f, "seen by     the server, which sees your vectors; everybody sees the noised sums")?,
+            None => writeln!(
+                f,
+                "seen by     the server, which sees your vectors; everybody sees the noised sums"
+            )?,
             Some(_) => writeln!(
                 f,
                 "seen by     two servers, neither of which sees your vectors, unless both work together; everybody sees sums with the \
@@ -127,11 +146,27 @@ impl fmt::Display for Asked {
             )?,
         }
         if self.may_close_early {
-            writeln!(f, "            rounds may close early: then everybody sees that nobody is absent")?;
+            writeln!(
+                f,
+                "            rounds may close early: then everybody sees that nobody is absent"
+            )?;
         }
-        writeln!(f, "you make    {} evaluations at most", self.evaluations_max)?;
-        writeln!(f, "you have    {} for the first evaluations", spoken(self.deadline_ms))?;
-        writeln!(f, "server      {}, key {}", self.address, self.server_keys.join(" or "))?;
+        writeln!(
+            f,
+            "you make    {} evaluations at most",
+            self.evaluations_max
+        )?;
+        writeln!(
+            f,
+            "you have    {} for the first evaluations",
+            spoken(self.deadline_ms)
+        )?;
+        writeln!(
+            f,
+            "server      {}, key {}",
+            self.address,
+            self.server_keys.join(" or ")
+        )?;
         if let Some(key) = &self.helper_key {
             writeln!(
                 f,

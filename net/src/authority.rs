@@ -58,7 +58,9 @@ pub enum Refused {
     #[error("the certificate is not signed by the authority in the terms: {0}")]
     Foreign(#[source] webpki::Error),
     /// It has expired, by the server's clock.
-    #[error("the certificate has expired: it was valid until {until} s after 1970, and it is {now}")]
+    #[error(
+        "the certificate has expired: it was valid until {until} s after 1970, and it is {now}"
+    )]
     Expired {
         /// The last second in which it, or one that signed it, was valid.
         until: u64,
@@ -118,9 +120,13 @@ pub enum Expected {
 impl fmt::Display for Expected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Expected::Agent { run, last } => write!(f, "{SCHEME}{run:016x}/SLOT, SLOT from 0 to {last}"),
+            Expected::Agent { run, last } => {
+                write!(f, "{SCHEME}{run:016x}/SLOT, SLOT from 0 to {last}")
+            }
             Expected::Leader { run: Some(run) } => f.write_str(&name_of_leader(*run)),
-            Expected::Leader { run: None } => write!(f, "{SCHEME}RUN/{LEADER}, RUN in 16 hexadecimal digits"),
+            Expected::Leader { run: None } => {
+                write!(f, "{SCHEME}RUN/{LEADER}, RUN in 16 hexadecimal digits")
+            }
         }
     }
 }
@@ -166,7 +172,8 @@ pub fn read(path: &Path) -> Result<Vec<u8>, AuthorityError> {
             Err(_no_pem) => return Err(AuthorityError::Count { found: 0 }),
         }
     };
-    anchor_from_trusted_cert(&CertificateDer::from(&der[..])).map_err(AuthorityError::Certificate)?;
+    anchor_from_trusted_cert(&CertificateDer::from(&der[..]))
+        .map_err(AuthorityError::Certificate)?;
     judged(&der, UnixTime::now()).map_err(AuthorityError::Certificate)?;
     Ok(der)
 }
@@ -202,7 +209,10 @@ impl Signer {
         let anchor = anchor_from_trusted_cert(&CertificateDer::from(certificate))
             .map_err(AuthorityError::Certificate)?
             .to_owned();
-        Ok(Signer { certificate: certificate.to_vec(), anchor })
+        Ok(Signer {
+            certificate: certificate.to_vec(),
+            anchor,
+        })
     }
 
     /// The first certificate of a chain, if this one signed it for a TLS client, now by the server's clock.
@@ -218,7 +228,15 @@ impl Signer {
         let algorithms = rustls::crypto::ring::default_provider().signature_verification_algorithms;
         let anchors = std::slice::from_ref(&self.anchor);
         certificate
-            .verify_for_usage(algorithms.all, anchors, between, now, KeyUsage::client_auth(), None, None)
+            .verify_for_usage(
+                algorithms.all,
+                anchors,
+                between,
+                now,
+                KeyUsage::client_auth(),
+                None,
+                None,
+            )
             .map_err(refused)?;
         Ok(certificate)
     }
@@ -229,15 +247,26 @@ impl Authority {
     ///
     /// **Errors**: [`AuthorityError::Certificate`].
     pub fn new(certificate: &[u8], run: u64, agents: u32) -> Result<Arc<Self>, AuthorityError> {
-        Ok(Arc::new(Authority { signer: Signer::new(certificate)?, run, agents }))
+        Ok(Arc::new(Authority {
+            signer: Signer::new(certificate)?,
+            run,
+            agents,
+        }))
     }
 
     /// Which agent has this certificate chain, its own certificate first, now by the server's clock.
     ///
     /// **Errors**: [`Refused`].
     pub fn slot(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Result<u32, Refused> {
-        let expected = Expected::Agent { run: self.run, last: self.agents.saturating_sub(1) };
-        named(&self.signer.signed(chain, now, expected)?, self.run, self.agents)
+        let expected = Expected::Agent {
+            run: self.run,
+            last: self.agents.saturating_sub(1),
+        };
+        named(
+            &self.signer.signed(chain, now, expected)?,
+            self.run,
+            self.agents,
+        )
     }
 }
 
@@ -267,23 +296,37 @@ pub fn leads(own: &CertificateDer<'_>, run: u64) -> Result<(), Refused> {
     let certificate = EndEntityCert::try_from(own).map_err(Refused::Unreadable)?;
     match run_named(&certificate, expected)? {
         found if found == run => Ok(()),
-        found => Err(Refused::OtherName { found: name_of_leader(found), expected }),
+        found => Err(Refused::OtherName {
+            found: name_of_leader(found),
+            expected,
+        }),
     }
 }
 
 /// The run whose leader a certificate names.
 fn run_named(certificate: &EndEntityCert<'_>, expected: Expected) -> Result<u64, Refused> {
     let name = the_name(certificate, expected)?;
-    let digits = name.strip_prefix(SCHEME).and_then(|rest| rest.split_once('/')).map(|(digits, _)| digits);
+    let digits = name
+        .strip_prefix(SCHEME)
+        .and_then(|rest| rest.split_once('/'))
+        .map(|(digits, _)| digits);
     let run = digits.and_then(from_hex).map(u64::from_be_bytes);
     // One spelling, as of agents.
     let run = run.filter(|run| name_of_leader(*run) == name);
-    run.ok_or_else(|| Refused::OtherName { found: name.chars().take(80).collect(), expected })
+    run.ok_or_else(|| Refused::OtherName {
+        found: name.chars().take(80).collect(),
+        expected,
+    })
 }
 
 /// The only name of a certificate that is one of ours.
-fn the_name<'c>(certificate: &'c EndEntityCert<'_>, expected: Expected) -> Result<&'c str, Refused> {
-    let mut names = certificate.valid_uri_names().filter(|name| name.starts_with(SCHEME));
+fn the_name<'c>(
+    certificate: &'c EndEntityCert<'_>,
+    expected: Expected,
+) -> Result<&'c str, Refused> {
+    let mut names = certificate
+        .valid_uri_names()
+        .filter(|name| name.starts_with(SCHEME));
     let name = names.next().ok_or(Refused::NoName { expected })?;
     match names.count() {
         0 => Ok(name),
@@ -295,28 +338,46 @@ fn the_name<'c>(certificate: &'c EndEntityCert<'_>, expected: Expected) -> Resul
 ///
 /// **Errors**: [`Refused`].
 pub fn slot_named(own: &CertificateDer<'_>, run: u64) -> Result<u32, Refused> {
-    named(&EndEntityCert::try_from(own).map_err(Refused::Unreadable)?, run, u32::MAX)
+    named(
+        &EndEntityCert::try_from(own).map_err(Refused::Unreadable)?,
+        run,
+        u32::MAX,
+    )
 }
 
 fn named(certificate: &EndEntityCert<'_>, run: u64, agents: u32) -> Result<u32, Refused> {
     let last = agents.saturating_sub(1);
     let expected = Expected::Agent { run, last };
     let name = the_name(certificate, expected)?;
-    let other = || Refused::OtherName { found: name.chars().take(80).collect(), expected };
-    let slot = name.rsplit_once('/').and_then(|(_, slot)| slot.parse().ok()).ok_or_else(other)?;
+    let other = || Refused::OtherName {
+        found: name.chars().take(80).collect(),
+        expected,
+    };
+    let slot = name
+        .rsplit_once('/')
+        .and_then(|(_, slot)| slot.parse().ok())
+        .ok_or_else(other)?;
     // One spelling: no sign, no zero in front, no digits of another case.
-    if name_of(run, slot) == name && slot <= last { Ok(slot) } else { Err(other()) }
+    if name_of(run, slot) == name && slot <= last {
+        Ok(slot)
+    } else {
+        Err(other())
+    }
 }
 
 fn refused(error: webpki::Error) -> Refused {
     match error {
-        webpki::Error::CertExpired { time, not_after } => {
-            Refused::Expired { until: not_after.as_secs(), now: time.as_secs() }
+        webpki::Error::CertExpired { time, not_after } => Refused::Expired {
+            until: not_after.as_secs(),
+            now: time.as_secs(),
+        },
+        webpki::Error::CertNotValidYet { time, not_before } => Refused::NotYet {
+            from: not_before.as_secs(),
+            now: time.as_secs(),
+        },
+        webpki::Error::RequiredEkuNotFoundContext(_) | webpki::Error::CaUsedAsEndEntity => {
+            Refused::Usage(error)
         }
-        webpki::Error::CertNotValidYet { time, not_before } => {
-            Refused::NotYet { from: not_before.as_secs(), now: time.as_secs() }
-        }
-        webpki::Error::RequiredEkuNotFoundContext(_) | webpki::Error::CaUsedAsEndEntity => Refused::Usage(error),
         other => Refused::Foreign(other),
     }
 }

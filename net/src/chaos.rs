@@ -38,7 +38,12 @@ pub async fn cut(front: TcpListener, back: SocketAddr, cuts: Arc<AtomicU64>) {
 }
 
 /// True if the connection was cut.
-async fn hand_on(mut near: TcpStream, back: SocketAddr, mut left: usize, delay: Duration) -> std::io::Result<bool> {
+async fn hand_on(
+    mut near: TcpStream,
+    back: SocketAddr,
+    mut left: usize,
+    delay: Duration,
+) -> std::io::Result<bool> {
     let mut far = TcpStream::connect(back).await?;
     let (mut up, mut down) = ([0; 1024], [0; 1024]);
     while left > 0 {

@@ -32,7 +32,9 @@ impl Cost {
         match protocol {
             Protocol::Draws(_) => {
                 let releases = protocol.epochs();
-                Ok(protocol.event(0)?.map(|event| Cost::Alike { event, releases }))
+                Ok(protocol
+                    .event(0)?
+                    .map(|event| Cost::Alike { event, releases }))
             }
             Protocol::Prior(prior) => Ok(Some(Cost::of_plan(prior.plan()))),
             Protocol::Campaign(campaign) => Ok(Some(Cost::of_plan(campaign.plan()))),
@@ -78,12 +80,19 @@ impl Cost {
     }
 
     /// The first `releases` in an accountant.
-    fn composed<A: Accountant>(&self, mut accountant: A, releases: u32) -> Result<A, AccountantError> {
+    fn composed<A: Accountant>(
+        &self,
+        mut accountant: A,
+        releases: u32,
+    ) -> Result<A, AccountantError> {
         match self {
             Cost::Alike { event, .. } if releases > 0 => accountant.compose(event, releases)?,
             Cost::Alike { .. } => {}
             Cost::Plan(events) => {
-                events.iter().take(releases as usize).try_for_each(|event| accountant.compose(event, 1))?;
+                events
+                    .iter()
+                    .take(releases as usize)
+                    .try_for_each(|event| accountant.compose(event, 1))?;
             }
         }
         Ok(accountant)
@@ -97,8 +106,12 @@ impl Cost {
             return Ok(0.0);
         }
         finite(match self {
-            Cost::Alike { .. } => self.composed(RdpAccountant::new(), releases)?.epsilon(delta),
-            Cost::Plan(_) => self.composed(GaussianAccountant::new(), releases)?.epsilon(delta),
+            Cost::Alike { .. } => self
+                .composed(RdpAccountant::new(), releases)?
+                .epsilon(delta),
+            Cost::Plan(_) => self
+                .composed(GaussianAccountant::new(), releases)?
+                .epsilon(delta),
         })
     }
 
@@ -123,7 +136,11 @@ impl Cost {
         let (mut fits, mut too_many) = (0, self.releases() + 1);
         while fits + 1 < too_many {
             let middle = fits + (too_many - fits) / 2;
-            if self.epsilon(middle, delta)? <= epsilon_max { fits = middle } else { too_many = middle }
+            if self.epsilon(middle, delta)? <= epsilon_max {
+                fits = middle
+            } else {
+                too_many = middle
+            }
         }
         Ok(fits)
     }

@@ -71,12 +71,20 @@ impl Data {
         let begun = begun(&folder.join(FILE))?;
         let name = match (&self.name, begun) {
             (Some(asked), Some(begun)) if begun.as_ref() != Some(asked) => {
-                return Err(DataError::Renamed { begun, asked: asked.clone() });
+                return Err(DataError::Renamed {
+                    begun,
+                    asked: asked.clone(),
+                });
             }
             (None, Some(begun)) => begun,
             (asked, _) => asked.clone(),
         };
-        Ok(Contributions::open(&self.place, name.as_deref(), &invitation.terms.to_string(), invitation.slot)?)
+        Ok(Contributions::open(
+            &self.place,
+            name.as_deref(),
+            &invitation.terms.to_string(),
+            invitation.slot,
+        )?)
     }
 }
 
@@ -88,7 +96,11 @@ fn begun(path: &Path) -> Result<Option<Option<String>>, DataError> {
         Err(error) => return Err(error.into()),
     };
     let named = serde_json::from_slice::<Named>(&bytes);
-    named.map(|named| Some(named.dataset)).map_err(|_| DataError::Damaged { path: path.to_owned() })
+    named
+        .map(|named| Some(named.dataset))
+        .map_err(|_| DataError::Damaged {
+            path: path.to_owned(),
+        })
 }
 
 /// Where data without a name is counted that belongs to a folder: beside the counts of data with names.
@@ -102,7 +114,10 @@ pub fn of_folder(place: &Path, folder: &Path) -> PathBuf {
 /// **Errors**: [`DataError::File`].
 pub(crate) fn remember(folder: &Path, count: &Contributions) -> Result<(), DataError> {
     let text = serde_json::json!({ "dataset": count.name() }).to_string();
-    Ok(write_privately(&folder.join(FILE), format!("{text}\n").as_bytes())?)
+    Ok(write_privately(
+        &folder.join(FILE),
+        format!("{text}\n").as_bytes(),
+    )?)
 }
 
 /// The first so many releases, as the count of a data set has them.
@@ -110,7 +125,11 @@ pub(crate) fn plan(cost: &Cost, releases: u32) -> Vec<(Event, u32)> {
     match cost {
         _ if releases == 0 => Vec::new(),
         Cost::Alike { event, .. } => vec![(*event, releases)],
-        Cost::Plan(events) => events.iter().take(releases as usize).map(|event| (*event, 1)).collect(),
+        Cost::Plan(events) => events
+            .iter()
+            .take(releases as usize)
+            .map(|event| (*event, 1))
+            .collect(),
     }
 }
 
@@ -125,7 +144,13 @@ pub struct Before {
 
 impl fmt::Display for Before {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Weighed { federations, before, together, delta, .. } = self.weighed;
+        let Weighed {
+            federations,
+            before,
+            together,
+            delta,
+            ..
+        } = self.weighed;
         write!(
             f,
             "{} gave, or agreed to give, ε = {} to {federations} other federation{}, and with this one it is ε = {}, at δ = {}",

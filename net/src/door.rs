@@ -67,7 +67,8 @@ pub const LATER: HeaderName = HeaderName::from_static("sordino-later-ms");
 pub const JOINED: HeaderName = HeaderName::from_static("sordino-joined");
 
 /// Every answer names the program and its version, in the header `server`.
-const PROGRAM: HeaderValue = HeaderValue::from_static(concat!("sordino-net/", env!("CARGO_PKG_VERSION")));
+const PROGRAM: HeaderValue =
+    HeaderValue::from_static(concat!("sordino-net/", env!("CARGO_PKG_VERSION")));
 
 /// In how many milliseconds to come back to a server that is beginning.
 const RESTART_MS: u64 = 1000;
@@ -119,7 +120,9 @@ impl Door {
             None => self.enrolment.slot(&caller.key).ok_or_else(String::new),
             Some(Ok(slot)) => match self.enrolment.certified(*slot) {
                 Ok(()) => Ok(*slot),
-                Err(Refusal::Masks) => Err(format!("agent {slot} has not enrolled with the key of its masks")),
+                Err(Refusal::Masks) => Err(format!(
+                    "agent {slot} has not enrolled with the key of its masks"
+                )),
                 Err(_shut_out) => Err(format!("agent {slot} was shut out")),
             },
             Some(Err(refused)) => Err(refused.to_string()),
@@ -136,7 +139,9 @@ impl Door {
             }
             Refusal::Over => "the invitation has ended",
             Refusal::Revoked => "shut out",
-            Refusal::Masks => "the key of its masks is missing, not asked for, another than before, or another agent's",
+            Refusal::Masks => {
+                "the key of its masks is missing, not asked for, another than before, or another agent's"
+            }
             Refusal::NotWritten => return self.later(StatusCode::SERVICE_UNAVAILABLE, 1000),
         };
         (StatusCode::FORBIDDEN, why).into_response()
@@ -145,14 +150,23 @@ impl Door {
     /// An answer to an agent that has to wait for others now.
     fn awaiting(&self, mut response: Response) -> Response {
         if self.tells_joined {
-            response.headers_mut().insert(JOINED, HeaderValue::from(self.enrolment.count()));
+            response
+                .headers_mut()
+                .insert(JOINED, HeaderValue::from(self.enrolment.count()));
         }
         response
     }
 
     fn later(&self, status: StatusCode, after_ms: u64) -> Response {
         let seconds = HeaderValue::from(after_ms.div_ceil(1000));
-        (status, [(LATER, HeaderValue::from(after_ms)), (axum::http::header::RETRY_AFTER, seconds)]).into_response()
+        (
+            status,
+            [
+                (LATER, HeaderValue::from(after_ms)),
+                (axum::http::header::RETRY_AFTER, seconds),
+            ],
+        )
+            .into_response()
     }
 }
 
@@ -176,13 +190,21 @@ fn public(door: &Door, run: &str, which: fn(&Offered) -> &Bytes) -> Response {
     if !door.is_run(run) {
         return StatusCode::NOT_FOUND.into_response();
     }
-    let Some(bytes) = door.offered.borrow().as_ref().map(|offered| which(offered).clone()) else {
+    let Some(bytes) = door
+        .offered
+        .borrow()
+        .as_ref()
+        .map(|offered| which(offered).clone())
+    else {
         return door.later(StatusCode::SERVICE_UNAVAILABLE, RESTART_MS);
     };
     if bytes.is_empty() {
         return StatusCode::NOT_FOUND.into_response();
     }
-    let kept = (axum::http::header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=60"));
+    let kept = (
+        axum::http::header::CACHE_CONTROL,
+        HeaderValue::from_static("public, max-age=60"),
+    );
     ([kept], bytes).into_response()
 }
 
@@ -191,7 +213,12 @@ async fn opening(State(door): State<Shared>, Path((run, round)): Path<(String, u
     if !door.is_run(&run) {
         return StatusCode::NOT_FOUND.into_response();
     }
-    let Some(opening) = door.offered.borrow().as_ref().map(|offered| offered.opening.clone()) else {
+    let Some(opening) = door
+        .offered
+        .borrow()
+        .as_ref()
+        .map(|offered| offered.opening.clone())
+    else {
         return door.later(StatusCode::SERVICE_UNAVAILABLE, RESTART_MS);
     };
     match opening {
@@ -215,14 +242,21 @@ async fn enrol(
     if let Some(certified) = &caller.certified {
         return match certified {
             Ok(named) if *named == slot => enrol_certified(&door, slot, &body),
-            Ok(named) => (StatusCode::FORBIDDEN, format!("the certificate is agent {named}'s")).into_response(),
+            Ok(named) => (
+                StatusCode::FORBIDDEN,
+                format!("the certificate is agent {named}'s"),
+            )
+                .into_response(),
             Err(refused) => (StatusCode::FORBIDDEN, refused.to_string()).into_response(),
         };
     }
     let token = body.split_first_chunk::<16>();
     let shown = match token {
         Some((token, [])) => Some((token, None)),
-        Some((token, masks)) => masks.try_into().ok().map(|masks| (token, Some(MaskKey(masks)))),
+        Some((token, masks)) => masks
+            .try_into()
+            .ok()
+            .map(|masks| (token, Some(MaskKey(masks)))),
         None => None,
     };
     let Some((token, masks)) = shown else {
@@ -231,7 +265,11 @@ async fn enrol(
     };
     match door.enrolment.enrol_with(slot, token, caller.key, masks) {
         // It comes back as one that is known.
-        Ok(()) => (StatusCode::OK, [(CONNECTION, HeaderValue::from_static("close"))]).into_response(),
+        Ok(()) => (
+            StatusCode::OK,
+            [(CONNECTION, HeaderValue::from_static("close"))],
+        )
+            .into_response(),
         Err(refusal) => door.refused(refusal),
     }
 }
@@ -248,13 +286,18 @@ fn enrol_certified(door: &Door, slot: u32, body: &[u8]) -> Response {
     };
     match door.enrolment.enrol_certified(slot, masks) {
         Ok(()) => StatusCode::OK.into_response(),
-        Err(Refusal::Revoked) => (StatusCode::FORBIDDEN, format!("agent {slot} was shut out")).into_response(),
+        Err(Refusal::Revoked) => {
+            (StatusCode::FORBIDDEN, format!("agent {slot} was shut out")).into_response()
+        }
         Err(refusal) => door.refused(refusal),
     }
 }
 
 fn header<const N: usize>(headers: &HeaderMap, name: &HeaderName) -> Option<[u8; N]> {
-    headers.get(name).and_then(|value| value.to_str().ok()).and_then(from_hex)
+    headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .and_then(from_hex)
 }
 
 async fn ask(
@@ -270,25 +313,58 @@ async fn ask(
         Ok(who) => who,
         Err(reason) => return (StatusCode::FORBIDDEN, reason).into_response(),
     };
-    let (Some(chain), Some(seal)) = (header(&headers, &CHAIN), header::<16>(&headers, &SEAL)) else {
-        return (StatusCode::BAD_REQUEST, "the headers sordino-chain and sordino-seal are needed").into_response();
+    let (Some(chain), Some(seal)) = (header(&headers, &CHAIN), header::<16>(&headers, &SEAL))
+    else {
+        return (
+            StatusCode::BAD_REQUEST,
+            "the headers sordino-chain and sordino-seal are needed",
+        )
+            .into_response();
     };
-    let have = Have { frames, chain: Digest(chain), seal: seal as Seal };
-    let wait = headers.get(&WAIT).and_then(|value| value.to_str().ok()).and_then(|value| value.parse().ok());
+    let have = Have {
+        frames,
+        chain: Digest(chain),
+        seal: seal as Seal,
+    };
+    let wait = headers
+        .get(&WAIT)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.parse().ok());
     let wait = Duration::from_millis(wait.unwrap_or(0)).min(door.limits.wait_max);
     let (reply, answer) = oneshot::channel();
-    if door.requests.try_send(Request::Ask { who, have, wait, reply }).is_err() {
+    if door
+        .requests
+        .try_send(Request::Ask {
+            who,
+            have,
+            wait,
+            reply,
+        })
+        .is_err()
+    {
         return door.later(StatusCode::SERVICE_UNAVAILABLE, 1000);
     }
     match answer.await {
-        Ok(Asked::Frame { bytes, current, seal }) => {
+        Ok(Asked::Frame {
+            bytes,
+            current,
+            seal,
+        }) => {
             let seal = HeaderValue::from_str(&hex(&seal)).unwrap_or(HeaderValue::from_static(""));
             ([(ROUND, HeaderValue::from(current)), (SEAL, seal)], bytes).into_response()
         }
-        Ok(Asked::Later { after_ms }) => door.awaiting(door.later(StatusCode::NO_CONTENT, after_ms)),
+        Ok(Asked::Later { after_ms }) => {
+            door.awaiting(door.later(StatusCode::NO_CONTENT, after_ms))
+        }
         Ok(Asked::NotYou) => StatusCode::FORBIDDEN.into_response(),
-        Ok(Asked::Fork) => (StatusCode::CONFLICT, "another history than this server's").into_response(),
-        Ok(Asked::Unsealed) => (StatusCode::UNPROCESSABLE_ENTITY, "a history that was never sent").into_response(),
+        Ok(Asked::Fork) => {
+            (StatusCode::CONFLICT, "another history than this server's").into_response()
+        }
+        Ok(Asked::Unsealed) => (
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "a history that was never sent",
+        )
+            .into_response(),
         // The server is about to end.
         Err(_) => door.later(StatusCode::SERVICE_UNAVAILABLE, 1000),
     }
@@ -309,7 +385,11 @@ async fn give(
         Err(reason) => return (StatusCode::FORBIDDEN, reason).into_response(),
     };
     let (reply, answer) = oneshot::channel();
-    if door.requests.try_send(Request::Give { who, frame, reply }).is_err() {
+    if door
+        .requests
+        .try_send(Request::Give { who, frame, reply })
+        .is_err()
+    {
         return door.later(StatusCode::SERVICE_UNAVAILABLE, 1000);
     }
     match answer.await {
@@ -317,7 +397,9 @@ async fn give(
         Ok(Given::Reply(Reply::Already)) => StatusCode::CONFLICT.into_response(),
         Ok(Given::Reply(Reply::Over)) => StatusCode::GONE.into_response(),
         Ok(Given::Reply(Reply::NotYou)) => StatusCode::FORBIDDEN.into_response(),
-        Ok(Given::Reply(Reply::Later { after_ms })) => door.later(StatusCode::SERVICE_UNAVAILABLE, after_ms),
+        Ok(Given::Reply(Reply::Later { after_ms })) => {
+            door.later(StatusCode::SERVICE_UNAVAILABLE, after_ms)
+        }
         Ok(Given::Refused(reason)) => (StatusCode::UNPROCESSABLE_ENTITY, reason).into_response(),
         Err(_) => door.later(StatusCode::SERVICE_UNAVAILABLE, 1000),
     }
@@ -331,7 +413,8 @@ async fn counted(
 ) -> Response {
     let (counts, longest) = (&door.counts, door.limits.wait_max + door.limits.patience);
     let response = tokio::time::timeout(longest, next.run(request)).await;
-    let mut response = response.unwrap_or_else(|_elapsed| StatusCode::REQUEST_TIMEOUT.into_response());
+    let mut response =
+        response.unwrap_or_else(|_elapsed| StatusCode::REQUEST_TIMEOUT.into_response());
     response.headers_mut().insert(SERVER, PROGRAM);
     let class = match response.status().as_u16() {
         ..400 => 0,
@@ -345,7 +428,12 @@ async fn counted(
 /// Opens a door on a listener and serves until the task is dropped; `shown` is the key of the moment. An error of one
 /// connection ends that connection.
 pub async fn serve(listener: TcpListener, shown: Shown, door: Door) {
-    let (limits, counts, body_max, door) = (door.limits, door.counts.clone(), door.body_max, Arc::new(door));
+    let (limits, counts, body_max, door) = (
+        door.limits,
+        door.counts.clone(),
+        door.body_max,
+        Arc::new(door),
+    );
     let app = Router::new()
         .route("/v1/{run}/agreement", get(agreement))
         .route("/v1/{run}/prior.safetensors", get(file))
@@ -357,12 +445,22 @@ pub async fn serve(listener: TcpListener, shown: Shown, door: Door) {
         .layer(axum::middleware::from_fn_with_state(door.clone(), counted))
         .layer(DefaultBodyLimit::max(body_max))
         .with_state(door.clone());
-    let (free, strangers) = (Semaphore::new(limits.connections), Semaphore::new(limits.strangers));
+    let (free, strangers) = (
+        Semaphore::new(limits.connections),
+        Semaphore::new(limits.strangers),
+    );
     let (free, strangers, places) = (Arc::new(free), Arc::new(strangers), Places::default());
-    let inside = Inside { places, strangers, enrolment: door.enrolment.clone(), authority: door.authority.clone() };
+    let inside = Inside {
+        places,
+        strangers,
+        enrolment: door.enrolment.clone(),
+        authority: door.authority.clone(),
+    };
     loop {
         // Nobody closes the semaphore; a listener that fails for want of file handles works again soon.
-        let Ok(permit) = free.clone().acquire_owned().await else { return };
+        let Ok(permit) = free.clone().acquire_owned().await else {
+            return;
+        };
         let Ok((tcp, _from)): Result<(TcpStream, SocketAddr), _> = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
@@ -371,7 +469,10 @@ pub async fn serve(listener: TcpListener, shown: Shown, door: Door) {
         let (app, counts, inside) = (app.clone(), counts.clone(), inside.clone());
         tokio::spawn(async move {
             let _permit = permit;
-            if connection(tcp, acceptor, app, limits, inside).await.is_none() {
+            if connection(tcp, acceptor, app, limits, inside)
+                .await
+                .is_none()
+            {
                 counts.tls_failures.fetch_add(1, Ordering::Relaxed);
             }
         });
@@ -388,24 +489,41 @@ struct Inside {
 }
 
 /// One connection to its end; none if it never became one.
-async fn connection(tcp: TcpStream, acceptor: TlsAcceptor, app: Router, limits: Limits, inside: Inside) -> Option<()> {
+async fn connection(
+    tcp: TcpStream,
+    acceptor: TlsAcceptor,
+    app: Router,
+    limits: Limits,
+    inside: Inside,
+) -> Option<()> {
     tcp.set_nodelay(true).ok()?;
-    let tls = tokio::time::timeout(limits.patience, acceptor.accept(tcp)).await.ok()?.ok()?;
+    let tls = tokio::time::timeout(limits.patience, acceptor.accept(tcp))
+        .await
+        .ok()?
+        .ok()?;
     let chain = tls.get_ref().1.peer_certificates()?;
     let key = crate::identity::fingerprint_of(chain.first()?).ok()?;
-    let certified = inside.authority.as_ref().map(|authority| authority.slot(chain, UnixTime::now()));
+    let certified = inside
+        .authority
+        .as_ref()
+        .map(|authority| authority.slot(chain, UnixTime::now()));
     let known = match &certified {
         Some(certified) => certified.is_ok(),
         None => inside.enrolment.slot(&key).is_some(),
     };
     let (_stranger, longest) = match known {
         true => (None, limits.session),
-        false => (Some(inside.strangers.try_acquire_owned().ok()?), 3 * limits.patience),
+        false => (
+            Some(inside.strangers.try_acquire_owned().ok()?),
+            3 * limits.patience,
+        ),
     };
     let mut place = inside.places.take(key, limits.per_key);
     let service = TowerToHyperService::new(app.layer(Extension(Caller { key, certified })));
     let mut http = hyper::server::conn::http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(limits.patience).max_buf_size(16 << 10);
+    http.timer(TokioTimer::new())
+        .header_read_timeout(limits.patience)
+        .max_buf_size(16 << 10);
     // A peer that hangs up in the middle is an everyday thing; one that asks slowly or never reads keeps no place for ever.
     let served = tokio::time::timeout(longest, http.serve_connection(TokioIo::new(tls), service));
     tokio::select! {

@@ -147,9 +147,16 @@ impl Lists {
 
     /// Whether these may be the masks of this slot: its own since before, and no other slot's.
     fn admits_masks(&self, slot: u32, masks: MaskKey) -> Result<(), Refusal> {
-        let is_taken = self.masks.iter().any(|(other, known)| *other != slot && *known == masks);
+        let is_taken = self
+            .masks
+            .iter()
+            .any(|(other, known)| *other != slot && *known == masks);
         let is_other = self.masks.get(&slot).is_some_and(|known| *known != masks);
-        if is_taken || is_other { Err(Refusal::Masks) } else { Ok(()) }
+        if is_taken || is_other {
+            Err(Refusal::Masks)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -171,7 +178,11 @@ pub struct Enrolment {
 impl Enrolment {
     /// Without a folder: for rehearsals.
     pub fn in_memory() -> Self {
-        Enrolment { folder: None, lists: Mutex::default(), trust: Trust::OneServer }
+        Enrolment {
+            folder: None,
+            lists: Mutex::default(),
+            trust: Trust::OneServer,
+        }
     }
 
     /// As the folder has it.
@@ -179,13 +190,23 @@ impl Enrolment {
     /// **Errors**: [`EnrolmentError`].
     pub fn open(folder: &Path) -> Result<Self, EnrolmentError> {
         let mut lists = Lists::default();
-        for Enrolled { slot, key, masks, token } in lines(&folder.join(ENROLLED))? {
+        for Enrolled {
+            slot,
+            key,
+            masks,
+            token,
+        } in lines(&folder.join(ENROLLED))?
+        {
             key.into_iter().for_each(|key| lists.bind(slot, key));
             lists.masks.extend(masks.map(|masks| (slot, masks)));
             lists.used.extend(token);
         }
         let (folder, lists, trust) = (Some(folder.to_owned()), Mutex::new(lists), Trust::OneServer);
-        let enrolment = Enrolment { folder, lists, trust };
+        let enrolment = Enrolment {
+            folder,
+            lists,
+            trust,
+        };
         enrolment.refresh()?;
         Ok(enrolment)
     }
@@ -198,7 +219,10 @@ impl Enrolment {
     /// The keys of these agents' masks, of those that have one.
     pub fn masks(&self, slots: &[u32]) -> Vec<(u32, MaskKey)> {
         let lists = self.lists();
-        slots.iter().filter_map(|slot| Some((*slot, *lists.masks.get(slot)?))).collect()
+        slots
+            .iter()
+            .filter_map(|slot| Some((*slot, *lists.masks.get(slot)?)))
+            .collect()
     }
 
     fn lists(&self) -> MutexGuard<'_, Lists> {
@@ -230,9 +254,20 @@ impl Enrolment {
         if lists.read[0] != invitations_now {
             let found: Vec<Invited> = lines(&invitations)?;
             lists.invited.clear();
-            for Invited { slot, token, next, until, again } in found {
+            for Invited {
+                slot,
+                token,
+                next,
+                until,
+                again,
+            } in found
+            {
                 let offer = Offer { next, until, again };
-                lists.invited.entry(slot).or_default().extend(token.map(|token| (token, offer)));
+                lists
+                    .invited
+                    .entry(slot)
+                    .or_default()
+                    .extend(token.map(|token| (token, offer)));
             }
             lists.read[0] = invitations_now;
         }
@@ -242,7 +277,11 @@ impl Enrolment {
     /// Which agent has this key; none if the key is unknown or its agent was shut out.
     pub fn slot(&self, key: &Fingerprint) -> Option<u32> {
         let lists = self.lists();
-        lists.slots.get(key).copied().filter(|slot| !lists.revoked.contains(slot))
+        lists
+            .slots
+            .get(key)
+            .copied()
+            .filter(|slot| !lists.revoked.contains(slot))
     }
 
     /// An agent that came with a certificate and may take part: it counts as having joined.
@@ -275,7 +314,12 @@ impl Enrolment {
             }
             lists.admits_masks(slot, masks)?;
             if let Entry::Vacant(place) = lists.masks.entry(slot) {
-                self.write(&Enrolled { slot, key: None, masks: Some(masks), token: None })?;
+                self.write(&Enrolled {
+                    slot,
+                    key: None,
+                    masks: Some(masks),
+                    token: None,
+                })?;
                 place.insert(masks);
             }
         }
@@ -301,7 +345,11 @@ impl Enrolment {
 
     /// Makes a slot's invitation known, without a file.
     pub fn admit(&self, slot: u32, token: &Token) {
-        self.lists().invited.entry(slot).or_default().insert(digest(token), Offer::default());
+        self.lists()
+            .invited
+            .entry(slot)
+            .or_default()
+            .insert(digest(token), Offer::default());
     }
 
     /// Binds a slot to a key that shows its token. The same key may come again; another one is refused, unless the invitation
@@ -322,7 +370,9 @@ impl Enrolment {
         key: Fingerprint,
         masks: Option<MaskKey>,
     ) -> Result<(), Refusal> {
-        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let since_1970 = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
         self.enrol_at(slot, token, key, masks, since_1970.as_secs())
     }
 
@@ -343,7 +393,11 @@ impl Enrolment {
             return Err(Refusal::Revoked);
         }
         let token = digest(token);
-        let offer = lists.invited.get(&slot).and_then(|offers| offers.get(&token)).copied();
+        let offer = lists
+            .invited
+            .get(&slot)
+            .and_then(|offers| offers.get(&token))
+            .copied();
         let other_slot = lists.slots.get(&key).is_some_and(|taken| *taken != slot);
         // Only who shows the token learns more than that it is not invited.
         let offer = offer.ok_or(Refusal::NotInvited)?;
@@ -360,7 +414,12 @@ impl Enrolment {
             return Err(Refusal::Over);
         }
         let token = offer.again.then_some(token);
-        self.write(&Enrolled { slot, key: Some(key), masks, token: token.clone() })?;
+        self.write(&Enrolled {
+            slot,
+            key: Some(key),
+            masks,
+            token: token.clone(),
+        })?;
         lists.bind(slot, key);
         lists.masks.extend(masks.map(|masks| (slot, masks)));
         lists.used.extend(token);
@@ -369,7 +428,9 @@ impl Enrolment {
 
     /// Writes down who came, before anybody acts upon it.
     fn write(&self, line: &Enrolled) -> Result<(), Refusal> {
-        let Some(folder) = &self.folder else { return Ok(()) };
+        let Some(folder) = &self.folder else {
+            return Ok(());
+        };
         append(folder, ENROLLED, line).map_err(|_| Refusal::NotWritten)
     }
 }
@@ -381,9 +442,24 @@ fn digest(token: &Token) -> String {
 /// Writes an invitation down beside a server that may be running: its token, if it has one, and what it is good for.
 ///
 /// **Errors**: [`FileError`].
-pub fn invite(folder: &Path, slot: u32, token: Option<&Token>, offer: Offer) -> Result<(), FileError> {
+pub fn invite(
+    folder: &Path,
+    slot: u32,
+    token: Option<&Token>,
+    offer: Offer,
+) -> Result<(), FileError> {
     let Offer { next, until, again } = offer;
-    append(folder, INVITATIONS, &Invited { slot, token: token.map(digest), next, until, again })
+    append(
+        folder,
+        INVITATIONS,
+        &Invited {
+            slot,
+            token: token.map(digest),
+            next,
+            until,
+            again,
+        },
+    )
 }
 
 /// Slots that were invited, not shut out, and given no invitation that names this key as the server's next one.
@@ -391,10 +467,20 @@ pub fn invite(folder: &Path, slot: u32, token: Option<&Token>, offer: Offer) -> 
 /// **Errors**: [`EnrolmentError`].
 pub fn without_key(folder: &Path, next: Fingerprint) -> Result<BTreeSet<u32>, EnrolmentError> {
     let invited: Vec<Invited> = lines(&folder.join(INVITATIONS))?;
-    let revoked: BTreeSet<u32> = lines::<Revoked>(&folder.join(REVOKED))?.into_iter().map(|line| line.slot).collect();
-    let mut without: BTreeSet<u32> =
-        invited.iter().map(|line| line.slot).filter(|slot| !revoked.contains(slot)).collect();
-    let with: BTreeSet<u32> = invited.iter().filter(|line| line.next == Some(next)).map(|line| line.slot).collect();
+    let revoked: BTreeSet<u32> = lines::<Revoked>(&folder.join(REVOKED))?
+        .into_iter()
+        .map(|line| line.slot)
+        .collect();
+    let mut without: BTreeSet<u32> = invited
+        .iter()
+        .map(|line| line.slot)
+        .filter(|slot| !revoked.contains(slot))
+        .collect();
+    let with: BTreeSet<u32> = invited
+        .iter()
+        .filter(|line| line.next == Some(next))
+        .map(|line| line.slot)
+        .collect();
     without.retain(|slot| !with.contains(slot));
     Ok(without)
 }
@@ -410,26 +496,41 @@ pub fn revoke(folder: &Path, slot: u32) -> Result<(), FileError> {
 ///
 /// **Errors**: [`EnrolmentError`] if there is a list and it cannot be read at all.
 pub fn revoked(folder: &Path) -> Result<BTreeSet<u32>, EnrolmentError> {
-    Ok(readable::<Revoked>(&folder.join(REVOKED))?.0.into_iter().map(|line| line.slot).collect())
+    Ok(readable::<Revoked>(&folder.join(REVOKED))?
+        .0
+        .into_iter()
+        .map(|line| line.slot)
+        .collect())
 }
 
 /// The same, whole or not at all.
 ///
 /// **Errors**: [`EnrolmentError`], for a line that cannot be read too.
 pub fn all_revoked(folder: &Path) -> Result<BTreeSet<u32>, EnrolmentError> {
-    Ok(lines::<Revoked>(&folder.join(REVOKED))?.into_iter().map(|line| line.slot).collect())
+    Ok(lines::<Revoked>(&folder.join(REVOKED))?
+        .into_iter()
+        .map(|line| line.slot)
+        .collect())
 }
 
 fn append(folder: &Path, name: &str, line: &impl Serialize) -> Result<(), FileError> {
     let path = folder.join(name);
     let write = || -> std::io::Result<()> {
-        let mut file = OpenOptions::new().append(true).read(true).create(true).mode(0o600).open(&path)?;
+        let mut file = OpenOptions::new()
+            .append(true)
+            .read(true)
+            .create(true)
+            .mode(0o600)
+            .open(&path)?;
         // Of two who write at one time, neither takes the other's line for one that was cut off. The lock ends with the file.
         file.lock()?;
         let mut before = Vec::new();
         file.read_to_end(&mut before)?;
         // A line that was cut off must not swallow this one.
-        let whole = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let whole = before
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
         if whole < before.len() {
             file.set_len(whole as u64)?;
         }
@@ -438,7 +539,10 @@ fn append(folder: &Path, name: &str, line: &impl Serialize) -> Result<(), FileEr
         file.write_all(text.as_bytes())?;
         file.sync_all()
     };
-    write().map_err(|error| FileError::Io { path: path.clone(), error })?;
+    write().map_err(|error| FileError::Io {
+        path: path.clone(),
+        error,
+    })?;
     sync_folder(&path)
 }
 
@@ -449,7 +553,9 @@ fn lines<V: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<V>, EnrolmentE
 }
 
 /// All whole lines that can be read, and what is wrong with the first that cannot.
-fn readable<V: for<'de> Deserialize<'de>>(path: &Path) -> Result<(Vec<V>, Option<EnrolmentError>), EnrolmentError> {
+fn readable<V: for<'de> Deserialize<'de>>(
+    path: &Path,
+) -> Result<(Vec<V>, Option<EnrolmentError>), EnrolmentError> {
     let text = match read_text(path, BYTES_MAX) {
         Ok(text) => text,
         Err(error) if error.is_missing() => return Ok((Vec::new(), None)),
@@ -461,7 +567,11 @@ fn readable<V: for<'de> Deserialize<'de>>(path: &Path) -> Result<(Vec<V>, Option
         match serde_json::from_str(line) {
             Ok(value) => found.push(value),
             Err(error) => {
-                broken.get_or_insert(EnrolmentError::Line { path: path.to_owned(), line: i + 1, error });
+                broken.get_or_insert(EnrolmentError::Line {
+                    path: path.to_owned(),
+                    line: i + 1,
+                    error,
+                });
             }
         }
     }

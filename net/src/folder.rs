@@ -161,9 +161,16 @@ impl Folder {
     ///
     /// **Errors**: [`FolderError`].
     pub fn open(path: &Path) -> Result<Self, FolderError> {
-        let terms = Terms::from_bytes(&read_bounded(&path.join("terms.bin"), TERMS_BYTES_MAX)?, None)?;
+        let terms = Terms::from_bytes(
+            &read_bounded(&path.join("terms.bin"), TERMS_BYTES_MAX)?,
+            None,
+        )?;
         let keys = Keys::open(path)?;
-        Ok(Folder { path: path.to_owned(), keys, terms })
+        Ok(Folder {
+            path: path.to_owned(),
+            keys,
+            terms,
+        })
     }
 
     /// The folder of these terms, begun now if it is empty. Of the terms only the run may differ from what the folder was
@@ -186,7 +193,12 @@ impl Folder {
         folder
             .terms
             .difference(&asked)
-            .map_or(Ok(folder), |difference| Err(FolderError::OtherTerms { path: path.to_owned(), difference }))
+            .map_or(Ok(folder), |difference| {
+                Err(FolderError::OtherTerms {
+                    path: path.to_owned(),
+                    difference,
+                })
+            })
     }
 
     /// Where the folder is.
@@ -199,7 +211,9 @@ impl Folder {
     /// **Errors**: [`FolderError::Busy`].
     pub fn lock(&self) -> Result<File, FolderError> {
         let Some(file) = lock_folder(&self.path)? else {
-            return Err(FolderError::Busy { path: self.path.clone() });
+            return Err(FolderError::Busy {
+                path: self.path.clone(),
+            });
         };
         remove_leftovers(&self.path)?;
         remove_leftovers(&self.path.join("frames"))?;
@@ -210,7 +224,10 @@ impl Folder {
     ///
     /// **Errors**: [`FolderError::File`].
     pub fn stop(&self, why: &str) -> Result<(), FolderError> {
-        Ok(write_privately(&self.path.join(STOPPED), format!("{why}\n").as_bytes())?)
+        Ok(write_privately(
+            &self.path.join(STOPPED),
+            format!("{why}\n").as_bytes(),
+        )?)
     }
 
     /// Whether that was written down.
@@ -218,7 +235,10 @@ impl Folder {
     /// **Errors**: [`FolderError::Stopped`] if it was, [`FolderError::File`] if it cannot be read.
     pub fn stopped(&self) -> Result<(), FolderError> {
         match read_text(&self.path.join(STOPPED), 1 << 12) {
-            Ok(why) => Err(FolderError::Stopped { path: self.path.clone(), why: why.trim().to_owned() }),
+            Ok(why) => Err(FolderError::Stopped {
+                path: self.path.clone(),
+                why: why.trim().to_owned(),
+            }),
             Err(error) if error.is_missing() => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -228,22 +248,33 @@ impl Folder {
     ///
     /// **Errors**: [`FolderError::File`].
     pub fn address(&self) -> Result<String, FolderError> {
-        Ok(read_text(&self.path.join("address"), 1 << 10)?.trim().to_owned())
+        Ok(read_text(&self.path.join("address"), 1 << 10)?
+            .trim()
+            .to_owned())
     }
 
     /// Writes down what invitations name.
     ///
     /// **Errors**: [`FolderError::File`].
     pub fn set_address(&self, address: &str) -> Result<(), FolderError> {
-        Ok(write_privately(&self.path.join("address"), format!("{address}\n").as_bytes())?)
+        Ok(write_privately(
+            &self.path.join("address"),
+            format!("{address}\n").as_bytes(),
+        )?)
     }
 
     /// Makes round, frame, state and charge durable in one rename. Only afterwards may the ledger be synced, and then the
     /// frame announced.
     ///
     /// **Errors**: [`FolderError`]; nothing may leave then.
-    pub fn commit<K: Serialize>(&self, open: &Open<&ServerState, K>, frame: &[u8]) -> Result<(), FolderError> {
-        let open = serde_json::to_vec(open).map_err(|error| FolderError::Round { what: error.to_string() })?;
+    pub fn commit<K: Serialize>(
+        &self,
+        open: &Open<&ServerState, K>,
+        frame: &[u8],
+    ) -> Result<(), FolderError> {
+        let open = serde_json::to_vec(open).map_err(|error| FolderError::Round {
+            what: error.to_string(),
+        })?;
         let mut bytes = stored::with_version(ROUND, &open);
         bytes.push(b'\n');
         bytes.extend_from_slice(frame);
@@ -255,10 +286,14 @@ impl Folder {
     /// **Errors**: [`FolderError::File`], [`FolderError::Round`] if the file is not a number.
     pub fn since_the_last(&self) -> Result<Duration, FolderError> {
         let (path, now) = (self.path.join(LAST), SystemTime::now());
-        let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now = now
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
         match read_text(&path, 1 << 10) {
             Ok(text) => {
-                let wrong = || FolderError::Round { what: format!("{LAST}: seconds since 1970 are expected") };
+                let wrong = || FolderError::Round {
+                    what: format!("{LAST}: seconds since 1970 are expected"),
+                };
                 let seconds = text.trim().parse().map_err(|_| wrong())?;
                 // A clock that was put back says nothing.
                 Ok(now.saturating_sub(Duration::from_secs(seconds)))
@@ -277,7 +312,8 @@ impl Folder {
     pub fn publish(&self, file: PriorFile) -> Result<Bytes, FolderError> {
         let path = self.path.join(PRIOR);
         let (digest, signer) = (file.digest(), self.keys.present.fingerprint()?);
-        let is_there = |there: &PriorFile| there.digest() == digest && there.signer() == Some(signer);
+        let is_there =
+            |there: &PriorFile| there.digest() == digest && there.signer() == Some(signer);
         // A signature differs each time: what was fetched once stays what is fetched.
         if let Some(there) = PriorFile::load(&path).ok().filter(is_there) {
             return Ok(there.to_bytes().into());
@@ -302,14 +338,20 @@ impl Folder {
     ///
     /// **Errors**: [`FolderError`].
     pub fn found<K: DeserializeOwned>(&self) -> Result<Option<Found<K>>, FolderError> {
-        let bytes = match read_bounded(&self.path.join("round.bin"), FRAME_BYTES_MAX + STATE_BYTES_MAX) {
+        let bytes = match read_bounded(
+            &self.path.join("round.bin"),
+            FRAME_BYTES_MAX + STATE_BYTES_MAX,
+        ) {
             Ok(bytes) => bytes,
             Err(error) if error.is_missing() => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let wrong = |what: String| FolderError::Round { what };
         let (bytes, _) = stored::content(ROUND, &bytes)?;
-        let end = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(|| wrong("has no first line".into()))?;
+        let end = bytes
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .ok_or_else(|| wrong("has no first line".into()))?;
         let open: Open<ServerState, K> =
             serde_json::from_slice(&bytes[..end]).map_err(|error| wrong(error.to_string()))?;
         let frame = Bytes::copy_from_slice(&bytes[end + 1..]);
@@ -319,7 +361,12 @@ impl Folder {
         }
         frames.push(frame.clone());
         let history = self.history(&frames)?;
-        Ok(Some(Found { open, frame, history, frames }))
+        Ok(Some(Found {
+            open,
+            frame,
+            history,
+            frames,
+        }))
     }
 
     /// The digests after 0, 1, … of these frames, each of which must continue the one before.

@@ -19,7 +19,10 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, ServerConfig,
+    SignatureScheme,
+};
 use sordino_core::digest::Digest;
 use sordino_core::federated::exchange::Seal;
 use sordino_host::files::{FileError, create_privately, read_bounded};
@@ -52,7 +55,9 @@ pub enum IdentityError {
         error: pem::Error,
     },
     /// Another process rotated the keys in the meantime.
-    #[error("the next key is now {found}, not {expected}: it was rotated in the meantime; nothing was done")]
+    #[error(
+        "the next key is now {found}, not {expected}: it was rotated in the meantime; nothing was done"
+    )]
     Rotated {
         /// The next key as the caller knew it.
         expected: Fingerprint,
@@ -100,8 +105,17 @@ pub struct Certified {
 /// **Errors**: [`FileError`].
 pub fn lock_folder(path: &Path) -> Result<Option<File>, FileError> {
     let path = path.join(".lock");
-    let io = |error| FileError::Io { path: path.clone(), error };
-    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(io)?;
+    let io = |error| FileError::Io {
+        path: path.clone(),
+        error,
+    };
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path)
+        .map_err(io)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),
@@ -123,9 +137,15 @@ impl Identity {
     }
 
     fn with(key: &KeyPair) -> Result<Self, IdentityError> {
-        let certificate = CertificateParams::new(vec!["sordino".to_owned()])?.self_signed(key)?.der().clone();
+        let certificate = CertificateParams::new(vec!["sordino".to_owned()])?
+            .self_signed(key)?
+            .der()
+            .clone();
         let private = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        Ok(Identity { private, chain: vec![certificate] })
+        Ok(Identity {
+            private,
+            chain: vec![certificate],
+        })
     }
 
     /// A key with a certificate that an authority signed.
@@ -195,7 +215,10 @@ impl Identity {
     /// **Errors**: [`IdentityError::Tls`], [`IdentityError::Signature`].
     pub fn public_key(&self) -> Result<Vec<u8>, IdentityError> {
         let own = self.chain.first().ok_or(IdentityError::Signature)?;
-        Ok(ParsedCertificate::try_from(own)?.subject_public_key_info().as_ref().to_vec())
+        Ok(ParsedCertificate::try_from(own)?
+            .subject_public_key_info()
+            .as_ref()
+            .to_vec())
     }
 
     /// The key as its file holds it.
@@ -208,8 +231,8 @@ impl Identity {
     ///
     /// **Errors**: [`IdentityError::Tls`].
     pub fn server(&self) -> Result<Arc<ServerConfig>, IdentityError> {
-        let config =
-            ServerConfig::builder_with_provider(provider()).with_protocol_versions(&[&rustls::version::TLS13])?;
+        let config = ServerConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13])?;
         let config = config.with_client_cert_verifier(Arc::new(AnyKey(algorithms())));
         let mut config = config.with_single_cert(self.chain.clone(), self.private.clone_key())?;
         config.max_fragment_size = Some(1024);
@@ -221,11 +244,15 @@ impl Identity {
     ///
     /// **Errors**: [`IdentityError::Tls`].
     pub fn client(&self, pins: &[Fingerprint]) -> Result<Arc<ClientConfig>, IdentityError> {
-        let config =
-            ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&rustls::version::TLS13])?;
-        let pinned = Arc::new(Pinned { pins: pins.to_vec(), algorithms: algorithms() });
+        let config = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13])?;
+        let pinned = Arc::new(Pinned {
+            pins: pins.to_vec(),
+            algorithms: algorithms(),
+        });
         let config = config.dangerous().with_custom_certificate_verifier(pinned);
-        let mut config = config.with_client_auth_cert(self.chain.clone(), self.private.clone_key())?;
+        let mut config =
+            config.with_client_auth_cert(self.chain.clone(), self.private.clone_key())?;
         config.resumption = rustls::client::Resumption::disabled();
         Ok(Arc::new(config))
     }
@@ -259,13 +286,19 @@ impl Sealer {
     pub fn seal(&self, frames: u32, chain: &Digest) -> Seal {
         let tag = hmac::sign(&self.0, &[&frames.to_le_bytes()[..], &chain.0].concat());
         let mut seal = Seal::default();
-        seal.iter_mut().zip(tag.as_ref()).for_each(|(to, from)| *to = *from);
+        seal.iter_mut()
+            .zip(tag.as_ref())
+            .for_each(|(to, from)| *to = *from);
         seal
     }
 
     /// Whether this server sealed that history, compared in constant time.
     pub fn made(&self, frames: u32, chain: &Digest, seal: &Seal) -> bool {
-        self.seal(frames, chain).iter().zip(seal).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+        self.seal(frames, chain)
+            .iter()
+            .zip(seal)
+            .fold(0, |differs, (a, b)| differs | (a ^ b))
+            == 0
     }
 }
 

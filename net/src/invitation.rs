@@ -44,10 +44,20 @@ pub struct NoInvitation(pub &'static str);
 
 impl fmt::Display for Invitation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sordino://{}/{:016x}/{}?terms={}", self.address, self.deployment, self.slot, self.terms)?;
-        self.pins.iter().try_for_each(|pin| write!(f, "&pin={pin}"))?;
-        self.helper.iter().try_for_each(|helper| write!(f, "&helper={helper}"))?;
-        self.token.iter().try_for_each(|token| write!(f, "&token={}", hex(token)))
+        write!(
+            f,
+            "sordino://{}/{:016x}/{}?terms={}",
+            self.address, self.deployment, self.slot, self.terms
+        )?;
+        self.pins
+            .iter()
+            .try_for_each(|pin| write!(f, "&pin={pin}"))?;
+        self.helper
+            .iter()
+            .try_for_each(|helper| write!(f, "&helper={helper}"))?;
+        self.token
+            .iter()
+            .try_for_each(|token| write!(f, "&token={}", hex(token)))
     }
 }
 
@@ -55,33 +65,57 @@ impl FromStr for Invitation {
     type Err = NoInvitation;
 
     fn from_str(text: &str) -> Result<Self, NoInvitation> {
-        let rest = text.trim().strip_prefix("sordino://").ok_or(NoInvitation("it does not begin with `sordino://`"))?;
-        let (path, query) = rest.split_once('?').ok_or(NoInvitation("it ends before `?`"))?;
+        let rest = text
+            .trim()
+            .strip_prefix("sordino://")
+            .ok_or(NoInvitation("it does not begin with `sordino://`"))?;
+        let (path, query) = rest
+            .split_once('?')
+            .ok_or(NoInvitation("it ends before `?`"))?;
         let mut parts = path.split('/');
-        let (Some(address), Some(run), Some(slot), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+        let (Some(address), Some(run), Some(slot), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
         else {
             return Err(NoInvitation("HOST:PORT/RUN/SLOT is expected"));
         };
-        if !address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok()) {
+        if !address
+            .rsplit_once(':')
+            .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+        {
             return Err(NoInvitation("the address is not HOST:PORT"));
         }
         let run = from_hex(run).ok_or(NoInvitation("the run is not 16 hexadecimal digits"))?;
-        let slot = slot.parse().map_err(|_| NoInvitation("the slot is not a number"))?;
+        let slot = slot
+            .parse()
+            .map_err(|_| NoInvitation("the slot is not a number"))?;
         let (mut terms, mut pins, mut token, mut helper) = (None, Vec::new(), None, None);
         for pair in query.split('&') {
             match pair.split_once('=') {
                 Some(("terms", value)) => terms = from_hex(value).map(Digest),
                 Some(("pin", value)) => {
-                    pins.push(value.parse().map_err(|_| NoInvitation("a pin is not 64 hexadecimal digits"))?);
+                    pins.push(
+                        value
+                            .parse()
+                            .map_err(|_| NoInvitation("a pin is not 64 hexadecimal digits"))?,
+                    );
                 }
                 Some(("token", value)) if token.is_none() => {
-                    token = Some(from_hex(value).ok_or(NoInvitation("the token is not 32 hexadecimal digits"))?);
+                    token = Some(
+                        from_hex(value)
+                            .ok_or(NoInvitation("the token is not 32 hexadecimal digits"))?,
+                    );
                 }
                 Some(("helper", value)) if helper.is_none() => {
-                    let key = value.parse().map_err(|_| NoInvitation("the helper is not 64 hexadecimal digits"))?;
+                    let key = value
+                        .parse()
+                        .map_err(|_| NoInvitation("the helper is not 64 hexadecimal digits"))?;
                     helper = Some(key);
                 }
-                _ => return Err(NoInvitation("it has a part that is not terms, pin, helper or token")),
+                _ => {
+                    return Err(NoInvitation(
+                        "it has a part that is not terms, pin, helper or token",
+                    ));
+                }
             }
         }
         if !(1..=2).contains(&pins.len()) {
@@ -109,10 +143,23 @@ mod tests {
         let address = "[::1]:8443".to_owned();
         let token = Some([9; 16]);
         let pins = vec![pin, pin];
-        let whole =
-            Invitation { address, deployment: 0x12, slot: 3, terms: Digest([7; 32]), pins, token, helper: None };
-        let two = Invitation { helper: Some(MaskKey([5; 32])), ..whole.clone() };
-        assert!(two.to_string().contains(&format!("&helper={}&token=", "05".repeat(32))));
+        let whole = Invitation {
+            address,
+            deployment: 0x12,
+            slot: 3,
+            terms: Digest([7; 32]),
+            pins,
+            token,
+            helper: None,
+        };
+        let two = Invitation {
+            helper: Some(MaskKey([5; 32])),
+            ..whole.clone()
+        };
+        assert!(
+            two.to_string()
+                .contains(&format!("&helper={}&token=", "05".repeat(32)))
+        );
         assert_eq!(two.to_string().parse(), Ok(two));
         let line = whole.to_string();
         assert_eq!(line.parse(), Ok(whole.clone()));
@@ -120,11 +167,28 @@ mod tests {
         let certified = line.find("&token").unwrap();
         let one_pin = line.find("&pin").unwrap() + "&pin=".len() + 64;
         for end in (0..line.len()).filter(|end| ![certified, one_pin].contains(end)) {
-            assert!(line[..end].parse::<Invitation>().is_err(), "{}", &line[..end]);
+            assert!(
+                line[..end].parse::<Invitation>().is_err(),
+                "{}",
+                &line[..end]
+            );
         }
-        assert_eq!(line[..certified].parse(), Ok(Invitation { token: None, ..whole }));
-        for more in ["&x=1", "&helper=05", "&token=09090909090909090909090909090909"] {
-            assert!(format!("{line}{more}").parse::<Invitation>().is_err(), "{more}");
+        assert_eq!(
+            line[..certified].parse(),
+            Ok(Invitation {
+                token: None,
+                ..whole
+            })
+        );
+        for more in [
+            "&x=1",
+            "&helper=05",
+            "&token=09090909090909090909090909090909",
+        ] {
+            assert!(
+                format!("{line}{more}").parse::<Invitation>().is_err(),
+                "{more}"
+            );
         }
     }
 }

@@ -10,7 +10,9 @@ use sordino_core::privacy::Event;
 use sordino_core::random::RunSeed;
 use sordino_experiment::text::chain;
 use sordino_host::entropy::deployment;
-use sordino_host::files::{create_folders_privately, read_bounded, remove_leftovers, write_privately};
+use sordino_host::files::{
+    create_folders_privately, read_bounded, remove_leftovers, write_privately,
+};
 use sordino_host::ledger::contributions::{Contributions, ContributionsError, Weighed};
 use sordino_host::prior::PriorFile;
 
@@ -95,25 +97,46 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
     // It holds what was observed.
     create_folders_privately(folder)?;
     let Some(_lock) = lock_folder(folder)? else {
-        return Err(JoinError::Busy { path: folder.clone() });
+        return Err(JoinError::Busy {
+            path: folder.clone(),
+        });
     };
     remove_leftovers(folder)?;
     let over = finished(joining)?;
     if let Some((joined, true)) = over {
         // It may have been killed before it wrote so.
-        counted(joining)?.map_or(Ok(()), |mut count| beside(|| count.settle())).map_err(DataError::from)?;
+        counted(joining)?
+            .map_or(Ok(()), |mut count| beside(|| count.settle()))
+            .map_err(DataError::from)?;
         return Ok(joined);
     }
     let identity = identity(joining)?;
     let tls = identity.client(&invitation.pins)?;
-    let mut link = Link::new(&invitation.address, invitation.deployment, tls, joining.wait.min(WAIT_MAX));
+    let mut link = Link::new(
+        &invitation.address,
+        invitation.deployment,
+        tls,
+        joining.wait.min(WAIT_MAX),
+    );
     // Nobody counts as joined who does not agree.
-    let Some(terms) = terms(joining, &mut link, over.is_some()).await? else { return gave_up(over) };
+    let Some(terms) = terms(joining, &mut link, over.is_some()).await? else {
+        return gave_up(over);
+    };
     trusted(&terms, invitation)?;
     let count = counted(joining)?;
-    let count = if over.is_none() { agree(joining, &terms, count).await? } else { count };
+    let count = if over.is_none() {
+        agree(joining, &terms, count).await?
+    } else {
+        count
+    };
     let agreed = count.clone();
-    let part = Part { joining, terms: &terms, link: &mut link, over, count };
+    let part = Part {
+        joining,
+        terms: &terms,
+        link: &mut link,
+        over,
+        count,
+    };
     let done = dispatch!(terms.agreement, take_part<F>(part, evaluate).await);
     // It was not let in, and nothing left it. What a process before this one, or another folder, agreed to is not its to free.
     if done.is_err()
@@ -127,12 +150,17 @@ pub async fn join<F: Future<Output = Result<f64, String>>>(
 
 /// What an agent did that needs its server no more, and did not reach it.
 fn gave_up(over: Option<(Joined, bool)>) -> Result<Joined, JoinError> {
-    over.map(|(joined, _)| joined).ok_or_else(|| LinkError::Silence.into())
+    over.map(|(joined, _)| joined)
+        .ok_or_else(|| LinkError::Silence.into())
 }
 
 /// The count of the agent's data, if it has one.
 fn counted(joining: &Joining) -> Result<Option<Contributions>, DataError> {
-    joining.data.as_ref().map(|data| data.open(&joining.folder, &joining.invitation)).transpose()
+    joining
+        .data
+        .as_ref()
+        .map(|data| data.open(&joining.folder, &joining.invitation))
+        .transpose()
 }
 
 /// Refuses what nobody should agree to, and tells in one sentence what is agreed to. What it may give is in the count from then on.
@@ -142,29 +170,58 @@ async fn agree(
     count: Option<Contributions>,
 ) -> Result<Option<Contributions>, JoinError> {
     let admitted = admission::admit(terms)?;
-    let Admitted { delta, releases, epsilon, .. } = admitted;
+    let Admitted {
+        delta,
+        releases,
+        epsilon,
+        ..
+    } = admitted;
     if let Some(most) = joining.delta_max.filter(|most| !(delta <= *most)) {
         return Err(JoinError::Delta { delta, most });
     }
     let (slot, pins) = (joining.invitation.slot, &joining.invitation.pins);
-    let key = pins.iter().map(|pin| pin.to_string()).collect::<Vec<_>>().join(" or ");
+    let key = pins
+        .iter()
+        .map(|pin| pin.to_string())
+        .collect::<Vec<_>>()
+        .join(" or ");
     let cost = admission::cost(terms)?;
-    let fits = joining.epsilon_max.map_or(Ok(releases), |most| cost.fitting(most, delta));
+    let fits = joining
+        .epsilon_max
+        .map_or(Ok(releases), |most| cost.fitting(most, delta));
     let fits = fits.map_err(Inadmissible::from)?.min(releases);
     let own = match joining.epsilon_max {
-        Some(most) if fits < releases => format!("; its own limit of ε = {most} admits {fits} of them"),
+        Some(most) if fits < releases => {
+            format!("; its own limit of ε = {most} admits {fits} of them")
+        }
         _ => String::new(),
     };
     let plan = data::plan(&cost, fits);
-    let weigh = |count: &Contributions| Ok(Before { called: count.called(), weighed: count.weigh(&plan, delta)? });
-    let before = count.as_ref().map(weigh).transpose().map_err(|error: ContributionsError| DataError::from(error))?;
+    let weigh = |count: &Contributions| {
+        Ok(Before {
+            called: count.called(),
+            weighed: count.weigh(&plan, delta)?,
+        })
+    };
+    let before = count
+        .as_ref()
+        .map(weigh)
+        .transpose()
+        .map_err(|error: ContributionsError| DataError::from(error))?;
     let before = before.filter(|before| before.weighed.federations > 0);
-    let others = before.as_ref().map_or(String::new(), |before| format!("; {before}"));
-    let sentence = format!("{admitted}; {}{own}{others}", seen(&joining.invitation, &key));
+    let others = before
+        .as_ref()
+        .map_or(String::new(), |before| format!("; {before}"));
+    let sentence = format!(
+        "{admitted}; {}{own}{others}",
+        seen(&joining.invitation, &key)
+    );
     // Who has begun has agreed, to as much as was admitted then.
     let is_new = !joining.folder.join(AGENT).exists();
     let most = joining.epsilon_max.unwrap_or(EPSILON_UNASKED);
-    let exceeds = |Weighed { is_more, together, .. }: Weighed| is_more && !plan.is_empty() && !(together <= most);
+    let exceeds = |Weighed {
+                       is_more, together, ..
+                   }: Weighed| is_more && !plan.is_empty() && !(together <= most);
     let refused = match before {
         Some(before) if exceeds(before.weighed) => Some(JoinError::Others { before, most }),
         _ if is_new && joining.epsilon_max.is_none() && !(epsilon <= EPSILON_UNASKED) => {
@@ -175,18 +232,28 @@ async fn agree(
     let asked = match refused {
         None => None,
         Some(refused) => {
-            let Some(ask) = joining.asked.filter(|_| joining.epsilon_max.is_none()) else { return Err(refused) };
+            let Some(ask) = joining.asked.filter(|_| joining.epsilon_max.is_none()) else {
+                return Err(refused);
+            };
             let question = format!("agent {slot}: {sentence}");
             // A person may take a while: signals are heard meanwhile.
-            if !tokio::task::spawn_blocking(move || ask(&question)).await.unwrap_or(false) {
+            if !tokio::task::spawn_blocking(move || ask(&question))
+                .await
+                .unwrap_or(false)
+            {
                 return Err(refused);
             }
             Some(refused)
         }
     };
-    let count = count.map(|count| agreed(joining, count, &plan, delta, asked)).transpose()?;
+    let count = count
+        .map(|count| agreed(joining, count, &plan, delta, asked))
+        .transpose()?;
     note(&format!("agent {slot} agrees: {sentence}"));
-    terms.work().iter().for_each(|work| note(&format!("agent {slot}: {work}")));
+    terms
+        .work()
+        .iter()
+        .for_each(|work| note(&format!("agent {slot}: {work}")));
     Ok(count)
 }
 
@@ -208,7 +275,13 @@ fn agreed(
     if written.is_none() {
         // Another federation of the same data was joined since.
         let weighed = count.weigh(plan, delta).map_err(DataError::from)?;
-        return Err(JoinError::Others { before: Before { called: count.called(), weighed }, most });
+        return Err(JoinError::Others {
+            before: Before {
+                called: count.called(),
+                weighed,
+            },
+            most,
+        });
     }
     data::remember(&joining.folder, &count)?;
     Ok(count)
@@ -234,13 +307,21 @@ struct Attempts {
 
 impl Attempts {
     fn new(is_over: bool) -> Self {
-        Attempts { is_over, pause: Duration::from_millis(50), said: false }
+        Attempts {
+            is_over,
+            pause: Duration::from_millis(50),
+            said: false,
+        }
     }
 
     /// Waits before the next attempt; false if there is to be none.
     ///
     /// **Errors**: what trying again will not change.
-    async fn again(&mut self, invitation: &Invitation, error: LinkError) -> Result<bool, JoinError> {
+    async fn again(
+        &mut self,
+        invitation: &Invitation,
+        error: LinkError,
+    ) -> Result<bool, JoinError> {
         if matches!(error, LinkError::Status { .. } | LinkError::Answer { .. }) {
             return Err(error.into());
         }
@@ -269,7 +350,10 @@ async fn enrolled(
     is_over: bool,
 ) -> Result<bool, JoinError> {
     let (invitation, mut attempts) = (&joining.invitation, Attempts::new(is_over));
-    while let Err(error) = link.enrol_with(invitation.slot, invitation.token.as_ref(), masks).await {
+    while let Err(error) = link
+        .enrol_with(invitation.slot, invitation.token.as_ref(), masks)
+        .await
+    {
         if !attempts.again(invitation, error).await? {
             return Ok(false);
         }
@@ -284,7 +368,10 @@ fn finished(joining: &Joining) -> Result<Option<(Joined, bool)>, JoinError> {
     if !file.exists() || !terms.exists() {
         return Ok(None);
     }
-    let terms = match Terms::from_bytes(&read_bounded(&terms, TERMS_BYTES_MAX)?, Some(&joining.invitation.terms)) {
+    let terms = match Terms::from_bytes(
+        &read_bounded(&terms, TERMS_BYTES_MAX)?,
+        Some(&joining.invitation.terms),
+    ) {
         // Which field differs is told once the server has said what it is now.
         Err(TermsError::Other { .. }) => return Ok(None),
         terms => terms?,
@@ -299,7 +386,8 @@ fn finished_in<T: Number, P: Served<T>>(
 ) -> Result<Option<(Joined, bool)>, JoinError> {
     // Never used: the file is there.
     let unused = RunSeed::new(0, 0);
-    let mut agent = HostAgent::<T, P>::open(&P::new(terms)?, joining.invitation.slot, unused, Some(file))?;
+    let mut agent =
+        HostAgent::<T, P>::open(&P::new(terms)?, joining.invitation.slot, unused, Some(file))?;
     evaluates(&mut agent, joining)?;
     if !agent.is_done() {
         return Ok(None);
@@ -308,17 +396,33 @@ fn finished_in<T: Number, P: Served<T>>(
 }
 
 /// Sets how many evaluations the agent makes, if its owner says so.
-fn evaluates<T: Number, P: Party<T>>(agent: &mut HostAgent<T, P>, joining: &Joining) -> Result<(), JoinError> {
+fn evaluates<T: Number, P: Party<T>>(
+    agent: &mut HostAgent<T, P>,
+    joining: &Joining,
+) -> Result<(), JoinError> {
     match joining.evaluations {
-        Some(evaluations) if !agent.evaluate(evaluations)? => Err(JoinError::Evaluations { evaluations }),
+        Some(evaluations) if !agent.evaluate(evaluations)? => {
+            Err(JoinError::Evaluations { evaluations })
+        }
         _ => Ok(()),
     }
 }
 
 fn joined<T: Number, P: Party<T>>(agent: &HostAgent<T, P>) -> Result<Joined, JoinError> {
-    let Standing { agent: slot, observations, .. } = agent.standing();
+    let Standing {
+        agent: slot,
+        observations,
+        ..
+    } = agent.standing();
     let (given, chain) = (agent.given().to_vec(), agent.exchange().have().chain);
-    Ok(Joined { agent: slot, given, observations, best: agent.best(), file: agent.learned()?, chain })
+    Ok(Joined {
+        agent: slot,
+        given,
+        observations,
+        best: agent.best(),
+        file: agent.learned()?,
+        chain,
+    })
 }
 
 /// Who this agent is: what its certificate says, or a key of its own.
@@ -327,15 +431,22 @@ fn identity(joining: &Joining) -> Result<Identity, JoinError> {
     match (&invitation.token, &joining.certified) {
         (Some(_), None) => Ok(Identity::open(&own)?),
         (Some(_), Some(_)) => Err(JoinError::TokenAndCertificate),
-        (None, None) => {
-            Err(JoinError::NoCertificate { name: authority::name_of(invitation.deployment, invitation.slot) })
-        }
+        (None, None) => Err(JoinError::NoCertificate {
+            name: authority::name_of(invitation.deployment, invitation.slot),
+        }),
         (None, Some(certified)) => {
-            let (identity, path) = (Identity::certified(certified)?, certified.certificate.clone());
+            let (identity, path) = (
+                Identity::certified(certified)?,
+                certified.certificate.clone(),
+            );
             let own = identity.chain().first().ok_or(IdentityError::Signature)?;
             match authority::slot_named(own, invitation.deployment) {
                 Ok(slot) if slot == invitation.slot => Ok(identity),
-                Ok(found) => Err(JoinError::OtherAgent { path, found, expected: invitation.slot }),
+                Ok(found) => Err(JoinError::OtherAgent {
+                    path,
+                    found,
+                    expected: invitation.slot,
+                }),
                 Err(refused) => Err(JoinError::Certificate { path, refused }),
             }
         }
@@ -343,7 +454,11 @@ fn identity(joining: &Joining) -> Result<Identity, JoinError> {
 }
 
 /// The terms, fetched once; always compared with the invitation. None if the server of an agent that is over is gone.
-async fn terms(joining: &Joining, link: &mut Link, is_over: bool) -> Result<Option<Terms>, JoinError> {
+async fn terms(
+    joining: &Joining,
+    link: &mut Link,
+    is_over: bool,
+) -> Result<Option<Terms>, JoinError> {
     let (path, invitation) = (joining.folder.join("terms.bin"), &joining.invitation);
     match read_bounded(&path, TERMS_BYTES_MAX) {
         Ok(bytes) => {
@@ -353,9 +468,14 @@ async fn terms(joining: &Joining, link: &mut Link, is_over: bool) -> Result<Opti
             }
             let (found, expected) = (begun.digest(), invitation.terms);
             // A server that cannot be reached leaves no more to say than this.
-            let now = link.terms().await.map_err(|_unreached| TermsError::Other { found, expected })?;
+            let now = link
+                .terms()
+                .await
+                .map_err(|_unreached| TermsError::Other { found, expected })?;
             let now = Terms::from_bytes(&now, Some(&expected))?;
-            let difference = begun.difference(&now).ok_or(TermsError::Other { found, expected })?;
+            let difference = begun
+                .difference(&now)
+                .ok_or(TermsError::Other { found, expected })?;
             return Err(AgentEnd::OtherTerms { path, difference }.into());
         }
         Err(error) if !error.is_missing() => return Err(error.into()),
@@ -382,8 +502,16 @@ async fn terms(joining: &Joining, link: &mut Link, is_over: bool) -> Result<Opti
 /// **Errors**: [`JoinError`], if the server cannot be reached too.
 pub async fn fetched(invitation: &Invitation, wait: Duration) -> Result<Terms, JoinError> {
     let tls = Identity::generate()?.client(&invitation.pins)?;
-    let mut link = Link::new(&invitation.address, invitation.deployment, tls, wait.min(WAIT_MAX));
-    Ok(Terms::from_bytes(&link.terms().await?, Some(&invitation.terms))?)
+    let mut link = Link::new(
+        &invitation.address,
+        invitation.deployment,
+        tls,
+        wait.min(WAIT_MAX),
+    );
+    Ok(Terms::from_bytes(
+        &link.terms().await?,
+        Some(&invitation.terms),
+    )?)
 }
 
 /// Refuses an invitation whose servers are not those of the terms: one, or two.
@@ -401,7 +529,9 @@ pub fn trusted(terms: &Terms, invitation: &Invitation) -> Result<(), MaskError> 
 fn masks(joining: &Joining, terms: &Terms) -> Result<Option<Masks>, MaskError> {
     trusted(terms, &joining.invitation)?;
     let helper = joining.invitation.helper.map(|key| key.public());
-    helper.map(|helper| Masks::open(&joining.folder, &terms.agreement, &helper)).transpose()
+    helper
+        .map(|helper| Masks::open(&joining.folder, &terms.agreement, &helper))
+        .transpose()
 }
 
 /// What an agent takes part with.
@@ -417,17 +547,32 @@ async fn take_part<T: Number, P: Served<T>, F: Future<Output = Result<f64, Strin
     part: Part<'_>,
     evaluate: impl FnMut(Query) -> F,
 ) -> Result<Joined, JoinError> {
-    let Part { joining, terms, link, over, count } = part;
+    let Part {
+        joining,
+        terms,
+        link,
+        over,
+        count,
+    } = part;
     // What cannot be computed is refused before the token is used and anybody counts on this agent.
     let shared = P::new(terms)?;
     // Its own draws, from its own entropy; only a new agent uses it.
     let seed = RunSeed::new(deployment()?, joining.invitation.slot);
     let file = joining.folder.join(AGENT);
-    let open = || HostAgent::<T, P>::open(&shared, joining.invitation.slot, seed, Some(file.clone()));
+    let open =
+        || HostAgent::<T, P>::open(&shared, joining.invitation.slot, seed, Some(file.clone()));
     // One that has all frames goes on without its server, whatever queries are left.
-    let kept = if file.exists() { Some(open()?).filter(HostAgent::has_last) } else { None };
+    let kept = if file.exists() {
+        Some(open()?).filter(HostAgent::has_last)
+    } else {
+        None
+    };
     // One that needs its server no more needs no masks either.
-    let masks = if kept.is_none() { masks(joining, terms)? } else { None };
+    let masks = if kept.is_none() {
+        masks(joining, terms)?
+    } else {
+        None
+    };
     let public = masks.as_ref().map(Masks::public);
     if kept.is_none() && !enrolled(joining, link, public.as_ref(), over.is_some()).await? {
         return gave_up(over);

@@ -91,7 +91,11 @@ impl Mark {
         hash.update(self.digest.0);
         hash.update(step);
         let bytes = self.bytes + (PREFIX + step.len() + 1) as u64;
-        Mark { bytes, lines: self.lines + 1, digest: Digest(hash.finalize().into()) }
+        Mark {
+            bytes,
+            lines: self.lines + 1,
+            digest: Digest(hash.finalize().into()),
+        }
     }
 }
 
@@ -184,10 +188,18 @@ impl Journal {
             read(path, &mark, |_, _| Ok::<(), JournalError>(()))?;
             let rounds = frames_behind(path, mark)?;
             if rounds > 1 {
-                return Err(JournalError::Ahead { path: path.to_owned(), rounds });
+                return Err(JournalError::Ahead {
+                    path: path.to_owned(),
+                    rounds,
+                });
             }
         }
-        Ok(Journal { path: path.to_owned(), written: mark, mark, waiting: Vec::new() })
+        Ok(Journal {
+            path: path.to_owned(),
+            written: mark,
+            mark,
+            waiting: Vec::new(),
+        })
     }
 
     /// How much of it counts, with what waits.
@@ -199,9 +211,13 @@ impl Journal {
     ///
     /// **Errors**: [`JournalError::Write`].
     pub fn write(&mut self, step: &Step) -> Result<(), JournalError> {
-        let text = serde_json::to_vec(step).map_err(|error| JournalError::Write { path: self.path.clone(), error })?;
+        let text = serde_json::to_vec(step).map_err(|error| JournalError::Write {
+            path: self.path.clone(),
+            error,
+        })?;
         self.mark = self.mark.after(&text);
-        self.waiting.extend_from_slice(hex(&self.mark.digest.0).as_bytes());
+        self.waiting
+            .extend_from_slice(hex(&self.mark.digest.0).as_bytes());
         self.waiting.push(b' ');
         self.waiting.extend_from_slice(&text);
         self.waiting.push(b'\n');
@@ -217,13 +233,21 @@ impl Journal {
         }
         let is_new = self.written.bytes == 0;
         let append = || -> std::io::Result<()> {
-            let mut file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&self.path)?;
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600)
+                .open(&self.path)?;
             file.set_len(self.written.bytes)?;
             file.seek(SeekFrom::Start(self.written.bytes))?;
             file.write_all(&self.waiting)?;
             file.sync_all()
         };
-        append().map_err(|error| FileError::Io { path: self.path.clone(), error })?;
+        append().map_err(|error| FileError::Io {
+            path: self.path.clone(),
+            error,
+        })?;
         if is_new {
             sync_folder(&self.path)?;
         }
@@ -241,47 +265,86 @@ pub fn read<E: From<JournalError>>(
     until: &Mark,
     mut each: impl FnMut(u32, &[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let file: File = open_regular(path, OpenOptions::new().read(true)).map_err(JournalError::from)?;
+    let file: File =
+        open_regular(path, OpenOptions::new().read(true)).map_err(JournalError::from)?;
     let (mut reader, mut mark, mut line) = (BufReader::new(file), Mark::default(), Vec::new());
-    let wrong = |line, what| JournalError::Line { path: path.to_owned(), line, what };
+    let wrong = |line, what| JournalError::Line {
+        path: path.to_owned(),
+        line,
+        what,
+    };
     while mark.lines < until.lines {
         let number = mark.lines + 1;
         line.clear();
-        let io = |error| FileError::Io { path: path.to_owned(), error };
+        let io = |error| FileError::Io {
+            path: path.to_owned(),
+            error,
+        };
         let mut bounded = reader.by_ref().take(LINE_BYTES_MAX);
-        bounded.read_until(b'\n', &mut line).map_err(|error| JournalError::from(io(error)))?;
+        bounded
+            .read_until(b'\n', &mut line)
+            .map_err(|error| JournalError::from(io(error)))?;
         if line.is_empty() {
             let (found, expected) = (mark.lines, until.lines);
-            return Err(JournalError::Short { path: path.to_owned(), found, expected }.into());
+            return Err(JournalError::Short {
+                path: path.to_owned(),
+                found,
+                expected,
+            }
+            .into());
         }
-        let whole = line.strip_suffix(b"\n").ok_or_else(|| wrong(number, "too long, or cut off"))?;
+        let whole = line
+            .strip_suffix(b"\n")
+            .ok_or_else(|| wrong(number, "too long, or cut off"))?;
         let parts = parts(whole);
-        let (digest, step) = parts.ok_or_else(|| wrong(number, "no digest of 64 hexadecimal digits before a step"))?;
+        let (digest, step) = parts
+            .ok_or_else(|| wrong(number, "no digest of 64 hexadecimal digits before a step"))?;
         mark = mark.after(step);
         if digest != mark.digest.0 {
-            return Err(wrong(number, "does not continue the lines before it: it was changed, or one before it").into());
+            return Err(wrong(
+                number,
+                "does not continue the lines before it: it was changed, or one before it",
+            )
+            .into());
         }
         each(number, step)?;
     }
-    if mark == *until { Ok(()) } else { Err(JournalError::Other { path: path.to_owned(), lines: mark.lines }.into()) }
+    if mark == *until {
+        Ok(())
+    } else {
+        Err(JournalError::Other {
+            path: path.to_owned(),
+            lines: mark.lines,
+        }
+        .into())
+    }
 }
 
 /// Digest and step of a line without its end.
 fn parts(whole: &[u8]) -> Option<([u8; 32], &[u8])> {
     let (prefix, step) = whole.split_at_checked(PREFIX)?;
-    let digest = std::str::from_utf8(prefix.strip_suffix(b" ")?).ok().and_then(from_hex)?;
+    let digest = std::str::from_utf8(prefix.strip_suffix(b" ")?)
+        .ok()
+        .and_then(from_hex)?;
     Some((digest, step))
 }
 
 /// Frames in the whole lines that continue those that count.
 fn frames_behind(path: &Path, mut mark: Mark) -> Result<u32, JournalError> {
-    let io = |error| FileError::Io { path: path.to_owned(), error };
+    let io = |error| FileError::Io {
+        path: path.to_owned(),
+        error,
+    };
     let mut reader = BufReader::new(open_regular(path, OpenOptions::new().read(true))?);
     reader.seek(SeekFrom::Start(mark.bytes)).map_err(io)?;
     let (mut frames, mut line) = (0, Vec::new());
     loop {
         line.clear();
-        reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line).map_err(io)?;
+        reader
+            .by_ref()
+            .take(LINE_BYTES_MAX)
+            .read_until(b'\n', &mut line)
+            .map_err(io)?;
         let Some((digest, step)) = line.strip_suffix(b"\n").and_then(parts) else {
             return Ok(frames);
         };
@@ -289,7 +352,10 @@ fn frames_behind(path: &Path, mut mark: Mark) -> Result<u32, JournalError> {
         if digest != mark.digest.0 {
             return Ok(frames);
         }
-        frames += u32::from(matches!(serde_json::from_slice(step), Ok(Step::Frame { .. })));
+        frames += u32::from(matches!(
+            serde_json::from_slice(step),
+            Ok(Step::Frame { .. })
+        ));
     }
 }
 
@@ -297,7 +363,11 @@ fn frames_behind(path: &Path, mut mark: Mark) -> Result<u32, JournalError> {
 ///
 /// **Errors**: [`JournalError::Step`].
 pub fn parse(path: &Path, line: u32, step: &[u8]) -> Result<Step, JournalError> {
-    serde_json::from_slice(step).map_err(|error| JournalError::Step { path: path.to_owned(), line, error })
+    serde_json::from_slice(step).map_err(|error| JournalError::Step {
+        path: path.to_owned(),
+        line,
+        error,
+    })
 }
 
 #[cfg(test)]
@@ -305,7 +375,11 @@ mod tests {
     use super::*;
 
     fn value(number: u32) -> Step {
-        Step::Value { number, candidate: 3, value: 0.1 + f64::from(number) }
+        Step::Value {
+            number,
+            candidate: 3,
+            value: 0.1 + f64::from(number),
+        }
     }
 
     fn steps(path: &Path, mark: &Mark) -> Result<Vec<Step>, JournalError> {
@@ -319,7 +393,8 @@ mod tests {
 
     #[test]
     fn a_death_leaves_what_counts_and_every_change_is_named() {
-        let folder = std::env::temp_dir().join(format!("sordino-net-journal-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("sordino-net-journal-{}", std::process::id()));
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("agent.journal");
@@ -334,12 +409,18 @@ mod tests {
         journal.flush().unwrap();
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..whole.len() - 9]).unwrap();
-        assert_eq!(steps(&path, &three).unwrap(), [value(0), value(1), value(2)]);
+        assert_eq!(
+            steps(&path, &three).unwrap(),
+            [value(0), value(1), value(2)]
+        );
         let mut again = Journal::resume(&path, three).unwrap();
         again.write(&value(3)).unwrap();
         again.flush().unwrap();
         let mark = again.mark();
-        assert_eq!(steps(&path, &mark).unwrap(), [value(0), value(1), value(2), value(3)]);
+        assert_eq!(
+            steps(&path, &mark).unwrap(),
+            [value(0), value(1), value(2), value(3)]
+        );
         // Every byte counts.
         let kept = std::fs::read(&path).unwrap();
         for at in 0..kept.len() {
@@ -354,24 +435,43 @@ mod tests {
         }
         // A line that is missing, by its number; another journal, whole in itself.
         let text = String::from_utf8(kept.clone()).unwrap();
-        let without: Vec<&str> = text.lines().enumerate().filter(|(i, _)| *i != 1).map(|(_, line)| line).collect();
+        let without: Vec<&str> = text
+            .lines()
+            .enumerate()
+            .filter(|(i, _)| *i != 1)
+            .map(|(_, line)| line)
+            .collect();
         std::fs::write(&path, without.join("\n") + "\n").unwrap();
-        assert!(matches!(Journal::resume(&path, mark), Err(JournalError::Line { line: 2, .. })));
+        assert!(matches!(
+            Journal::resume(&path, mark),
+            Err(JournalError::Line { line: 2, .. })
+        ));
         std::fs::remove_file(&path).unwrap();
         let mut other = Journal::resume(&path, Mark::default()).unwrap();
         (0..4).for_each(|_| other.write(&value(7)).unwrap());
         other.flush().unwrap();
-        assert!(matches!(Journal::resume(&path, mark), Err(JournalError::Other { lines: 4, .. })));
+        assert!(matches!(
+            Journal::resume(&path, mark),
+            Err(JournalError::Other { lines: 4, .. })
+        ));
         std::fs::remove_dir_all(folder).unwrap();
     }
 
     /// The proof of later contributions was written over when an older agent.bin was restored beside it.
     #[test]
     fn mended_a_journal_that_is_ahead_of_its_file_is_not_written_over() {
-        let path = std::env::temp_dir().join(format!("sordino-net-ahead-{}.journal", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("sordino-net-ahead-{}.journal", std::process::id()));
         drop(std::fs::remove_file(&path));
-        let frame = |round| Step::Frame { round, missed: false, bytes: String::new() };
-        let upload = |round| Step::Upload { round, sha256: String::new() };
+        let frame = |round| Step::Frame {
+            round,
+            missed: false,
+            bytes: String::new(),
+        };
+        let upload = |round| Step::Upload {
+            round,
+            sha256: String::new(),
+        };
         let mut journal = Journal::resume(&path, Mark::default()).unwrap();
         let mut marks = Vec::new();
         for round in 0..3 {
@@ -382,10 +482,15 @@ mod tests {
         }
         let whole = std::fs::read(&path).unwrap();
         let ahead = Journal::resume(&path, marks[0]).unwrap_err();
-        assert!(matches!(ahead, JournalError::Ahead { rounds: 2, .. }), "{ahead}");
+        assert!(
+            matches!(ahead, JournalError::Ahead { rounds: 2, .. }),
+            "{ahead}"
+        );
         assert_eq!(std::fs::read(&path).unwrap(), whole);
         // What a death between journal and file leaves, whole or torn, is written over.
-        assert!(Journal::resume(&path, marks[1]).is_ok() && Journal::resume(&path, marks[2]).is_ok());
+        assert!(
+            Journal::resume(&path, marks[1]).is_ok() && Journal::resume(&path, marks[2]).is_ok()
+        );
         std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
         assert!(Journal::resume(&path, marks[1]).is_ok());
         std::fs::remove_file(path).unwrap();

@@ -55,7 +55,9 @@ impl Keys {
         let _alone = lock(folder)?;
         Identity::open(&folder.join(PRESENT))?;
         let mut seed = Zeroizing::new([0; 32]);
-        SystemRandom::new().fill(&mut seed[..]).map_err(|_| IdentityError::Entropy)?;
+        SystemRandom::new()
+            .fill(&mut seed[..])
+            .map_err(|_| IdentityError::Entropy)?;
         create_privately(&folder.join(SEALS), &seed[..])?;
         Self::open(folder)
     }
@@ -67,8 +69,15 @@ impl Keys {
         let present = Identity::read_file(&folder.join(PRESENT))?;
         let path = folder.join(SEALS);
         let found = Zeroizing::new(read_bounded(&path, 64)?);
-        let seals = found[..].try_into().map_err(|_| IdentityError::Seed { path, found: found.len() })?;
-        Ok(Keys { folder: folder.to_owned(), present, seals })
+        let seals = found[..].try_into().map_err(|_| IdentityError::Seed {
+            path,
+            found: found.len(),
+        })?;
+        Ok(Keys {
+            folder: folder.to_owned(),
+            present,
+            seals,
+        })
     }
 
     /// What invitations name: who the server is, and who it will be. The next key is drawn if there is none.
@@ -99,14 +108,26 @@ pub fn pins(folder: &Path) -> Result<[Fingerprint; 2], IdentityError> {
 
 fn pins_with(folder: &Path, present: &Identity) -> Result<[Fingerprint; 2], IdentityError> {
     let _alone = lock(folder)?;
-    Ok([present.fingerprint()?, next(folder, present)?.fingerprint()?])
+    Ok([
+        present.fingerprint()?,
+        next(folder, present)?.fingerprint()?,
+    ])
 }
 
 /// One process at a time changes keys; a server that runs holds another lock.
 fn lock(folder: &Path) -> Result<File, FileError> {
     let path = folder.join(".keys.lock");
-    let io = |error| FileError::Io { path: path.clone(), error };
-    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(io)?;
+    let io = |error| FileError::Io {
+        path: path.clone(),
+        error,
+    };
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path)
+        .map_err(io)?;
     file.lock().map_err(io)?;
     Ok(file)
 }
@@ -169,7 +190,11 @@ pub async fn follow(
         let read = || -> Result<Option<(Fingerprint, Arc<ServerConfig>)>, IdentityError> {
             let present = Identity::read_file(&folder.join(PRESENT))?;
             let now = present.fingerprint()?;
-            Ok(if now == shown { None } else { Some((now, present.server()?)) })
+            Ok(if now == shown {
+                None
+            } else {
+                Some((now, present.server()?))
+            })
         };
         match read() {
             Ok(None) => failed = false,
@@ -196,7 +221,10 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("sordino-net-keys-{}", std::process::id()));
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).unwrap();
-        assert!(Keys::open(&folder).is_err() && !folder.join(PRESENT).exists(), "looking makes no key");
+        assert!(
+            Keys::open(&folder).is_err() && !folder.join(PRESENT).exists(),
+            "looking makes no key"
+        );
         Keys::begin(&folder).unwrap();
         let open = || Keys::open(&folder).unwrap();
         let seal = |keys: &Keys| keys.sealer().seal(3, &Default::default());
@@ -205,23 +233,38 @@ mod tests {
         let [first, second] = open().pins().unwrap();
         assert_ne!(first, second);
         Keys::begin(&folder).unwrap();
-        assert_eq!((open().pins().unwrap(), seal(&open())), ([first, second], sealed), "made once");
+        assert_eq!(
+            (open().pins().unwrap(), seal(&open())),
+            ([first, second], sealed),
+            "made once"
+        );
         let [now, third] = rotate(&folder, second).unwrap();
         assert_eq!(now, second);
         assert!(third != first && third != second);
         let again = rotate(&folder, second);
-        assert!(matches!(again, Err(IdentityError::Rotated { found, .. }) if found == third), "two at one time");
-        assert_eq!((open().pins().unwrap(), seal(&open())), ([second, third], sealed));
+        assert!(
+            matches!(again, Err(IdentityError::Rotated { found, .. }) if found == third),
+            "two at one time"
+        );
+        assert_eq!(
+            (open().pins().unwrap(), seal(&open())),
+            ([second, third], sealed)
+        );
         // Killed between the two writes: the next key is the present one, and is drawn again.
         std::fs::copy(folder.join(NEXT), folder.join(PRESENT)).unwrap();
         let [now, fourth] = open().pins().unwrap();
         assert_eq!(now, third);
         assert!(![first, second, third].contains(&fourth));
         std::fs::write(folder.join(SEALS), [0; 31]).unwrap();
-        assert!(matches!(Keys::open(&folder), Err(IdentityError::Seed { found: 31, .. })));
+        assert!(matches!(
+            Keys::open(&folder),
+            Err(IdentityError::Seed { found: 31, .. })
+        ));
         // Other seals would not know what was sealed before.
         std::fs::remove_file(folder.join(SEALS)).unwrap();
-        assert!(matches!(Keys::open(&folder), Err(IdentityError::File(error)) if error.is_missing()));
+        assert!(
+            matches!(Keys::open(&folder), Err(IdentityError::File(error)) if error.is_missing())
+        );
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -99,7 +99,15 @@ impl Link {
     /// A link that is not connected yet. `wait` is how long a question may be kept waiting.
     pub fn new(address: &str, deployment: u64, tls: Arc<ClientConfig>, wait: Duration) -> Self {
         let (address, run) = (address.to_owned(), format!("{deployment:016x}"));
-        Link { address, run, tls, frame_max: 1 << 16, wait, joined: None, sender: None }
+        Link {
+            address,
+            run,
+            tls,
+            frame_max: 1 << 16,
+            wait,
+            joined: None,
+            sender: None,
+        }
     }
 
     /// The longest frame that is read from now on, in bytes.
@@ -117,12 +125,18 @@ impl Link {
             let tcp = tunnel::connect(&self.address).await?;
             tcp.set_nodelay(true)?;
             // Pins say who the server is; the name tells routers which federation is meant, so that several share a port.
-            let name = ServerName::try_from(format!("{}.sordino", self.run)).map_err(std::io::Error::other)?;
-            TlsConnector::from(self.tls.clone()).connect(name, tcp).await
+            let name = ServerName::try_from(format!("{}.sordino", self.run))
+                .map_err(std::io::Error::other)?;
+            TlsConnector::from(self.tls.clone())
+                .connect(name, tcp)
+                .await
         };
-        let io = tokio::time::timeout(PATIENCE, connecting).await.map_err(|_| LinkError::Silence)?;
-        let (sender, connection) =
-            handshake(TokioIo::new(io.map_err(LinkError::Connect)?)).await.map_err(LinkError::Http)?;
+        let io = tokio::time::timeout(PATIENCE, connecting)
+            .await
+            .map_err(|_| LinkError::Silence)?;
+        let (sender, connection) = handshake(TokioIo::new(io.map_err(LinkError::Connect)?))
+            .await
+            .map_err(LinkError::Http)?;
         // Its end shows in the next request.
         tokio::spawn(async move { drop(connection.await) });
         Ok(sender)
@@ -145,18 +159,36 @@ impl Link {
         };
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
-        *request.uri_mut() = path.parse().map_err(|_| LinkError::Answer { what: "a path" })?;
+        *request.uri_mut() = path
+            .parse()
+            .map_err(|_| LinkError::Answer { what: "a path" })?;
         *request.headers_mut() = headers;
-        let host = self.address.parse().map_err(|_| LinkError::Answer { what: "an address" })?;
+        let host = self
+            .address
+            .parse()
+            .map_err(|_| LinkError::Answer { what: "an address" })?;
         request.headers_mut().insert(HOST, host);
         let answering = async {
             sender.ready().await.map_err(LinkError::Http)?;
-            let (parts, body) = sender.send_request(request).await.map_err(LinkError::Http)?.into_parts();
-            let body = Limited::new(body, body_max).collect().await.map_err(|_| LinkError::Body)?.to_bytes();
-            Ok(Answered { status: parts.status, headers: parts.headers, body })
+            let (parts, body) = sender
+                .send_request(request)
+                .await
+                .map_err(LinkError::Http)?
+                .into_parts();
+            let body = Limited::new(body, body_max)
+                .collect()
+                .await
+                .map_err(|_| LinkError::Body)?
+                .to_bytes();
+            Ok(Answered {
+                status: parts.status,
+                headers: parts.headers,
+                body,
+            })
         };
-        let answered =
-            tokio::time::timeout(self.wait + PATIENCE, answering).await.map_err(|_| LinkError::Silence)??;
+        let answered = tokio::time::timeout(self.wait + PATIENCE, answering)
+            .await
+            .map_err(|_| LinkError::Silence)??;
         self.sender = Some(sender);
         let joined = number(&answered, &JOINED).and_then(|joined| u32::try_from(joined).ok());
         self.joined = joined.or(self.joined);
@@ -168,9 +200,20 @@ impl Link {
     /// **Errors**: [`LinkError`].
     pub async fn terms(&mut self) -> Result<Bytes, LinkError> {
         let path = format!("/v1/{}/agreement", self.run);
-        let answered =
-            self.request(Method::GET, &path, HeaderMap::new(), Bytes::new(), TERMS_BYTES_MAX as usize).await?;
-        if answered.status == StatusCode::OK { Ok(answered.body) } else { Err(status(&answered)) }
+        let answered = self
+            .request(
+                Method::GET,
+                &path,
+                HeaderMap::new(),
+                Bytes::new(),
+                TERMS_BYTES_MAX as usize,
+            )
+            .await?;
+        if answered.status == StatusCode::OK {
+            Ok(answered.body)
+        } else {
+            Err(status(&answered))
+        }
     }
 
     /// The file of a campaign's releases so far, which anybody may have.
@@ -178,9 +221,20 @@ impl Link {
     /// **Errors**: [`LinkError`]; 404 before the first release.
     pub async fn file(&mut self) -> Result<Bytes, LinkError> {
         let path = format!("/v1/{}/{PRIOR}", self.run);
-        let answered =
-            self.request(Method::GET, &path, HeaderMap::new(), Bytes::new(), FILE_BYTES_MAX as usize).await?;
-        if answered.status == StatusCode::OK { Ok(answered.body) } else { Err(status(&answered)) }
+        let answered = self
+            .request(
+                Method::GET,
+                &path,
+                HeaderMap::new(),
+                Bytes::new(),
+                FILE_BYTES_MAX as usize,
+            )
+            .await?;
+        if answered.status == StatusCode::OK {
+            Ok(answered.body)
+        } else {
+            Err(status(&answered))
+        }
     }
 
     /// The numbers of that file in a frame of the kind `Prior`, for devices; anybody may have them.
@@ -188,9 +242,20 @@ impl Link {
     /// **Errors**: [`LinkError`]; 404 before the first release.
     pub async fn numbers(&mut self) -> Result<Bytes, LinkError> {
         let path = format!("/v1/{}/prior.frame", self.run);
-        let answered =
-            self.request(Method::GET, &path, HeaderMap::new(), Bytes::new(), FILE_BYTES_MAX as usize).await?;
-        if answered.status == StatusCode::OK { Ok(answered.body) } else { Err(status(&answered)) }
+        let answered = self
+            .request(
+                Method::GET,
+                &path,
+                HeaderMap::new(),
+                Bytes::new(),
+                FILE_BYTES_MAX as usize,
+            )
+            .await?;
+        if answered.status == StatusCode::OK {
+            Ok(answered.body)
+        } else {
+            Err(status(&answered))
+        }
     }
 
     /// What the release of this round of a campaign is made with, a frame, while it is open; anybody may have it.
@@ -198,8 +263,20 @@ impl Link {
     /// **Errors**: [`LinkError`]; 404 of another round.
     pub async fn opening(&mut self, round: u32, frame_max: usize) -> Result<Bytes, LinkError> {
         let path = format!("/v1/{}/rounds/{round}/opening", self.run);
-        let answered = self.request(Method::GET, &path, HeaderMap::new(), Bytes::new(), frame_max).await?;
-        if answered.status == StatusCode::OK { Ok(answered.body) } else { Err(status(&answered)) }
+        let answered = self
+            .request(
+                Method::GET,
+                &path,
+                HeaderMap::new(),
+                Bytes::new(),
+                frame_max,
+            )
+            .await?;
+        if answered.status == StatusCode::OK {
+            Ok(answered.body)
+        } else {
+            Err(status(&answered))
+        }
     }
 
     /// Shows the token of an invitation. An agent with a certificate shows none; it learns whether it is admitted.
@@ -219,12 +296,21 @@ impl Link {
         masks: Option<&PublicKey>,
     ) -> Result<(), LinkError> {
         let path = format!("/v1/{}/enrol/{slot}", self.run);
-        let (token, masks) = (token.map_or(&[][..], |token| token), masks.map_or(&[][..], |masks| &masks.0));
+        let (token, masks) = (
+            token.map_or(&[][..], |token| token),
+            masks.map_or(&[][..], |masks| &masks.0),
+        );
         let body = Bytes::from([token, masks].concat());
-        let answered = self.request(Method::POST, &path, HeaderMap::new(), body, 1 << 10).await?;
+        let answered = self
+            .request(Method::POST, &path, HeaderMap::new(), body, 1 << 10)
+            .await?;
         // The server hangs up: this connection was a stranger's.
         self.sender = None;
-        if answered.status == StatusCode::OK { Ok(()) } else { Err(status(&answered)) }
+        if answered.status == StatusCode::OK {
+            Ok(())
+        } else {
+            Err(status(&answered))
+        }
     }
 
     /// Asks for the frame after those that the agent has.
@@ -234,20 +320,39 @@ impl Link {
         let path = format!("/v1/{}/rounds/{}", self.run, have.frames);
         let mut headers = HeaderMap::new();
         for (name, value) in [(CHAIN, have.chain.to_string()), (SEAL, hex(&have.seal))] {
-            headers.insert(name, value.parse().map_err(|_| LinkError::Answer { what: "a header" })?);
+            headers.insert(
+                name,
+                value
+                    .parse()
+                    .map_err(|_| LinkError::Answer { what: "a header" })?,
+            );
         }
         headers.insert(WAIT, (self.wait.as_millis() as u64).into());
-        let answered = self.request(Method::GET, &path, headers, Bytes::new(), self.frame_max).await?;
+        let answered = self
+            .request(Method::GET, &path, headers, Bytes::new(), self.frame_max)
+            .await?;
         match answered.status {
             StatusCode::OK => {
                 let current = number(&answered, &ROUND).and_then(|round| u32::try_from(round).ok());
-                let seal = answered.headers.get(&SEAL).and_then(|seal| seal.to_str().ok()).and_then(from_hex);
+                let seal = answered
+                    .headers
+                    .get(&SEAL)
+                    .and_then(|seal| seal.to_str().ok())
+                    .and_then(from_hex);
                 let (Some(current), Some(seal)) = (current, seal) else {
-                    return Err(LinkError::Answer { what: "a frame without round or seal" });
+                    return Err(LinkError::Answer {
+                        what: "a frame without round or seal",
+                    });
                 };
-                Ok(Asked::Frame { bytes: answered.body, current, seal: seal as Seal })
+                Ok(Asked::Frame {
+                    bytes: answered.body,
+                    current,
+                    seal: seal as Seal,
+                })
             }
-            StatusCode::NO_CONTENT | StatusCode::SERVICE_UNAVAILABLE => Ok(Asked::Later { after_ms: later(&answered) }),
+            StatusCode::NO_CONTENT | StatusCode::SERVICE_UNAVAILABLE => Ok(Asked::Later {
+                after_ms: later(&answered),
+            }),
             // Without a reason it is a key that is not known; a certificate is refused with one.
             StatusCode::FORBIDDEN if answered.body.is_empty() => Ok(Asked::NotYou),
             StatusCode::CONFLICT => Ok(Asked::Fork),
@@ -260,13 +365,17 @@ impl Link {
     /// **Errors**: [`LinkError`].
     pub async fn give(&mut self, round: u32, agent: u32, frame: Bytes) -> Result<Reply, LinkError> {
         let path = format!("/v1/{}/rounds/{round}/agents/{agent}", self.run);
-        let answered = self.request(Method::PUT, &path, HeaderMap::new(), frame, 1 << 10).await?;
+        let answered = self
+            .request(Method::PUT, &path, HeaderMap::new(), frame, 1 << 10)
+            .await?;
         match answered.status {
             StatusCode::OK => Ok(Reply::Taken),
             StatusCode::CONFLICT => Ok(Reply::Already),
             StatusCode::GONE => Ok(Reply::Over),
             StatusCode::FORBIDDEN if answered.body.is_empty() => Ok(Reply::NotYou),
-            StatusCode::SERVICE_UNAVAILABLE => Ok(Reply::Later { after_ms: later(&answered) }),
+            StatusCode::SERVICE_UNAVAILABLE => Ok(Reply::Later {
+                after_ms: later(&answered),
+            }),
             _ => Err(status(&answered)),
         }
     }
@@ -285,9 +394,13 @@ fn later(answered: &Answered) -> u64 {
 pub(crate) fn status(answered: &Answered) -> LinkError {
     let status = answered.status.as_u16();
     if matches!(status, 408 | 429 | 500..) {
-        return LinkError::Busy { status, after_ms: later(answered) };
+        return LinkError::Busy {
+            status,
+            after_ms: later(answered),
+        };
     }
-    let reason = String::from_utf8_lossy(&answered.body[..answered.body.len().min(200)]).into_owned();
+    let reason =
+        String::from_utf8_lossy(&answered.body[..answered.body.len().min(200)]).into_owned();
     LinkError::Status { status, reason }
 }
 
@@ -300,12 +413,22 @@ mod tests {
     fn mended_later_is_a_matter_of_trying_again() {
         let said = |code: u16| {
             let headers = HeaderMap::from_iter([(LATER, 2500.into())]);
-            status(&Answered { status: StatusCode::from_u16(code).unwrap(), headers, body: Bytes::new() })
+            status(&Answered {
+                status: StatusCode::from_u16(code).unwrap(),
+                headers,
+                body: Bytes::new(),
+            })
         };
         for code in [408, 429, 500, 502, 503, 504] {
             let error = said(code);
-            assert!(matches!(error, LinkError::Busy { status, after_ms: 2500 } if status == code), "{error}");
-            assert_eq!(error.pause(Duration::from_secs(1)), Duration::from_millis(2500));
+            assert!(
+                matches!(error, LinkError::Busy { status, after_ms: 2500 } if status == code),
+                "{error}"
+            );
+            assert_eq!(
+                error.pause(Duration::from_secs(1)),
+                Duration::from_millis(2500)
+            );
             assert_eq!(error.pause(Duration::from_secs(9)), Duration::from_secs(9));
         }
         for code in [400, 403, 404, 409, 410, 413, 422] {

@@ -120,7 +120,11 @@ pub trait Party<T: Number>: Send + Sync + Sized + 'static {
     /// where its method sums nothing.
     ///
     /// **Errors**: the machine's.
-    fn encoding(&self, _state: &mut Self::State, _numbers: [&mut [T]; 2]) -> Result<Option<JointVectors>, PartyError> {
+    fn encoding(
+        &self,
+        _state: &mut Self::State,
+        _numbers: [&mut [T]; 2],
+    ) -> Result<Option<JointVectors>, PartyError> {
         Ok(None)
     }
 
@@ -163,7 +167,12 @@ pub trait Party<T: Number>: Send + Sync + Sized + 'static {
     /// The point of a candidate: in \[0, 1\]^D, or of a campaign in the numbers of its space, one a parameter.
     fn point(&self, candidate: u32) -> Vec<f64> {
         let dim = self.agreement().dim as usize;
-        self.points().iter().skip(candidate as usize * dim).take(dim).map(|x| x.to_f64()).collect()
+        self.points()
+            .iter()
+            .skip(candidate as usize * dim)
+            .take(dim)
+            .map(|x| x.to_f64())
+            .collect()
     }
 
     /// The same by the names and in the units of a campaign's space; none of the unit box.

@@ -45,9 +45,18 @@ impl Spent {
     /// Reads the ledger after a commit that took this long.
     pub fn tell(&self, ledger: &Ledger, commit: Duration) {
         // A ledger whose loss has no finite bound at its δ has spent more than can be said.
-        let epsilon = if ledger.is_empty() { 0.0 } else { ledger.spent().map_or(f64::INFINITY, |spent| spent.epsilon) };
+        let epsilon = if ledger.is_empty() {
+            0.0
+        } else {
+            ledger.spent().map_or(f64::INFINITY, |spent| spent.epsilon)
+        };
         let (epsilon_max, charges) = (ledger.terms().epsilon_max, ledger.len());
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Books { epsilon, epsilon_max, charges, commit };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Books {
+            epsilon,
+            epsilon_max,
+            charges,
+            commit,
+        };
     }
 
     /// What was told last.
@@ -108,7 +117,11 @@ pub(crate) fn spoken(ms: u64) -> String {
 fn rounded_up(epsilon: f64) -> String {
     let shown = format!("{epsilon:.2}");
     let short = shown.parse().is_ok_and(|shown: f64| shown < epsilon);
-    if short { format!("{:.2}", epsilon + 0.01) } else { shown }
+    if short {
+        format!("{:.2}", epsilon + 0.01)
+    } else {
+        shown
+    }
 }
 
 /// The line of one moment.
@@ -116,14 +129,22 @@ pub fn line(status: &Status, agents: u32, rounds: u32, books: &Books, enrolled: 
     let (round, answered, closes) = (status.round, status.answered, spoken(status.closes_in_ms));
     // Never less than was spent.
     let epsilon = rounded_up(books.epsilon);
-    let of = books.epsilon_max.map_or(String::new(), |most| format!(" of {most}"));
+    let of = books
+        .epsilon_max
+        .map_or(String::new(), |most| format!(" of {most}"));
     if round == rounds {
         return format!(
             "all {rounds} rounds are over, ε {epsilon}{of}; {answered} of {agents} have fetched the last broadcast so far"
         );
     }
-    let joined = if enrolled < agents as usize { format!(" ({enrolled} have joined)") } else { String::new() };
-    format!("round {round}/{rounds}: {answered} of {agents} answered{joined}, closes in {closes}, ε {epsilon}{of}")
+    let joined = if enrolled < agents as usize {
+        format!(" ({enrolled} have joined)")
+    } else {
+        String::new()
+    };
+    format!(
+        "round {round}/{rounds}: {answered} of {agents} answered{joined}, closes in {closes}, ε {epsilon}{of}"
+    )
 }
 
 /// What was told, and how long ago.
@@ -136,7 +157,13 @@ struct Last {
 }
 
 /// Whether a person wants a line about this moment. The rest is told to machines, which read every change.
-fn is_worth_a_line(status: &Status, agents: u32, rounds: u32, enrolled: usize, last: &Last) -> bool {
+fn is_worth_a_line(
+    status: &Status,
+    agents: u32,
+    rounds: u32,
+    enrolled: usize,
+    last: &Last,
+) -> bool {
     let (all_there, all_answered) = (agents as usize, agents);
     status.round != last.round
         || (enrolled == all_there && last.enrolled != all_there)
@@ -146,7 +173,12 @@ fn is_worth_a_line(status: &Status, agents: u32, rounds: u32, enrolled: usize, l
 }
 
 /// Tells standard error what has changed ([`self`]); looks every second, also at what other commands wrote.
-pub async fn tell(mut status: watch::Receiver<Status>, agreement: Agreement, spent: Spent, enrolment: Arc<Enrolment>) {
+pub async fn tell(
+    mut status: watch::Receiver<Status>,
+    agreement: Agreement,
+    spent: Spent,
+    enrolment: Arc<Enrolment>,
+) {
     let (agents, rounds) = (agreement.protocol.agents(), agreement.protocol.epochs());
     let (mut told, mut held): (Option<Last>, u64) = (None, 0);
     // Before the first announcement there is no round to tell of.
@@ -166,12 +198,20 @@ pub async fn tell(mut status: watch::Receiver<Status>, agreement: Agreement, spe
             ));
         }
         let tells = told.is_none_or(|last| {
-            let same = (now.round, now.answered, enrolled) == (last.round, last.answered, last.enrolled);
-            !same && (Log::chosen() == Log::Json || is_worth_a_line(&now, agents, rounds, enrolled, &last))
+            let same =
+                (now.round, now.answered, enrolled) == (last.round, last.answered, last.enrolled);
+            !same
+                && (Log::chosen() == Log::Json
+                    || is_worth_a_line(&now, agents, rounds, enrolled, &last))
         });
         if tells {
             tell_once(&now, agents, rounds, &spent.read(), enrolled);
-            told = Some(Last { round: now.round, answered: now.answered, enrolled, at: Instant::now() });
+            told = Some(Last {
+                round: now.round,
+                answered: now.answered,
+                enrolled,
+                at: Instant::now(),
+            });
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -206,49 +246,145 @@ mod tests {
 
     #[test]
     fn the_line_says_what_is_awaited() {
-        let status = Status { round: 17, answered: 183, closes_in_ms: 2_460_000, ..Status::default() };
-        let said = line(&status, 200, 40, &Books { epsilon: 4.1, epsilon_max: Some(8.0), ..Books::default() }, 200);
-        assert_eq!(said, "round 17/40: 183 of 200 answered, closes in 41 min, ε 4.10 of 8");
+        let status = Status {
+            round: 17,
+            answered: 183,
+            closes_in_ms: 2_460_000,
+            ..Status::default()
+        };
+        let said = line(
+            &status,
+            200,
+            40,
+            &Books {
+                epsilon: 4.1,
+                epsilon_max: Some(8.0),
+                ..Books::default()
+            },
+            200,
+        );
+        assert_eq!(
+            said,
+            "round 17/40: 183 of 200 answered, closes in 41 min, ε 4.10 of 8"
+        );
         let said = line(&Status::default(), 2, 3, &Books::default(), 1);
-        assert_eq!(said, "round 0/3: 0 of 2 answered (1 have joined), closes in 0 s, ε 0.00");
-        assert_eq!((spoken(119_000), spoken(7_200_000)), ("119 s".into(), "2 h".into()));
-        assert_eq!((spoken(599_600), spoken(119_400)), ("10 min".into(), "119 s".into()));
-        let over = Status { round: 3, answered: 1, closes_in_ms: 5000, ..Status::default() };
-        let said = line(&over, 2, 3, &Books { epsilon: 1.0, epsilon_max: Some(4.0), ..Books::default() }, 2);
-        assert_eq!(said, "all 3 rounds are over, ε 1.00 of 4; 1 of 2 have fetched the last broadcast so far");
+        assert_eq!(
+            said,
+            "round 0/3: 0 of 2 answered (1 have joined), closes in 0 s, ε 0.00"
+        );
+        assert_eq!(
+            (spoken(119_000), spoken(7_200_000)),
+            ("119 s".into(), "2 h".into())
+        );
+        assert_eq!(
+            (spoken(599_600), spoken(119_400)),
+            ("10 min".into(), "119 s".into())
+        );
+        let over = Status {
+            round: 3,
+            answered: 1,
+            closes_in_ms: 5000,
+            ..Status::default()
+        };
+        let said = line(
+            &over,
+            2,
+            3,
+            &Books {
+                epsilon: 1.0,
+                epsilon_max: Some(4.0),
+                ..Books::default()
+            },
+            2,
+        );
+        assert_eq!(
+            said,
+            "all 3 rounds are over, ε 1.00 of 4; 1 of 2 have fetched the last broadcast so far"
+        );
     }
 
     /// The ledger said 2.041 and the last line "ε 2.04".
     #[test]
     fn mended3_epsilon_that_was_spent_is_never_told_smaller_than_it_is() {
-        for (epsilon, told) in
-            [(2.041, "2.05"), (2.049, "2.05"), (2.04, "2.04"), (1.1, "1.10"), (0.0, "0.00"), (1e-9, "0.01")]
-        {
+        for (epsilon, told) in [
+            (2.041, "2.05"),
+            (2.049, "2.05"),
+            (2.04, "2.04"),
+            (1.1, "1.10"),
+            (0.0, "0.00"),
+            (1e-9, "0.01"),
+        ] {
             assert_eq!(rounded_up(epsilon), told);
         }
         for step in 1..5000 {
             let epsilon = f64::from(step) / 777.0;
             let told: f64 = rounded_up(epsilon).parse().unwrap();
-            assert!(told >= epsilon && told < epsilon + 0.0101, "{epsilon} {told}");
+            assert!(
+                told >= epsilon && told < epsilon + 0.0101,
+                "{epsilon} {told}"
+            );
         }
         assert_eq!(rounded_up(f64::INFINITY), "inf");
-        let books = Books { epsilon: 2.041, epsilon_max: Some(4.0), ..Books::default() };
-        let over = Status { round: 3, ..Status::default() };
+        let books = Books {
+            epsilon: 2.041,
+            epsilon_max: Some(4.0),
+            ..Books::default()
+        };
+        let over = Status {
+            round: 3,
+            ..Status::default()
+        };
         assert!(line(&over, 2, 3, &books, 2).contains("ε 2.05 of 4"));
     }
 
     #[test]
     fn a_person_gets_few_lines_and_all_that_matter() {
-        let ago = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds)).unwrap();
-        let last = |round, answered, enrolled| Last { round, answered, enrolled, at: ago(2) };
-        let now = |round, answered| Status { round, answered, ..Status::default() };
+        let ago = |seconds| {
+            Instant::now()
+                .checked_sub(Duration::from_secs(seconds))
+                .unwrap()
+        };
+        let last = |round, answered, enrolled| Last {
+            round,
+            answered,
+            enrolled,
+            at: ago(2),
+        };
+        let now = |round, answered| Status {
+            round,
+            answered,
+            ..Status::default()
+        };
         let worth = |status, enrolled, last| is_worth_a_line(&status, 9, 40, enrolled, &last);
         assert!(worth(now(1, 0), 9, last(0, 9, 9)), "a round begins");
         assert!(worth(now(0, 2), 9, last(0, 2, 8)), "all have joined");
         assert!(worth(now(0, 9), 9, last(0, 8, 9)), "all have answered");
-        assert!(worth(now(40, 9), 9, last(40, 8, 9)), "all have the last broadcast");
+        assert!(
+            worth(now(40, 9), 9, last(40, 8, 9)),
+            "all have the last broadcast"
+        );
         assert!(!worth(now(0, 3), 7, last(0, 2, 6)), "one more of many");
-        assert!(worth(now(0, 3), 7, Last { at: ago(10), ..last(0, 2, 6) }), "after a while");
-        assert!(!worth(now(40, 3), 9, Last { at: ago(10), ..last(40, 2, 9) }), "some more have the last broadcast");
+        assert!(
+            worth(
+                now(0, 3),
+                7,
+                Last {
+                    at: ago(10),
+                    ..last(0, 2, 6)
+                }
+            ),
+            "after a while"
+        );
+        assert!(
+            !worth(
+                now(40, 3),
+                9,
+                Last {
+                    at: ago(10),
+                    ..last(40, 2, 9)
+                }
+            ),
+            "some more have the last broadcast"
+        );
     }
 }

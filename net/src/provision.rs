@@ -119,27 +119,53 @@ pub enum ProvisionError {
 /// device. Its secret is drawn here. `server` is where the device finds the server, if not where the invitation says.
 ///
 /// **Errors**: [`ProvisionError`].
-pub fn write(path: &Path, terms: &Terms, invitation: &Invitation, server: Option<&str>) -> Result<(), ProvisionError> {
+pub fn write(
+    path: &Path,
+    terms: &Terms,
+    invitation: &Invitation,
+    server: Option<&str>,
+) -> Result<(), ProvisionError> {
     let address = server.unwrap_or(&invitation.address);
-    let is_numeric = address.parse::<SocketAddrV4>().is_ok_and(|found| *found.ip() != Ipv4Addr::UNSPECIFIED);
+    let is_numeric = address
+        .parse::<SocketAddrV4>()
+        .is_ok_and(|found| *found.ip() != Ipv4Addr::UNSPECIFIED);
     if !is_numeric {
-        return Err(ProvisionError::Address { address: address.to_owned() });
+        return Err(ProvisionError::Address {
+            address: address.to_owned(),
+        });
     }
     let (mut secret, mut seed) = ([0; 32], [0; 8]);
     getrandom::fill(&mut secret)?;
     getrandom::fill(&mut seed)?;
     let seed = RunSeed::new(u64::from_le_bytes(seed), 0);
     let site = match terms.agreement.protocol {
-        Protocol::Campaign(_) => Some(Site::new(&terms.campaign()?, search_seed(seed, invitation.slot), false)?),
+        Protocol::Campaign(_) => Some(Site::new(
+            &terms.campaign()?,
+            search_seed(seed, invitation.slot),
+            false,
+        )?),
         _ => None,
     };
-    let invitation = Invitation { address: address.to_owned(), ..invitation.clone() }.to_string();
-    let provision = Provision { invitation, secret, seed, rehearses: false, sensor: Vec::new(), site: None };
+    let invitation = Invitation {
+        address: address.to_owned(),
+        ..invitation.clone()
+    }
+    .to_string();
+    let provision = Provision {
+        invitation,
+        secret,
+        seed,
+        rehearses: false,
+        sensor: Vec::new(),
+        site: None,
+    };
     let bytes = provision.bytes(site)?;
     match bytes.len() {
         len if len > BYTES_MAX => Err(ProvisionError::Long { bytes: len }),
         _ if create_privately(path, &bytes)? => Ok(()),
-        _ => Err(ProvisionError::There { path: path.display().to_string() }),
+        _ => Err(ProvisionError::There {
+            path: path.display().to_string(),
+        }),
     }
 }
 
@@ -148,7 +174,9 @@ impl Provision {
     ///
     /// **Errors**: [`ProvisionError::Format`].
     pub(crate) fn bytes(mut self, site: Option<Site>) -> Result<Vec<u8>, ProvisionError> {
-        let (follows, numbers) = site.map(|Site { follows, numbers }| (follows, numbers)).unzip();
+        let (follows, numbers) = site
+            .map(|Site { follows, numbers }| (follows, numbers))
+            .unzip();
         self.site = follows;
         let mut bytes = postcard::to_allocvec(&self)?;
         if let Some(numbers) = numbers {
@@ -169,7 +197,11 @@ impl Site {
     /// A site of this campaign whose search has this seed; with points in double precision where it is compared with a host.
     ///
     /// **Errors**: [`ProvisionError::Constants`], [`ProvisionError::Features`].
-    pub(crate) fn new(campaign: &Campaign, seed: u64, rehearses: bool) -> Result<Self, ProvisionError> {
+    pub(crate) fn new(
+        campaign: &Campaign,
+        seed: u64,
+        rehearses: bool,
+    ) -> Result<Self, ProvisionError> {
         let config = campaign.context().config();
         if config.parameters().trust == Trust::TwoServers {
             return Err(ConstantsError::TwoServers.into());

@@ -83,15 +83,29 @@ impl Outcome {
 /// Rehearses one method of all runs of a scenario, one after the other, each a federation of its own.
 ///
 /// **Errors**: [`RehearsalError`].
-pub async fn rehearse(scenario: &Scenario, method: Method, options: Options) -> Result<Outcome, RehearsalError> {
+pub async fn rehearse(
+    scenario: &Scenario,
+    method: Method,
+    options: Options,
+) -> Result<Outcome, RehearsalError> {
     let family = sordino_experiment::world::load(scenario, None)?;
-    let runs = runs(scenario, &options)?.into_iter().map(|(run, options)| (run, options, &family));
+    let runs = runs(scenario, &options)?
+        .into_iter()
+        .map(|(run, options)| (run, options, &family));
     let mut outcomes = Vec::new();
     for (run, options, family) in runs {
         let functions: Arc<dyn Objective> = family.realize(RunSeed::new(scenario.seed, run)).into();
-        let world = World { scenario, method, run, functions };
+        let world = World {
+            scenario,
+            method,
+            run,
+            functions,
+        };
         let terms = world.terms(announced(scenario, &options))?;
-        outcomes.push(dispatch!(terms.agreement, rehearse_run(&world, &terms, options).await)?);
+        outcomes.push(dispatch!(
+            terms.agreement,
+            rehearse_run(&world, &terms, options).await
+        )?);
     }
     Ok(together(outcomes))
 }
@@ -100,14 +114,26 @@ pub async fn rehearse(scenario: &Scenario, method: Method, options: Options) -> 
 /// and no real federation has it.
 ///
 /// **Errors**: [`RehearsalError`]; [`RehearsalError::NotOwn`] for a method that was not handed in.
-pub async fn rehearse_own(own: &Own, method: Method, options: Options) -> Result<Outcome, RehearsalError> {
-    let custom = own.handed_in(method).map_err(DriverError::from)?.ok_or(RehearsalError::NotOwn(method))?;
+pub async fn rehearse_own(
+    own: &Own,
+    method: Method,
+    options: Options,
+) -> Result<Outcome, RehearsalError> {
+    let custom = own
+        .handed_in(method)
+        .map_err(DriverError::from)?
+        .ok_or(RehearsalError::NotOwn(method))?;
     let (all, family) = (own.scenario(), own.family(&Executing::default())?);
     let scenario = all.of(method);
     let mut outcomes = Vec::new();
     for (run, options) in runs(all, &options)? {
         let functions: Arc<dyn Objective> = family.realize(RunSeed::new(all.seed, run)).into();
-        let world = World { scenario, method, run, functions };
+        let world = World {
+            scenario,
+            method,
+            run,
+            functions,
+        };
         outcomes.push(match scenario.surrogate.scalar {
             ScalarKind::F32 => rehearse_custom::<f32>(&world, &custom, options).await,
             ScalarKind::F64 => rehearse_custom::<f64>(&world, &custom, options).await,
@@ -119,7 +145,9 @@ pub async fn rehearse_own(own: &Own, method: Method, options: Options) -> Result
 /// The runs of a scenario, with the options of each.
 fn runs(scenario: &Scenario, options: &Options) -> Result<Vec<(u32, Options)>, RehearsalError> {
     if scenario.runs > 1 && options.device.is_some() {
-        return Err(RehearsalError::DeviceRuns { runs: scenario.runs });
+        return Err(RehearsalError::DeviceRuns {
+            runs: scenario.runs,
+        });
     }
     let of_run = |run: u32| {
         let mut options = options.clone();
@@ -135,9 +163,15 @@ fn runs(scenario: &Scenario, options: &Options) -> Result<Vec<(u32, Options)>, R
 /// All runs together, as `sordino run` does it: methods into a run, runs into an execution.
 fn together(outcomes: Vec<Outcome>) -> Outcome {
     let mut all = Outcome::default();
-    let digests: Vec<Digest> = outcomes.iter().map(|run| combine([run.digest].iter())).collect();
+    let digests: Vec<Digest> = outcomes
+        .iter()
+        .map(|run| combine([run.digest].iter()))
+        .collect();
     outcomes.into_iter().for_each(|run| all.add(run));
-    Outcome { digest: combine(digests.iter()), ..all }
+    Outcome {
+        digest: combine(digests.iter()),
+        ..all
+    }
 }
 
 fn announced(scenario: &Scenario, options: &Options) -> Announced {
@@ -163,16 +197,27 @@ type Borrowed<T> = (Arc<RunContext<T>>, Arc<ScenarioContext<T>>);
 impl World<'_> {
     /// What its agents agree to. That of a campaign is none that a real site takes part in.
     fn terms(&self, announced: Announced) -> Result<Terms, RehearsalError> {
-        let World { scenario, method, run, functions } = self;
-        let (candidates, dim, deployment) = (functions.candidates(), functions.dim(), deployment()?);
+        let World {
+            scenario,
+            method,
+            run,
+            functions,
+        } = self;
+        let (candidates, dim, deployment) =
+            (functions.candidates(), functions.dim(), deployment()?);
         if !method.is_campaign() {
-            return Ok(Terms::of_run(scenario, *method, *run, candidates, dim, deployment, announced)?);
+            return Ok(Terms::of_run(
+                scenario, *method, *run, candidates, dim, deployment, announced,
+            )?);
         }
         if scenario.surrogate.scalar != ScalarKind::F64 {
             return Err(TermsError::Scalar.into());
         }
         let campaign = campaign_of(scenario, *method, candidates, dim)?;
-        let (designed, asked) = (campaign.protocol().config.design_len(), scenario.federation.initial_points);
+        let (designed, asked) = (
+            campaign.protocol().config.design_len(),
+            scenario.federation.initial_points,
+        );
         if designed != asked as usize {
             return Err(RehearsalError::Design { designed, asked });
         }
@@ -180,9 +225,23 @@ impl World<'_> {
     }
 
     fn borrowed<T: Number>(&self) -> Result<Borrowed<T>, DriverError> {
-        let World { scenario, run, functions, .. } = self;
-        let shared = Arc::new(ScenarioContext::<T>::new(scenario, functions.candidates(), functions.dim())?);
-        let run = Arc::new(RunContext::new(scenario, shared.clone(), *run, functions.clone())?);
+        let World {
+            scenario,
+            run,
+            functions,
+            ..
+        } = self;
+        let shared = Arc::new(ScenarioContext::<T>::new(
+            scenario,
+            functions.candidates(),
+            functions.dim(),
+        )?);
+        let run = Arc::new(RunContext::new(
+            scenario,
+            shared.clone(),
+            *run,
+            functions.clone(),
+        )?);
         Ok((run, shared))
     }
 }
@@ -223,22 +282,44 @@ async fn federation<T: Number, P: Party<T>, M: Rehearsed<T>>(
     if !base.faults.is_none() {
         return Err(RehearsalError::Faults);
     }
-    if options.device.is_some() && matches!(terms.agreement.protocol, Protocol::Vote(_) | Protocol::Own(_)) {
+    if options.device.is_some()
+        && matches!(
+            terms.agreement.protocol,
+            Protocol::Vote(_) | Protocol::Own(_)
+        )
+    {
         return Err(RehearsalError::DeviceMethod(base.method));
     }
-    let (deadline_ms, slots) = (options.deadline.as_millis() as u64, steps_max(&terms.agreement.protocol));
+    let (deadline_ms, slots) = (
+        options.deadline.as_millis() as u64,
+        steps_max(&terms.agreement.protocol),
+    );
     let (mut place, listener) = Place::open(terms, &options).await?;
     let second = Second::open(terms, base, &mut place, options.chaos).await?;
     let helper = second.as_ref().map(|second| second.key);
     let (sender, requests) = mpsc::channel(QUEUE);
     let (offer, offered) = watch::channel(Some(Offered::default()));
     let door = place.door(terms, listener, sender, offered)?;
-    let pace = Pace { ask_again_ms: 1000, spread_ms: 100 };
-    let mut rounds = Rounds::new(&terms.agreement, pace, place.sealer(terms), slots * SLOT_BYTES, requests);
+    let pace = Pace {
+        ask_again_ms: 1000,
+        spread_ms: 100,
+    };
+    let mut rounds = Rounds::new(
+        &terms.agreement,
+        pace,
+        place.sealer(terms),
+        slots * SLOT_BYTES,
+        requests,
+    );
     let serving = tokio::spawn(door);
     let first = match &options.device {
         Some(path) => {
-            device::write(path, base, terms, &place.invitation(terms, device::SLOT, helper)?)?;
+            device::write(
+                path,
+                base,
+                terms,
+                &place.invitation(terms, device::SLOT, helper)?,
+            )?;
             device::SLOT + 1
         }
         None => 0,
@@ -246,9 +327,20 @@ async fn federation<T: Number, P: Party<T>, M: Rehearsed<T>>(
     let mut agents = agents::all(&place, &party, &base.run, helper, options.deaths, first)?;
     let protocol = &terms.agreement.protocol;
     let beside = (offers(&*party, protocol, offer), second);
-    let mut network = Network::new(simulated.clone(), protocol, &mut rounds, deadline_ms, beside);
+    let mut network = Network::new(
+        simulated.clone(),
+        protocol,
+        &mut rounds,
+        deadline_ms,
+        beside,
+    );
     let (stop, nobody) = (AtomicBool::new(false), &());
-    let around = Surroundings { progress: nobody, journal: None, interval: Duration::MAX, stop: &stop };
+    let around = Surroundings {
+        progress: nobody,
+        journal: None,
+        interval: Duration::MAX,
+        stop: &stop,
+    };
     let running = run_method(simulated, around, |_| Ok(&mut network));
     // An agent that ends before the run does has failed, and the run would wait for it.
     let finished = tokio::select! {

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use sordino_core::digest::Digest;
-use sordino_core::federated::exchange::{Agreement, Answer, Due, Have, Millis, Pace, Period, Reply, ServerExchange};
+use sordino_core::federated::exchange::{
+    Agreement, Answer, Due, Have, Millis, Pace, Period, Reply, ServerExchange,
+};
 use sordino_core::federated::shares::Trust;
 use sordino_core::math::Scalar;
 use sordino_core::wire::{self, ScalarTag, WireError};
@@ -149,11 +151,23 @@ impl Rounds {
     /// before, if there was one.
     ///
     /// **Errors**: [`Stop::Frame`].
-    pub fn frame<T: Scalar>(&self, round: u32, attempt: u16, vectors: Option<&[T]>) -> Result<(Bytes, Digest), Stop> {
-        let before = self.history.get(round as usize).copied().unwrap_or_default();
+    pub fn frame<T: Scalar>(
+        &self,
+        round: u32,
+        attempt: u16,
+        vectors: Option<&[T]>,
+    ) -> Result<(Bytes, Digest), Stop> {
+        let before = self
+            .history
+            .get(round as usize)
+            .copied()
+            .unwrap_or_default();
         let numbers = vectors.map_or(0, <[T]>::len);
         let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), numbers)];
-        let (used, chain) = self.exchange.frame(round, attempt, &before, vectors, &mut frame).map_err(Stop::Frame)?;
+        let (used, chain) = self
+            .exchange
+            .frame(round, attempt, &before, vectors, &mut frame)
+            .map_err(Stop::Frame)?;
         frame.truncate(used);
         Ok((frame.into(), chain))
     }
@@ -178,11 +192,17 @@ impl Rounds {
         let opened = self.now();
         self.opened = opened;
         self.deadline = opened.after(length_ms);
-        let period = Period { opened, deadline: self.deadline, may_close_early: early };
+        let period = Period {
+            opened,
+            deadline: self.deadline,
+            may_close_early: early,
+        };
         self.exchange.begin(round, attempt, chain, period);
         (self.is_waiting, self.present) = (false, 0);
         self.tell();
-        std::mem::take(&mut self.parked).into_values().try_for_each(|parked| self.ask(parked))
+        std::mem::take(&mut self.parked)
+            .into_values()
+            .try_for_each(|parked| self.ask(parked))
     }
 
     /// Stops waiting for agents that were shut out, where a round may close early. They count as zeros, as before.
@@ -204,10 +224,14 @@ impl Rounds {
                 }
                 look_again = Instant::now() + LOOK_AGAIN;
             }
-            let until = self.expiry.map_or(look_again, |expiry| expiry.min(look_again));
+            let until = self
+                .expiry
+                .map_or(look_again, |expiry| expiry.min(look_again));
             match tokio::time::timeout_at(until, self.requests.recv()).await {
                 Ok(None) => return Err(Stop::NoDoor),
-                Ok(Some(request)) => self.handle(request, &mut |_| Err("no round is open".into()))?,
+                Ok(Some(request)) => {
+                    self.handle(request, &mut |_| Err("no round is open".into()))?
+                }
                 Err(_elapsed) => self.expire()?,
             }
         }
@@ -219,8 +243,9 @@ impl Rounds {
             return false;
         }
         let (now, present, needed) = (self.now(), self.present, self.needed);
-        self.status
-            .send_modify(|status| (status.held, status.present, status.needed) = (status.held + 1, present, needed));
+        self.status.send_modify(|status| {
+            (status.held, status.present, status.needed) = (status.held + 1, present, needed)
+        });
         self.deadline = now.after(length_ms);
         self.exchange.postpone(self.deadline);
         true
@@ -230,7 +255,9 @@ impl Rounds {
     fn due(&self) -> Due {
         let now = self.now();
         match self.exchange.due(now) {
-            Due::CloseEarly if self.present < self.needed && now < self.deadline => Due::At(self.deadline),
+            Due::CloseEarly if self.present < self.needed && now < self.deadline => {
+                Due::At(self.deadline)
+            }
             Due::CloseEarly if self.present < self.needed => Due::Close,
             due => due,
         }
@@ -243,7 +270,11 @@ impl Rounds {
     /// **Returns** whether all have answered.
     ///
     /// **Errors**: [`Stop`].
-    pub async fn collect(&mut self, length_ms: u64, mut take: impl FnMut(&Upload<'_>) -> Taken) -> Result<bool, Stop> {
+    pub async fn collect(
+        &mut self,
+        length_ms: u64,
+        mut take: impl FnMut(&Upload<'_>) -> Taken,
+    ) -> Result<bool, Stop> {
         loop {
             let (now, due) = (self.now(), self.due());
             let Due::At(deadline) = due else {
@@ -278,7 +309,9 @@ impl Rounds {
     pub async fn linger(&mut self) -> Stop {
         self.exchange.close();
         loop {
-            let Some(request) = self.requests.recv().await else { return Stop::NoDoor };
+            let Some(request) = self.requests.recv().await else {
+                return Stop::NoDoor;
+            };
             if let Err(stop) = self.handle(request, &mut |_| Err("the federation is over".into())) {
                 return stop;
             }
@@ -292,7 +325,10 @@ impl Rounds {
         self.exchange.close();
         let mut work = std::pin::pin!(work);
         loop {
-            let (expires, until) = (self.expiry.is_some(), self.expiry.unwrap_or_else(Instant::now));
+            let (expires, until) = (
+                self.expiry.is_some(),
+                self.expiry.unwrap_or_else(Instant::now),
+            );
             tokio::select! {
                 done = &mut work => return Ok(done),
                 request = self.requests.recv() => {
@@ -305,11 +341,23 @@ impl Rounds {
         }
     }
 
-    fn handle(&mut self, request: Request, take: &mut impl FnMut(&Upload<'_>) -> Taken) -> Result<(), Stop> {
+    fn handle(
+        &mut self,
+        request: Request,
+        take: &mut impl FnMut(&Upload<'_>) -> Taken,
+    ) -> Result<(), Stop> {
         match request {
-            Request::Ask { who, have, wait, reply } => {
-                self.ask(Parked { who, have, until: Instant::now() + wait, reply })
-            }
+            Request::Ask {
+                who,
+                have,
+                wait,
+                reply,
+            } => self.ask(Parked {
+                who,
+                have,
+                until: Instant::now() + wait,
+                reply,
+            }),
             Request::Give { who, frame, reply } => {
                 let said = self.give(who, &frame, take);
                 self.count(|status| match said {
@@ -326,7 +374,10 @@ impl Rounds {
 
     /// Answers, or parks the question until there is an answer or it times out.
     fn ask(&mut self, asked: Parked) -> Result<(), Stop> {
-        let answer = match self.exchange.asked(asked.who, &asked.have, &self.history, self.now()) {
+        let answer = match self
+            .exchange
+            .asked(asked.who, &asked.have, &self.history, self.now())
+        {
             Answer::Frame { .. } if self.is_waiting => {
                 // A frame of an attempt that is over would be answered for nothing.
                 let after_ms = LOOK_AGAIN.as_millis() as u64;
@@ -334,7 +385,9 @@ impl Rounds {
                     self.park(asked, after_ms);
                     return Ok(());
                 }
-                Asked::Later { after_ms: COME_BACK_MS }
+                Asked::Later {
+                    after_ms: COME_BACK_MS,
+                }
             }
             Answer::Frame { round } => self.sealed(round),
             Answer::Later { after_ms } if asked.until > Instant::now() => {
@@ -343,12 +396,23 @@ impl Rounds {
             }
             Answer::Later { after_ms } => Asked::Later { after_ms },
             Answer::NotYou => Asked::NotYou,
-            Answer::Fork { frames } if self.sealer.made(frames, &asked.have.chain, &asked.have.seal) => {
+            Answer::Fork { frames }
+                if self
+                    .sealer
+                    .made(frames, &asked.have.chain, &asked.have.seal) =>
+            {
                 return Err(Stop::Forked { frames });
             }
             Answer::Fork { .. } => Asked::Fork,
-            Answer::Ahead { frames } if self.sealer.made(frames, &asked.have.chain, &asked.have.seal) => {
-                return Err(Stop::OlderDisk { theirs: frames, ours: self.frames.len() as u32 });
+            Answer::Ahead { frames }
+                if self
+                    .sealer
+                    .made(frames, &asked.have.chain, &asked.have.seal) =>
+            {
+                return Err(Stop::OlderDisk {
+                    theirs: frames,
+                    ours: self.frames.len() as u32,
+                });
             }
             Answer::Ahead { .. } => Asked::Unsealed,
         };
@@ -361,7 +425,10 @@ impl Rounds {
 
     /// Keeps a question until there is an answer, or its time is over.
     fn park(&mut self, asked: Parked, after_ms: u64) {
-        self.expiry = Some(self.expiry.map_or(asked.until, |expiry| expiry.min(asked.until)));
+        self.expiry = Some(
+            self.expiry
+                .map_or(asked.until, |expiry| expiry.min(asked.until)),
+        );
         if let Some(before) = self.parked.insert(asked.who, asked) {
             // It asks again: whoever waited for the answer to its first question has hung up.
             drop(before.reply.send(Asked::Later { after_ms }));
@@ -369,18 +436,37 @@ impl Rounds {
     }
 
     fn sealed(&self, round: u32) -> Asked {
-        let (Some(bytes), Some(chain)) = (self.frames.get(round as usize), self.history.get(round as usize + 1)) else {
+        let (Some(bytes), Some(chain)) = (
+            self.frames.get(round as usize),
+            self.history.get(round as usize + 1),
+        ) else {
             return Asked::Later { after_ms: 1 };
         };
-        Asked::Frame { bytes: bytes.clone(), current: self.exchange.round(), seal: self.sealer.seal(round + 1, chain) }
+        Asked::Frame {
+            bytes: bytes.clone(),
+            current: self.exchange.round(),
+            seal: self.sealer.seal(round + 1, chain),
+        }
     }
 
-    fn give(&mut self, who: u32, bytes: &[u8], take: &mut impl FnMut(&Upload<'_>) -> Taken) -> Given {
-        let Some((message, trailer)) = bytes.len().checked_sub(self.trailer).and_then(|at| bytes.split_at_checked(at))
+    fn give(
+        &mut self,
+        who: u32,
+        bytes: &[u8],
+        take: &mut impl FnMut(&Upload<'_>) -> Taken,
+    ) -> Given {
+        let Some((message, trailer)) = bytes
+            .len()
+            .checked_sub(self.trailer)
+            .and_then(|at| bytes.split_at_checked(at))
         else {
             return Given::Refused("shorter than what follows a frame".into());
         };
-        let cut = if self.is_shared { shares::split(message) } else { Ok((message, &[][..])) };
+        let cut = if self.is_shared {
+            shares::split(message)
+        } else {
+            Ok((message, &[][..]))
+        };
         let (frame, share) = match cut {
             Ok(cut) => cut,
             Err(error) => return Given::Refused(error.to_string()),
@@ -393,16 +479,25 @@ impl Rounds {
             return Given::Reply(reply);
         }
         // An answer without numbers: an agent that has nothing to give counts as absent.
-        if (header.len > 0 && header.scalar != self.scalar) || (header.len != 0 && header.len != self.numbers_max) {
+        if (header.len > 0 && header.scalar != self.scalar)
+            || (header.len != 0 && header.len != self.numbers_max)
+        {
             let (len, scalar) = (header.len, header.scalar);
             return Given::Refused(WireError::Payload { scalar, len }.to_string());
         }
         if self.is_shared && header.len > 0 {
             return Given::Refused(
-                "numbers that are no share: there are two servers, and none of them may see these".into(),
+                "numbers that are no share: there are two servers, and none of them may see these"
+                    .into(),
             );
         }
-        match take(&Upload { who, header: &header, payload: &payload, share, trailer }) {
+        match take(&Upload {
+            who,
+            header: &header,
+            payload: &payload,
+            share,
+            trailer,
+        }) {
             Ok(()) => {
                 self.exchange.took(who);
                 self.present += 1;
@@ -415,8 +510,9 @@ impl Rounds {
     /// Answers the questions that have timed out.
     fn expire(&mut self) -> Result<(), Stop> {
         let now = Instant::now();
-        let (over, parked): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            std::mem::take(&mut self.parked).into_iter().partition(|(_, parked)| parked.until <= now);
+        let (over, parked): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.parked)
+            .into_iter()
+            .partition(|(_, parked)| parked.until <= now);
         self.expiry = parked.values().map(|parked| parked.until).min();
         self.parked = parked;
         over.into_values().try_for_each(|parked| self.ask(parked))

@@ -68,13 +68,19 @@ pub async fn serve(folder: &Folder, serving: Serving) -> Result<(), ServeError> 
     dispatch!(folder.terms.agreement, serve_in(folder, serving).await)
 }
 
-async fn serve_in<T: Number, P: Served<T>>(folder: &Folder, serving: Serving) -> Result<(), ServeError> {
+async fn serve_in<T: Number, P: Served<T>>(
+    folder: &Folder,
+    serving: Serving,
+) -> Result<(), ServeError> {
     let limits = Limits::default().within(Limits::default().handles())?;
     let _lock = folder.lock()?;
     folder.stopped()?;
     let found = folder.found::<Kept<T, P>>()?;
     let agreement = &folder.terms.agreement;
-    let listen = |error| ServeError::Listen { address: serving.listen.clone(), error };
+    let listen = |error| ServeError::Listen {
+        address: serving.listen.clone(),
+        error,
+    };
     let listener = TcpListener::bind(&serving.listen).await.map_err(listen)?;
     let mut leader = Leader::of(folder, &serving).await?;
     let trust = shares::trust(&agreement.protocol);
@@ -99,7 +105,14 @@ async fn serve_in<T: Number, P: Served<T>>(folder: &Folder, serving: Serving) ->
     let mut rounds = Rounds::new(agreement, serving.pace, folder.keys.sealer(), 0, requests);
     let planned = found.as_ref().and_then(|found| found.open.planned.clone());
     let party = P::new(&folder.terms).map_err(Inadmissible::from)?;
-    let (mut host, mut next) = host::<T, P>(folder, &serving, &party, found, planned.as_ref(), &mut rounds)?;
+    let (mut host, mut next) = host::<T, P>(
+        folder,
+        &serving,
+        &party,
+        found,
+        planned.as_ref(),
+        &mut rounds,
+    )?;
     if let Some(leader) = leader.as_ref().filter(|leader| leader.has_asked(next.0)) {
         next.1 = leader.attempt(next.1);
     }
@@ -110,7 +123,12 @@ async fn serve_in<T: Number, P: Served<T>>(folder: &Folder, serving: Serving) ->
     beside.spawn(door::serve(listener, shown, door));
     let (keys, present) = (folder.path().to_owned(), folder.keys.present.fingerprint()?);
     beside.spawn(async move { keys::follow(&keys, present, show, progress::told_of_key).await });
-    beside.spawn(progress::tell(rounds.status(), agreement.clone(), spent.clone(), enrolment.clone()));
+    beside.spawn(progress::tell(
+        rounds.status(),
+        agreement.clone(),
+        spent.clone(),
+        enrolment.clone(),
+    ));
     let watched = Watched {
         status: rounds.status(),
         agreement: agreement.clone(),
@@ -120,13 +138,30 @@ async fn serve_in<T: Number, P: Served<T>>(folder: &Folder, serving: Serving) ->
     };
     beside.spawn(watched.clone().keep());
     if let Some(address) = &serving.admin {
-        let listen = |error| ServeError::Listen { address: address.clone(), error };
+        let listen = |error| ServeError::Listen {
+            address: address.clone(),
+            error,
+        };
         let listener = TcpListener::bind(address).await.map_err(listen)?;
         beside.spawn(admin::serve(listener, counts, watched.clone()));
     }
     // Dropped with this function: nothing answers that cannot release.
-    let around = Around { folder, serving: &serving, enrolment: &enrolment, spent: &spent, offer };
-    let ended = all_rounds::<T, P>(&around, &party, &mut host, &mut rounds, leader.as_mut(), next).await;
+    let around = Around {
+        folder,
+        serving: &serving,
+        enrolment: &enrolment,
+        spent: &spent,
+        offer,
+    };
+    let ended = all_rounds::<T, P>(
+        &around,
+        &party,
+        &mut host,
+        &mut rounds,
+        leader.as_mut(),
+        next,
+    )
+    .await;
     // The last word, whatever it is; a full disk is told of by what ended the server.
     drop(watched.standing().write(folder.path()));
     if let Err(error) = ended.as_ref()
@@ -157,7 +192,11 @@ fn host<T: Number, P: Served<T>>(
         delta: agreement.announced.delta,
     };
     let next = agreement.protocol.event(0)?.into_iter().collect();
-    let options = Options { counter: serving.counter.clone(), another: false, next };
+    let options = Options {
+        counter: serving.counter.clone(),
+        another: false,
+        next,
+    };
     let path = folder.path().join("ledger.jsonl");
     // Like everything else in the folder; what is begun keeps its permissions.
     create_privately(&path, b"").map_err(FolderError::File)?;
@@ -167,12 +206,19 @@ fn host<T: Number, P: Served<T>>(
     let charges = ledger.ledger().len();
     let (stored, vectors, open) = match found {
         None => (None, Vec::new(), None),
-        Some(Found { open, frame, history, frames }) => {
+        Some(Found {
+            open,
+            frame,
+            history,
+            frames,
+        }) => {
             let round = open.round;
             let (header, payload) = wire::decode(&frame, agreement.frame_numbers_max())
                 .map_err(|error| FolderError::Frame { round, error })?;
             let mut vectors = vec![T::ZERO; header.len as usize];
-            payload.read(&mut vectors).map_err(|error| FolderError::Frame { round, error })?;
+            payload
+                .read(&mut vectors)
+                .map_err(|error| FolderError::Frame { round, error })?;
             // Kept before it is announced again: a death may have come between.
             folder.keep(round, &frame)?;
             rounds.restore(history, frames);
@@ -181,7 +227,12 @@ fn host<T: Number, P: Served<T>>(
         }
     };
     let method = party.hosted()?;
-    let host = ServerHost::new(method, SystemSources::new()?, ledger, stored.map(|stored| (stored, &vectors[..])))?;
+    let host = ServerHost::new(
+        method,
+        SystemSources::new()?,
+        ledger,
+        stored.map(|stored| (stored, &vectors[..])),
+    )?;
     let releases = host.state().releases();
     // Every charge belongs to a frame: without one, the folder lost it.
     if charges != releases as usize {
@@ -198,13 +249,18 @@ fn drawn_beside<T: Number, P: Served<T>>(
     open: bool,
 ) -> Result<Option<Drawing>, ServeError> {
     let recipe = if open { host.recipe()? } else { None };
-    Ok(recipe.map(|recipe| tokio::task::spawn_blocking(move || Ok(recipe.draw(&mut entropy::system()?)?))))
+    Ok(recipe.map(|recipe| {
+        tokio::task::spawn_blocking(move || Ok(recipe.draw(&mut entropy::system()?)?))
+    }))
 }
 
 /// How long an epoch is open: the announced deadline, and where agents have nothing to measure long enough for everybody to
 /// ask twice, a tenth of it at least.
 fn length_ms(protocol: &Protocol, epoch: u32, deadline_ms: u64, ask_again_ms: u64) -> u64 {
-    match epoch.checked_sub(1).map(|before| protocol.last_round(before)) {
+    match epoch
+        .checked_sub(1)
+        .map(|before| protocol.last_round(before))
+    {
         Some(before) if before == protocol.last_round(epoch) => {
             deadline_ms.min((2 * ask_again_ms).max(deadline_ms / 10))
         }
@@ -226,15 +282,27 @@ async fn all_rounds<T: Number, P: Served<T>>(
     mut leader: Option<&mut Leader>,
     (first, mut attempt): (u32, u16),
 ) -> Result<(), ServeError> {
-    let Around { folder, serving, spent, .. } = around;
-    let (announced, protocol) = (folder.terms.agreement.announced, &folder.terms.agreement.protocol);
+    let Around {
+        folder,
+        serving,
+        spent,
+        ..
+    } = around;
+    let (announced, protocol) = (
+        folder.terms.agreement.announced,
+        &folder.terms.agreement.protocol,
+    );
     let last = protocol.epochs();
     let mut planned: Option<Planned> = None;
     let mut announcing = Instant::now();
     for round in first..=last {
         let (frame, chain) = rounds.frame(round, attempt, host.broadcast())?;
-        let open: Open<&ServerState, Kept<T, P>> =
-            Open { round, attempt, server: host.stored(), planned: planned.take() };
+        let open: Open<&ServerState, Kept<T, P>> = Open {
+            round,
+            attempt,
+            server: host.stored(),
+            planned: planned.take(),
+        };
         let start = Instant::now();
         folder.commit(&open, &frame)?;
         host.sync()?;
@@ -256,14 +324,28 @@ async fn all_rounds<T: Number, P: Served<T>>(
             say_if_late(announcing);
             tokio::time::sleep_until(announcing).await;
             around.offer.send_replace(Some(offered));
-            return around.end(rounds, (round, attempt), frame, chain, first == last).await;
+            return around
+                .end(rounds, (round, attempt), frame, chain, first == last)
+                .await;
         }
         let open = host.open()?;
         say_if_late(announcing);
         tokio::time::sleep_until(announcing).await;
         around.offer.send_replace(Some(offered));
-        let length_ms = length_ms(protocol, round, announced.deadline_ms, serving.pace.ask_again_ms);
-        rounds.announce(round, attempt, frame, chain, length_ms, announced.may_close_early)?;
+        let length_ms = length_ms(
+            protocol,
+            round,
+            announced.deadline_ms,
+            serving.pace.ask_again_ms,
+        );
+        rounds.announce(
+            round,
+            attempt,
+            frame,
+            chain,
+            length_ms,
+            announced.may_close_early,
+        )?;
         rounds.excuse(enrolment::revoked(folder.path())?);
         // A round that the budget skips has no release to hold.
         rounds.need(if open { serving.begin.answers() } else { 0 });
@@ -298,9 +380,14 @@ async fn collected<T: Number, P: Served<T>>(
         if !open || upload.header.len == 0 {
             return Ok(());
         }
-        let vector: &mut Vec<T> = vector.get_or_insert_with(|| vec![T::ZERO; upload.header.len as usize]);
-        upload.payload.read(vector).map_err(|error| error.to_string())?;
-        host.upload(upload.who, round, vector).map_err(|error| error.to_string())
+        let vector: &mut Vec<T> =
+            vector.get_or_insert_with(|| vec![T::ZERO; upload.header.len as usize]);
+        upload
+            .payload
+            .read(vector)
+            .map_err(|error| error.to_string())?;
+        host.upload(upload.who, round, vector)
+            .map_err(|error| error.to_string())
     };
     rounds.collect(length_ms, take).await?;
     Ok(())
@@ -317,9 +404,9 @@ async fn shared<T: Number, P: Served<T>>(
     if !leader.has_asked(round) {
         let mut collection = leader.collection(round)?;
         let take = |upload: &Upload<'_>| match Shared::read(upload.share) {
-            Some(Shared { attempt, share }) => {
-                collection.add(upload.who, attempt, share).map_err(|error| error.to_string())
-            }
+            Some(Shared { attempt, share }) => collection
+                .add(upload.who, attempt, share)
+                .map_err(|error| error.to_string()),
             None if upload.share.is_empty() => Ok(()),
             None => Err("shorter than an attempt".into()),
         };
@@ -333,7 +420,9 @@ async fn shared<T: Number, P: Served<T>>(
     let opened = leader.open(&answer, opened.as_mut())?;
     let agents = opened.agents();
     host.take(opened).map_err(|error| match error {
-        HostError::Server(ServerError::Partial(PartialError::Bound)) => ServeError::Spoiled { round, agents },
+        HostError::Server(ServerError::Partial(PartialError::Bound)) => {
+            ServeError::Spoiled { round, agents }
+        }
         other => other.into(),
     })
 }

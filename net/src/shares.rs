@@ -39,11 +39,24 @@ pub fn plan(agreement: &Agreement) -> Result<Option<HelperPlan>, GaussianError> 
     let (grid_exponent, multipliers) = match &agreement.protocol {
         protocol if trust(protocol) == Trust::OneServer => return Ok(None),
         Protocol::Draws(_) | Protocol::Vote(_) | Protocol::Own(_) => return Ok(None),
-        Protocol::Prior(prior) => (prior.config.parameters().grid_exponent, &prior.noise_multipliers),
-        Protocol::Campaign(campaign) => (campaign.config.parameters().grid_exponent, &campaign.noise_multipliers),
+        Protocol::Prior(prior) => (
+            prior.config.parameters().grid_exponent,
+            &prior.noise_multipliers,
+        ),
+        Protocol::Campaign(campaign) => (
+            campaign.config.parameters().grid_exponent,
+            &campaign.noise_multipliers,
+        ),
     };
     let (agents, numbers) = (agreement.protocol.agents(), agreement.protocol.upload_len());
-    HelperPlan::new(agreement.digest(), agents, numbers, grid_exponent, multipliers).map(Some)
+    HelperPlan::new(
+        agreement.digest(),
+        agents,
+        numbers,
+        grid_exponent,
+        multipliers,
+    )
+    .map(Some)
 }
 
 /// The public half of an X25519 key of an agent or a helper, as text: 64 hexadecimal digits.
@@ -73,7 +86,9 @@ impl fmt::Display for MaskKey {
 impl FromStr for MaskKey {
     type Err = &'static str;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        from_hex(text).map(MaskKey).ok_or("a key of masks is 64 hexadecimal digits")
+        from_hex(text)
+            .map(MaskKey)
+            .ok_or("a key of masks is 64 hexadecimal digits")
     }
 }
 
@@ -108,7 +123,10 @@ impl<'b> Shared<'b> {
     /// What follows a frame; nothing if there is nothing, or less than an attempt.
     pub fn read(bytes: &'b [u8]) -> Option<Self> {
         let (attempt, share) = bytes.split_first_chunk::<ATTEMPT_LEN>()?;
-        Some(Shared { attempt: u32::from_le_bytes(*attempt), share })
+        Some(Shared {
+            attempt: u32::from_le_bytes(*attempt),
+            share,
+        })
     }
 }
 
@@ -116,10 +134,18 @@ impl<'b> Shared<'b> {
 ///
 /// **Errors**: [`WireError::Header`], [`WireError::Truncated`]. Nothing else of the frame is judged.
 pub fn split(message: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
-    let (header, rest) = postcard::take_from_bytes::<Header>(message).map_err(|_| WireError::Header)?;
+    let (header, rest) =
+        postcard::take_from_bytes::<Header>(message).map_err(|_| WireError::Header)?;
     let numbers = (header.len as usize).saturating_mul(header.scalar.bytes());
-    let needed = (message.len() - rest.len()).saturating_add(numbers).saturating_add(CHECKSUM);
-    message.split_at_checked(needed).ok_or(WireError::Truncated { len: message.len(), needed })
+    let needed = (message.len() - rest.len())
+        .saturating_add(numbers)
+        .saturating_add(CHECKSUM);
+    message
+        .split_at_checked(needed)
+        .ok_or(WireError::Truncated {
+            len: message.len(),
+            needed,
+        })
 }
 
 #[cfg(test)]
@@ -149,9 +175,22 @@ mod tests {
         let share = [7; 204];
         message.extend_from_slice(&9u32.to_le_bytes());
         message.extend_from_slice(&share);
-        assert!(message.len() <= 300 && message.len() <= message_len_max(51), "{} bytes", message.len());
+        assert!(
+            message.len() <= 300 && message.len() <= message_len_max(51),
+            "{} bytes",
+            message.len()
+        );
         let (front, behind) = split(&message).unwrap();
-        assert_eq!((front, Shared::read(behind)), (&frame[..], Some(Shared { attempt: 9, share: &share })));
+        assert_eq!(
+            (front, Shared::read(behind)),
+            (
+                &frame[..],
+                Some(Shared {
+                    attempt: 9,
+                    share: &share
+                })
+            )
+        );
         assert_eq!(decode(front, 0).unwrap().0, header);
         assert_eq!(split(&frame), Ok((&frame[..], &[][..])), "nothing to give");
         assert_eq!(Shared::read(&[1, 2, 3]), None);

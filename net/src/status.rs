@@ -62,12 +62,20 @@ pub struct Standing {
 }
 
 fn seconds(at: SystemTime) -> u64 {
-    at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
+    at.duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs()
 }
 
 impl Standing {
     /// The standing of now.
-    pub fn now(status: &Status, agreement: &Agreement, books: &Books, enrolment: &Enrolment, folder: &Path) -> Self {
+    pub fn now(
+        status: &Status,
+        agreement: &Agreement,
+        books: &Books,
+        enrolment: &Enrolment,
+        folder: &Path,
+    ) -> Self {
         let now = SystemTime::now();
         // A list that cannot be read is told by the server's lines.
         let revoked = enrolment::revoked(folder).unwrap_or_default();
@@ -101,7 +109,9 @@ impl Standing {
     /// **Errors**: [`FileError`], or what is wrong with the file.
     pub fn read(folder: &Path) -> Result<Option<Self>, String> {
         match read_text(&folder.join(FILE), BYTES_MAX) {
-            Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| format!("{FILE}: {error}")),
+            Ok(text) => serde_json::from_str(&text)
+                .map(Some)
+                .map_err(|error| format!("{FILE}: {error}")),
             Err(error) if error.is_missing() => Ok(None),
             Err(error) => Err(error.to_string()),
         }
@@ -109,7 +119,8 @@ impl Standing {
 
     /// For how long nothing was written, if that is too long for a server that runs.
     pub fn silent(&self) -> Option<Duration> {
-        let silent = Duration::from_secs(seconds(SystemTime::now()).saturating_sub(self.written_at));
+        let silent =
+            Duration::from_secs(seconds(SystemTime::now()).saturating_sub(self.written_at));
         (silent > SILENT_AFTER && self.round < self.rounds).then_some(silent)
     }
 
@@ -142,7 +153,13 @@ impl Watched {
     /// The standing of now.
     pub fn standing(&self) -> Standing {
         let status = *self.status.borrow();
-        Standing::now(&status, &self.agreement, &self.spent.read(), &self.enrolment, &self.folder)
+        Standing::now(
+            &status,
+            &self.agreement,
+            &self.spent.read(),
+            &self.enrolment,
+            &self.folder,
+        )
     }
 
     /// Writes the standing into the folder whenever it has changed, and now and then: whoever reads it sees that the server runs.
@@ -151,7 +168,11 @@ impl Watched {
         loop {
             let now = self.standing();
             let is_due = written.as_ref().is_none_or(|before| {
-                let same = Standing { written_at: before.written_at, closes_at: before.closes_at, ..now.clone() };
+                let same = Standing {
+                    written_at: before.written_at,
+                    closes_at: before.closes_at,
+                    ..now.clone()
+                };
                 same != *before || now.written_at >= before.written_at + WRITTEN_AGAIN
             });
             if is_due {
@@ -179,16 +200,32 @@ fn shown(slots: impl Iterator<Item = u32>) -> String {
         }
     }
     let more = ranges.len().saturating_sub(NAMED_MAX);
-    let range =
-        |(first, last): &(u32, u32)| if first == last { first.to_string() } else { format!("{first} to {last}") };
+    let range = |(first, last): &(u32, u32)| {
+        if first == last {
+            first.to_string()
+        } else {
+            format!("{first} to {last}")
+        }
+    };
     let named: Vec<String> = ranges.iter().take(NAMED_MAX).map(range).collect();
-    named.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+    named.join(", ")
+        + &if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        }
 }
 
 /// For people, line by line.
 impl fmt::Display for Standing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Standing { round, rounds, agents, answered, .. } = self;
+        let Standing {
+            round,
+            rounds,
+            agents,
+            answered,
+            ..
+        } = self;
         let left = spoken(1000 * self.closes_at.saturating_sub(seconds(SystemTime::now())));
         match () {
             () if self.is_waiting => writeln!(f, "round     none is open: agents are waited for")?,
@@ -196,10 +233,19 @@ impl fmt::Display for Standing {
                 f,
                 "round     all {rounds} are over; {answered} of {agents} have fetched the last release so far"
             )?,
-            () => writeln!(f, "round     {round} of {rounds}: {answered} of {agents} have answered, closes in {left}")?,
+            () => writeln!(
+                f,
+                "round     {round} of {rounds}: {answered} of {agents} have answered, closes in {left}"
+            )?,
         }
-        writeln!(f, "joined    {} of {agents}: {}", self.joined.len(), shown(self.joined.iter().copied()))?;
-        let missing = (0..*agents).filter(|slot| !self.joined.contains(slot) && !self.revoked.contains(slot));
+        writeln!(
+            f,
+            "joined    {} of {agents}: {}",
+            self.joined.len(),
+            shown(self.joined.iter().copied())
+        )?;
+        let missing =
+            (0..*agents).filter(|slot| !self.joined.contains(slot) && !self.revoked.contains(slot));
         let missing = shown(missing);
         if !missing.is_empty() {
             writeln!(f, "missing   {missing}")?;
@@ -207,12 +253,22 @@ impl fmt::Display for Standing {
         if !self.revoked.is_empty() {
             writeln!(f, "shut out  {}", shown(self.revoked.iter().copied()))?;
         }
-        let most = self.epsilon_max.map_or(String::new(), |most| format!(" of {most}"));
+        let most = self
+            .epsilon_max
+            .map_or(String::new(), |most| format!(" of {most}"));
         let spent = significant_up(self.epsilon_spent, 3);
-        writeln!(f, "spent     ε = {spent}{most} at δ = {}, in {} releases", self.delta, self.charges)?;
+        writeln!(
+            f,
+            "spent     ε = {spent}{most} at δ = {}, in {} releases",
+            self.delta, self.charges
+        )?;
         match self.silent() {
             Some(silent) => {
-                writeln!(f, "server    has written nothing for {}: is it running?", spoken(silent.as_millis() as u64))
+                writeln!(
+                    f,
+                    "server    has written nothing for {}: is it running?",
+                    spoken(silent.as_millis() as u64)
+                )
             }
             None => Ok(()),
         }
@@ -254,26 +310,51 @@ mod tests {
             assert!(said.contains(part), "{part}\n{said}");
         }
         assert!(!said.contains("is it running"));
-        let old = Standing { written_at: standing().written_at - 200, ..standing() };
-        assert!(old.to_string().contains("has written nothing for 3 min: is it running?"));
-        let over = Standing { round: 2, written_at: 0, ..standing() };
+        let old = Standing {
+            written_at: standing().written_at - 200,
+            ..standing()
+        };
+        assert!(
+            old.to_string()
+                .contains("has written nothing for 3 min: is it running?")
+        );
+        let over = Standing {
+            round: 2,
+            written_at: 0,
+            ..standing()
+        };
         assert!(over.to_string().contains("all 2 are over") && over.silent().is_none());
-        let nobody = Standing { is_waiting: true, joined: BTreeSet::new(), ..standing() };
+        let nobody = Standing {
+            is_waiting: true,
+            joined: BTreeSet::new(),
+            ..standing()
+        };
         assert!(nobody.to_string().contains("none is open"));
-        let scattered = Standing { joined: (0..50).filter(|slot| slot % 2 == 0).collect(), ..standing() };
+        let scattered = Standing {
+            joined: (0..50).filter(|slot| slot % 2 == 0).collect(),
+            ..standing()
+        };
         assert!(scattered.to_string().contains(" and 5 more"), "{scattered}");
         assert!(standing().page().contains("http-equiv=\"refresh\""));
     }
 
     #[test]
     fn what_was_written_comes_back_and_what_is_none_is_refused() {
-        let folder = std::env::temp_dir().join(format!("sordino-net-status-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("sordino-net-status-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         assert_eq!(Standing::read(&folder), Ok(None));
         standing().write(&folder).unwrap();
-        assert_eq!(Standing::read(&folder).unwrap().map(|read| read.joined), Some(standing().joined));
+        assert_eq!(
+            Standing::read(&folder).unwrap().map(|read| read.joined),
+            Some(standing().joined)
+        );
         std::fs::write(folder.join(FILE), "{}").unwrap();
-        assert!(Standing::read(&folder).unwrap_err().starts_with("status.json: "));
+        assert!(
+            Standing::read(&folder)
+                .unwrap_err()
+                .starts_with("status.json: ")
+        );
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -47,12 +47,19 @@ pub fn with_version(name: &str, content: &[u8]) -> Vec<u8> {
 /// **Errors**: [`VersionError`].
 pub fn content<'b>(name: &'static str, bytes: &'b [u8]) -> Result<(&'b [u8], u16), VersionError> {
     let head = &bytes[..bytes.len().min(LINE_MAX)];
-    let line = head.iter().position(|byte| *byte == b'\n').map(|end| &head[..end]);
-    let Some((line, said)) = line.and_then(|line| Some((line, std::str::from_utf8(line.strip_prefix(MAGIC)?).ok()?)))
+    let line = head
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .map(|end| &head[..end]);
+    let Some((line, said)) =
+        line.and_then(|line| Some((line, std::str::from_utf8(line.strip_prefix(MAGIC)?).ok()?)))
     else {
         return Ok((bytes, BARE));
     };
-    let other = || VersionError::Other { name, found: said.to_owned() };
+    let other = || VersionError::Other {
+        name,
+        found: said.to_owned(),
+    };
     let (found_name, version) = said.split_once(' ').ok_or_else(other)?;
     let version: u16 = version.parse().map_err(|_| other())?;
     match version {
@@ -69,17 +76,41 @@ mod tests {
     #[test]
     fn mended3_a_file_says_what_it_is_and_of_which_version() {
         let whole = with_version("round", b"content\nand more");
-        assert_eq!(content("round", &whole), Ok((&b"content\nand more"[..], VERSION)));
+        assert_eq!(
+            content("round", &whole),
+            Ok((&b"content\nand more"[..], VERSION))
+        );
         // Version 1 had no first line.
-        for bare in [&b"{\"round\":0}\nframe"[..], b"", b"sordino without an end", &[0xff; 200]] {
+        for bare in [
+            &b"{\"round\":0}\nframe"[..],
+            b"",
+            b"sordino without an end",
+            &[0xff; 200],
+        ] {
             assert_eq!(content("round", bare), Ok((bare, BARE)));
         }
         let newer = content("round", b"sordino round 3\nx").unwrap_err();
-        assert_eq!(newer, VersionError::Newer { name: "round", found: 3 });
+        assert_eq!(
+            newer,
+            VersionError::Newer {
+                name: "round",
+                found: 3
+            }
+        );
         let said = newer.to_string();
-        assert!(said.contains("reads versions 1 and 2") && said.contains(env!("CARGO_PKG_VERSION")), "{said}");
-        for other in [&b"sordino agent 2\nx"[..], b"sordino round\nx", b"sordino round two\nx"] {
-            assert!(matches!(content("round", other), Err(VersionError::Other { .. })));
+        assert!(
+            said.contains("reads versions 1 and 2") && said.contains(env!("CARGO_PKG_VERSION")),
+            "{said}"
+        );
+        for other in [
+            &b"sordino agent 2\nx"[..],
+            b"sordino round\nx",
+            b"sordino round two\nx",
+        ] {
+            assert!(matches!(
+                content("round", other),
+                Err(VersionError::Other { .. })
+            ));
         }
     }
 }

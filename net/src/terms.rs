@@ -57,7 +57,9 @@ pub enum TermsError {
     #[error("the terms do not decode: {0}")]
     Format(#[source] postcard::Error),
     /// More numbers than an agent should keep.
-    #[error("an agent would keep {numbers} numbers (candidates × features, or its own); at most {max} are admissible")]
+    #[error(
+        "an agent would keep {numbers} numbers (candidates × features, or its own); at most {max} are admissible"
+    )]
     Rows {
         /// Numbers that the terms ask for.
         numbers: usize,
@@ -65,7 +67,9 @@ pub enum TermsError {
         max: usize,
     },
     /// More work for one release than an agent should do.
-    #[error("one release needs {work:.0e} multiply-adds of every agent; at most {max:.0e} are admissible")]
+    #[error(
+        "one release needs {work:.0e} multiply-adds of every agent; at most {max:.0e} are admissible"
+    )]
     Work {
         /// Multiply-adds of a release.
         work: f64,
@@ -202,21 +206,39 @@ impl Terms {
         deployment: u64,
         announced: Announced,
     ) -> Result<Self, TermsError> {
-        let (agreement, landmarks) = agreement(scenario, method, run, candidates, dim, deployment, announced)?;
+        let (agreement, landmarks) = agreement(
+            scenario, method, run, candidates, dim, deployment, announced,
+        )?;
         let publication = String::new();
-        Ok(Terms { agreement, candidates: candidates.to_vec(), landmarks, publication, authority: None })
+        Ok(Terms {
+            agreement,
+            candidates: candidates.to_vec(),
+            landmarks,
+            publication,
+            authority: None,
+        })
     }
 
     /// What a method of somebody's own is rehearsed under. Nobody serves or joins it.
     pub fn of_own(agreement: Agreement, candidates: &[f64]) -> Self {
         let (landmarks, publication) = (Vec::new(), String::new());
-        Terms { agreement, candidates: candidates.to_vec(), landmarks, publication, authority: None }
+        Terms {
+            agreement,
+            candidates: candidates.to_vec(),
+            landmarks,
+            publication,
+            authority: None,
+        }
     }
 
     /// The terms of a campaign.
     ///
     /// **Errors**: [`TermsError::Domain`].
-    pub fn of_campaign(campaign: &Campaign, deployment: u64, announced: Announced) -> Result<Self, TermsError> {
+    pub fn of_campaign(
+        campaign: &Campaign,
+        deployment: u64,
+        announced: Announced,
+    ) -> Result<Self, TermsError> {
         let context = campaign.context();
         let (dim, candidates) = (context.encoding().dim(), campaign.coordinates().to_vec());
         let agreement = Agreement {
@@ -228,7 +250,13 @@ impl Terms {
             announced,
         };
         let (landmarks, publication) = (context.landmarks().to_vec(), campaign.text().to_owned());
-        Ok(Terms { agreement, candidates, landmarks, publication, authority: None })
+        Ok(Terms {
+            agreement,
+            candidates,
+            landmarks,
+            publication,
+            authority: None,
+        })
     }
 
     /// What a campaign searches and publishes; nothing of other methods.
@@ -236,8 +264,12 @@ impl Terms {
     /// **Errors**: [`TermsError::Campaign`] for a text that is none.
     pub fn publication(&self) -> Result<Option<Publication>, TermsError> {
         match &self.agreement.protocol {
-            Protocol::Campaign(_) => Ok(Some(serde_json::from_str(&self.publication).map_err(SiteError::Text)?)),
-            Protocol::Draws(_) | Protocol::Prior(_) | Protocol::Vote(_) | Protocol::Own(_) => Ok(None),
+            Protocol::Campaign(_) => Ok(Some(
+                serde_json::from_str(&self.publication).map_err(SiteError::Text)?,
+            )),
+            Protocol::Draws(_) | Protocol::Prior(_) | Protocol::Vote(_) | Protocol::Own(_) => {
+                Ok(None)
+            }
         }
     }
 
@@ -259,7 +291,9 @@ impl Terms {
         &self,
         parse: impl FnOnce(&str, &CampaignProtocol) -> Result<Campaign, SiteError>,
     ) -> Result<Campaign, TermsError> {
-        let Protocol::Campaign(agreed) = &self.agreement.protocol else { return Err(TermsError::Method) };
+        let Protocol::Campaign(agreed) = &self.agreement.protocol else {
+            return Err(TermsError::Method);
+        };
         if self.agreement.scalar != ScalarTag::F64 {
             return Err(TermsError::Scalar);
         }
@@ -267,7 +301,11 @@ impl Terms {
         let dim = campaign.context().encoding().dim();
         let candidates = digest_of(campaign.coordinates(), dim)?;
         let same = (self.agreement.dim as usize, self.agreement.candidates) == (dim, candidates);
-        if same { Ok(campaign) } else { Err(TermsError::Candidates) }
+        if same {
+            Ok(campaign)
+        } else {
+            Err(TermsError::Candidates)
+        }
     }
 
     /// Candidates in the list.
@@ -282,16 +320,24 @@ impl Terms {
     /// for a method of somebody's own.
     pub fn bounded(&self) -> Result<(), TermsError> {
         let few = |numbers: usize| match numbers {
-            numbers if numbers > ROWS_MAX => Err(TermsError::Rows { numbers, max: ROWS_MAX }),
+            numbers if numbers > ROWS_MAX => Err(TermsError::Rows {
+                numbers,
+                max: ROWS_MAX,
+            }),
             _ => Ok(()),
         };
         let little = |work: f64| match work {
-            work if work > FACTOR_WORK_MAX => Err(TermsError::Work { work, max: FACTOR_WORK_MAX }),
+            work if work > FACTOR_WORK_MAX => Err(TermsError::Work {
+                work,
+                max: FACTOR_WORK_MAX,
+            }),
             _ => Ok(()),
         };
         let prior = match &self.agreement.protocol {
             Protocol::Draws(draws) => {
-                return few(self.points().saturating_mul(draws.config.parameters().feature_count as usize));
+                return few(self
+                    .points()
+                    .saturating_mul(draws.config.parameters().feature_count as usize));
             }
             Protocol::Prior(prior) => prior,
             Protocol::Vote(vote) => {
@@ -302,24 +348,34 @@ impl Terms {
                 };
                 few(self.points().saturating_mul(columns))?;
                 // The winner is computed from a row for each candidate, a query from one for each observation.
-                let queries = vote.ballot.parameters().initial_points as usize + vote.rounds as usize;
+                let queries =
+                    vote.ballot.parameters().initial_points as usize + vote.rounds as usize;
                 little(self.points().max(queries) as f64 * (columns as f64).powi(2))?;
                 // Each query solves for all observations before it anew.
-                let all = queries as f64 * queries as f64 * columns as f64 * queries.min(columns) as f64;
+                let all =
+                    queries as f64 * queries as f64 * columns as f64 * queries.min(columns) as f64;
                 return little(all / QUERIES_WORK);
             }
             Protocol::Own(_) => return Err(TermsError::Method),
             Protocol::Campaign(campaign) => {
                 campaign.check()?;
-                let (m, n) = (campaign.config.features() as f64, campaign.config.design_len() as f64);
+                let (m, n) = (
+                    campaign.config.features() as f64,
+                    campaign.config.design_len() as f64,
+                );
                 let designs = f64::from(campaign.config.parameters().designs);
-                few(self.points().saturating_mul(self.points().max(campaign.config.features())))?;
+                few(self
+                    .points()
+                    .saturating_mul(self.points().max(campaign.config.features())))?;
                 return little(designs * n * (2.5 * m * m + n * m) + 6.5 * m * m * m);
             }
         };
         prior.check()?;
         let (m, n) = (prior.config.features(), prior.config.design_len());
-        let (designs, observations) = (prior.config.parameters().designs as usize, n + prior.rounds as usize);
+        let (designs, observations) = (
+            prior.config.parameters().designs as usize,
+            n + prior.rounds as usize,
+        );
         few(self.points().saturating_mul(m))?;
         few(designs * n)?;
         // A factor of n(n + 1)/2 numbers for each model at most, beside the posterior.
@@ -377,21 +433,37 @@ impl Terms {
     /// **Errors**: [`TermsError::Kernel`]; [`TermsError::Factor`] if it needs more columns than admissible: 2²⁶ numbers, 10¹¹
     /// multiply-adds.
     pub fn factor(&self) -> Result<Vec<f64>, TermsError> {
-        let Some(OwnDraws { kernel, lengthscale, signal_variance, tolerance, .. }) = self.own_draws() else {
+        let Some(OwnDraws {
+            kernel,
+            lengthscale,
+            signal_variance,
+            tolerance,
+            ..
+        }) = self.own_draws()
+        else {
             return Ok(Vec::new());
         };
         let points = self.points();
-        let kernel = StationaryKernel::with_shape(kernel, lengthscale, signal_variance).map_err(TermsError::Kernel)?;
+        let kernel = StationaryKernel::with_shape(kernel, lengthscale, signal_variance)
+            .map_err(TermsError::Kernel)?;
         let (columns, numbers, work) = factor_max(points);
         let dim = self.agreement.dim as usize;
         let within = prior_factor_within(&kernel, &self.candidates, dim, tolerance, columns);
-        let (factor, _) = within.ok_or(TermsError::Factor { points, columns, numbers, work })?;
+        let (factor, _) = within.ok_or(TermsError::Factor {
+            points,
+            columns,
+            numbers,
+            work,
+        })?;
         Ok(factor)
     }
 
     /// Bytes of the longest request that an agent has a reason to send: an upload, or a token.
     pub fn upload_bytes_max(&self) -> usize {
-        let (numbers, protocol) = (self.agreement.protocol.upload_len(), &self.agreement.protocol);
+        let (numbers, protocol) = (
+            self.agreement.protocol.upload_len(),
+            &self.agreement.protocol,
+        );
         match shares::trust(protocol) {
             Trust::OneServer => frame_len_max(self.agreement.scalar, numbers).max(64),
             Trust::TwoServers => shares::message_len_max(numbers),
@@ -409,8 +481,18 @@ impl Terms {
     ///
     /// **Errors**: [`TermsError::Format`].
     pub fn to_bytes(&self) -> Result<Vec<u8>, TermsError> {
-        let Terms { agreement, candidates, landmarks, publication, .. } = self;
-        let published = Published { agreement, candidates, landmarks };
+        let Terms {
+            agreement,
+            candidates,
+            landmarks,
+            publication,
+            ..
+        } = self;
+        let published = Published {
+            agreement,
+            candidates,
+            landmarks,
+        };
         let mut bytes = postcard::to_allocvec(&published).map_err(TermsError::Format)?;
         if let Protocol::Campaign(_) = agreement.protocol {
             bytes.extend(postcard::to_allocvec(publication).map_err(TermsError::Format)?);
@@ -422,13 +504,16 @@ impl Terms {
     /// What invitations name: the digest of the agreement, and of the authority where there is one.
     pub fn digest(&self) -> Digest {
         let agreement = self.agreement.digest();
-        self.authority.as_deref().map_or(agreement, |certificate| authority::digest(&agreement, certificate))
+        self.authority.as_deref().map_or(agreement, |certificate| {
+            authority::digest(&agreement, certificate)
+        })
     }
 
     /// The first field in which other terms differ from these; nothing of the same.
     pub fn difference(&self, now: &Terms) -> Option<Difference> {
         let authorities = [self.authority.as_deref(), now.authority.as_deref()];
-        Difference::of(&self.agreement, &now.agreement).or_else(|| Difference::of_authorities(authorities))
+        Difference::of(&self.agreement, &now.agreement)
+            .or_else(|| Difference::of_authorities(authorities))
     }
 
     /// The authority that signs for agents, if there is one.
@@ -436,7 +521,10 @@ impl Terms {
     /// **Errors**: [`TermsError::Authority`].
     pub fn authority(&self) -> Result<Option<Arc<Authority>>, TermsError> {
         let (run, agents) = (self.agreement.deployment, self.agreement.protocol.agents());
-        let made = self.authority.as_deref().map(|certificate| Authority::new(certificate, run, agents));
+        let made = self
+            .authority
+            .as_deref()
+            .map(|certificate| Authority::new(certificate, run, agents));
         Ok(made.transpose()?)
     }
 
@@ -445,24 +533,45 @@ impl Terms {
     /// **Errors**: [`TermsError`].
     pub fn from_bytes(bytes: &[u8], expected: Option<&Digest>) -> Result<Self, TermsError> {
         let (bytes, _) = stored::content(NAME, bytes)?;
-        let (Published { agreement, candidates, landmarks }, rest) =
-            postcard::take_from_bytes::<Published<Agreement, Vec<f64>>>(bytes).map_err(TermsError::Format)?;
+        let (
+            Published {
+                agreement,
+                candidates,
+                landmarks,
+            },
+            rest,
+        ) = postcard::take_from_bytes::<Published<Agreement, Vec<f64>>>(bytes)
+            .map_err(TermsError::Format)?;
         let (publication, rest) = match agreement.protocol {
             Protocol::Campaign(_) => postcard::take_from_bytes(rest).map_err(TermsError::Format)?,
-            Protocol::Draws(_) | Protocol::Prior(_) | Protocol::Vote(_) | Protocol::Own(_) => (String::new(), rest),
+            Protocol::Draws(_) | Protocol::Prior(_) | Protocol::Vote(_) | Protocol::Own(_) => {
+                (String::new(), rest)
+            }
         };
         let authority = (!rest.is_empty()).then(|| rest.to_vec());
-        let terms = Terms { agreement, candidates, landmarks, publication, authority };
+        let terms = Terms {
+            agreement,
+            candidates,
+            landmarks,
+            publication,
+            authority,
+        };
         terms.authority()?;
         let found = terms.digest();
         if let Some(expected) = expected.filter(|expected| **expected != found) {
-            return Err(TermsError::Other { found, expected: *expected });
+            return Err(TermsError::Other {
+                found,
+                expected: *expected,
+            });
         }
-        if digest_of(&terms.candidates, terms.agreement.dim as usize)? != terms.agreement.candidates {
+        if digest_of(&terms.candidates, terms.agreement.dim as usize)? != terms.agreement.candidates
+        {
             return Err(TermsError::Candidates);
         }
         let agreed = match &terms.agreement.protocol {
-            Protocol::Draws(_) | Protocol::Vote(_) | Protocol::Own(_) if terms.landmarks.is_empty() => {
+            Protocol::Draws(_) | Protocol::Vote(_) | Protocol::Own(_)
+                if terms.landmarks.is_empty() =>
+            {
                 return Ok(terms);
             }
             Protocol::Draws(_) | Protocol::Vote(_) | Protocol::Own(_) => None,
@@ -485,5 +594,8 @@ fn factor_max(points: usize) -> (usize, usize, f64) {
 }
 
 fn digest_of(candidates: &[f64], dim: usize) -> Result<Digest, DomainError> {
-    Ok(candidates_digest(&Candidates::list(candidates, dim)?, &mut vec![0.0; dim]))
+    Ok(candidates_digest(
+        &Candidates::list(candidates, dim)?,
+        &mut vec![0.0; dim],
+    ))
 }

@@ -17,8 +17,17 @@ const HEAD_MAX: usize = 8192;
 ///
 /// **Errors**: the system's, and what the proxy says.
 pub(crate) async fn connect(address: &str) -> Result<TcpStream> {
-    let of = |names: [&str; 2]| names.iter().find_map(|name| std::env::var(name).ok()).unwrap_or_default();
-    match proxy(&of(["HTTPS_PROXY", "https_proxy"]), &of(["NO_PROXY", "no_proxy"]), address)? {
+    let of = |names: [&str; 2]| {
+        names
+            .iter()
+            .find_map(|name| std::env::var(name).ok())
+            .unwrap_or_default()
+    };
+    match proxy(
+        &of(["HTTPS_PROXY", "https_proxy"]),
+        &of(["NO_PROXY", "no_proxy"]),
+        address,
+    )? {
         None => TcpStream::connect(address).await,
         Some(proxy) => through(&proxy, address).await,
     }
@@ -26,28 +35,48 @@ pub(crate) async fn connect(address: &str) -> Result<TcpStream> {
 
 /// `HOST:PORT` of the proxy that is in the way of this address.
 fn proxy(https_proxy: &str, no_proxy: &str, address: &str) -> Result<Option<String>> {
-    let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']).to_lowercase();
-    let is_here = host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
-    let names = no_proxy.split(',').map(|name| name.trim().trim_start_matches('.').to_lowercase());
+    let host = address
+        .rsplit_once(':')
+        .map_or(address, |(host, _)| host)
+        .trim_matches(['[', ']'])
+        .to_lowercase();
+    let is_here = host == "localhost"
+        || host
+            .parse()
+            .is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+    let names = no_proxy
+        .split(',')
+        .map(|name| name.trim().trim_start_matches('.').to_lowercase());
     let is_left_out = |name: String| {
-        let below = host.strip_suffix(&name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+        let below = host
+            .strip_suffix(&name)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
         name == "*" || (!name.is_empty() && below)
     };
     if https_proxy.is_empty() || is_here || names.into_iter().any(is_left_out) {
         return Ok(None);
     }
-    let place = https_proxy.strip_prefix("http://").unwrap_or(https_proxy).trim_end_matches('/');
-    let is_place = place.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    let place = https_proxy
+        .strip_prefix("http://")
+        .unwrap_or(https_proxy)
+        .trim_end_matches('/');
+    let is_place = place
+        .rsplit_once(':')
+        .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
     if place.contains(['/', '@']) || !is_place {
         // It may hold a password.
-        return Err(Error::other("HTTPS_PROXY: http://HOST:PORT is expected, without a name and a password"));
+        return Err(Error::other(
+            "HTTPS_PROXY: http://HOST:PORT is expected, without a name and a password",
+        ));
     }
     Ok(Some(place.to_owned()))
 }
 
 async fn through(proxy: &str, address: &str) -> Result<TcpStream> {
     let refused = |what: &str| Error::other(format!("the proxy {proxy}: {what}"));
-    let mut tcp = TcpStream::connect(proxy).await.map_err(|error| refused(&error.to_string()))?;
+    let mut tcp = TcpStream::connect(proxy)
+        .await
+        .map_err(|error| refused(&error.to_string()))?;
     let asked = format!("CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n\r\n");
     tcp.write_all(asked.as_bytes()).await?;
     let mut head = Vec::new();
@@ -62,8 +91,13 @@ async fn through(proxy: &str, address: &str) -> Result<TcpStream> {
     let head = String::from_utf8_lossy(&head);
     let status = head.lines().next().unwrap_or_default();
     match status.split_once(' ') {
-        Some((version, rest)) if version.starts_with("HTTP/1.") && rest.starts_with("200") => Ok(tcp),
-        _ => Err(refused(&format!("says {:?}", status.chars().take(80).collect::<String>()))),
+        Some((version, rest)) if version.starts_with("HTTP/1.") && rest.starts_with("200") => {
+            Ok(tcp)
+        }
+        _ => Err(refused(&format!(
+            "says {:?}",
+            status.chars().take(80).collect::<String>()
+        ))),
     }
 }
 
@@ -75,7 +109,11 @@ mod tests {
     fn a_proxy_is_used_for_other_machines_unless_it_is_left_out() {
         let of = |https: &str, no: &str, address: &str| proxy(https, no, address).unwrap();
         let some = Some("proxy.example:3128".to_owned());
-        for https in ["http://proxy.example:3128", "http://proxy.example:3128/", "proxy.example:3128"] {
+        for https in [
+            "http://proxy.example:3128",
+            "http://proxy.example:3128/",
+            "proxy.example:3128",
+        ] {
             assert_eq!(of(https, "", "federation.example:8443"), some, "{https}");
         }
         let https = "http://proxy.example:3128";
@@ -89,11 +127,19 @@ mod tests {
             assert_eq!(of(https, "", here), None, "{here}");
         }
         assert_eq!(of("", "", "federation.example:8443"), None);
-        for bad in
-            ["https://proxy.example:1", "http://me:secret@proxy.example:1", "http://proxy.example", "socks5://a:1"]
-        {
-            let told = proxy(bad, "", "federation.example:8443").unwrap_err().to_string();
-            assert!(told.contains("http://HOST:PORT") && !told.contains("secret"), "{told}");
+        for bad in [
+            "https://proxy.example:1",
+            "http://me:secret@proxy.example:1",
+            "http://proxy.example",
+            "socks5://a:1",
+        ] {
+            let told = proxy(bad, "", "federation.example:8443")
+                .unwrap_err()
+                .to_string();
+            assert!(
+                told.contains("http://HOST:PORT") && !told.contains("secret"),
+                "{told}"
+            );
         }
     }
 
@@ -126,13 +172,23 @@ mod tests {
         let mut rest = String::new();
         tcp.read_to_string(&mut rest).await.unwrap();
         assert_eq!(rest, "TLS");
-        for part in ["says \"HTTP/1.1 407 Who?\"", "says \"SSH-2.0\"", "the proxy", "too long"] {
-            let told = through(&place, "federation.example:8443").await.unwrap_err().to_string();
+        for part in [
+            "says \"HTTP/1.1 407 Who?\"",
+            "says \"SSH-2.0\"",
+            "the proxy",
+            "too long",
+        ] {
+            let told = through(&place, "federation.example:8443")
+                .await
+                .unwrap_err()
+                .to_string();
             assert!(told.contains(part), "{part}: {told}");
         }
         let asked = proxying.await.unwrap();
         assert!(
-            asked.iter().all(|asked| asked.starts_with("CONNECT federation.example:8443 HTTP/1.1\r\n")),
+            asked
+                .iter()
+                .all(|asked| asked.starts_with("CONNECT federation.example:8443 HTTP/1.1\r\n")),
             "{asked:?}"
         );
     }

@@ -29,14 +29,22 @@ pub struct Caller(Arc<Mutex<Sender<Job>>>);
 
 impl Caller {
     /// Calls `job` in Python's thread and waits. Nothing if the run has ended, there or by an exception.
-    pub fn call<R: Send + 'static>(&self, job: impl FnOnce(Python<'_>) -> PyResult<R> + Send + 'static) -> Option<R> {
+    pub fn call<R: Send + 'static>(
+        &self,
+        job: impl FnOnce(Python<'_>) -> PyResult<R> + Send + 'static,
+    ) -> Option<R> {
         let (answer, answered) = channel();
         let job: Job = Box::new(move |py| {
             // A simulator that ended meanwhile does not wait for it.
             let _ = answer.send(job(py)?);
             Ok(())
         });
-        let sent = self.0.lock().unwrap_or_else(PoisonError::into_inner).send(job).is_ok();
+        let sent = self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .send(job)
+            .is_ok();
         if sent { answered.recv().ok() } else { None }
     }
 }
@@ -47,7 +55,10 @@ pub struct Door(Mutex<Receiver<Job>>);
 /// Both ends. The door closes when the last copy of the simulator's end is dropped.
 pub fn open() -> (Caller, Door) {
     let (sender, receiver) = channel();
-    (Caller(Arc::new(Mutex::new(sender))), Door(Mutex::new(receiver)))
+    (
+        Caller(Arc::new(Mutex::new(sender))),
+        Door(Mutex::new(receiver)),
+    )
 }
 
 impl Door {
@@ -56,7 +67,12 @@ impl Door {
     pub fn serve(&self, py: Python<'_>, stop: impl Fn()) -> PyResult<()> {
         let mut ended: PyResult<()> = Ok(());
         loop {
-            let asked = py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(LOOK));
+            let asked = py.detach(|| {
+                self.0
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .recv_timeout(LOOK)
+            });
             let told = match asked {
                 Err(RecvTimeoutError::Disconnected) => return ended,
                 Err(RecvTimeoutError::Timeout) => py.check_signals(),
@@ -81,15 +97,24 @@ pub struct Function {
 impl Function {
     /// `function(agent, x)`, and the observation's number where answers differ.
     pub fn new(caller: Caller, function: Py<PyAny>, noisy: bool) -> Self {
-        Function { caller, function: Arc::new(function), noisy }
+        Function {
+            caller,
+            function: Arc::new(function),
+            noisy,
+        }
     }
 }
 
 impl Oracle for Function {
     fn ask(&self, question: &Question) -> Result<f64, ObjectiveError> {
         let (function, asked, noisy) = (self.function.clone(), question.clone(), self.noisy);
-        let found = self.caller.call(move |py| call(function.bind(py), &asked, noisy));
-        found.ok_or_else(|| ObjectiveError::Function { question: question.to_string(), error: Box::new(Ended) })
+        let found = self
+            .caller
+            .call(move |py| call(function.bind(py), &asked, noisy));
+        found.ok_or_else(|| ObjectiveError::Function {
+            question: question.to_string(),
+            error: Box::new(Ended),
+        })
     }
 }
 
@@ -111,8 +136,17 @@ fn call(function: &Bound<'_, PyAny>, question: &Question, noisy: bool) -> PyResu
     } else {
         function.call1((question.agent, x))?
     };
-    let refused =
-        || format!("the objective, asked for {question}, answered {answer}; admissible: a finite number up to 1e12");
-    let value: f64 = answer.extract().map_err(|_| PyTypeError::new_err(refused()))?;
-    if Question::admits(value) { Ok(value) } else { Err(PyValueError::new_err(refused())) }
+    let refused = || {
+        format!(
+            "the objective, asked for {question}, answered {answer}; admissible: a finite number up to 1e12"
+        )
+    };
+    let value: f64 = answer
+        .extract()
+        .map_err(|_| PyTypeError::new_err(refused()))?;
+    if Question::admits(value) {
+        Ok(value)
+    } else {
+        Err(PyValueError::new_err(refused()))
+    }
 }

@@ -34,20 +34,33 @@ pub fn custom(name: &str, object: Bound<'_, PyAny>, caller: Caller) -> PyResult<
     let refused = |what: &str| Err(InputError::new_err(format!("methods[\"{name}\"]: {what}")));
     let callable = |name: &str| object.getattr(name).is_ok_and(|found| found.is_callable());
     if !callable("choose") {
-        return refused("admissible: an object with a method choose(sight) that returns a candidate's index");
+        return refused(
+            "admissible: an object with a method choose(sight) that returns a candidate's index",
+        );
     }
-    let Ok(version) = object.getattr("version").and_then(|version| version.extract::<String>()) else {
+    let Ok(version) = object
+        .getattr("version")
+        .and_then(|version| version.extract::<String>())
+    else {
         return refused(
             "admissible: an attribute `version`, a text that changes whenever the method does, so that no folder of \
              one version goes on with another",
         );
     };
-    let server = (callable("aggregate"), callable("message"), object.getattr("message_len").ok());
+    let server = (
+        callable("aggregate"),
+        callable("message"),
+        object.getattr("message_len").ok(),
+    );
     let message_len = match server {
         (false, false, None) => None,
         (true, true, Some(len)) => match len.extract::<usize>() {
             Ok(len) if (1..=MESSAGE_MAX).contains(&len) => Some(len),
-            _ => return refused(&format!("message_len is {len}; admissible: a whole number from 1 to {MESSAGE_MAX}")),
+            _ => {
+                return refused(&format!(
+                    "message_len is {len}; admissible: a whole number from 1 to {MESSAGE_MAX}"
+                ));
+            }
         },
         _ => {
             return refused(
@@ -55,7 +68,12 @@ pub fn custom(name: &str, object: Bound<'_, PyAny>, caller: Caller) -> PyResult<
             );
         }
     };
-    let party = Party { name: name.into(), caller, object: Arc::new(object.unbind()), candidates: Arc::default() };
+    let party = Party {
+        name: name.into(),
+        caller,
+        object: Arc::new(object.unbind()),
+        candidates: Arc::default(),
+    };
     Ok(match message_len {
         Some(len) => Custom::with_server(&version, party.clone(), Server { party, len }),
         None => Custom::alone(&version, party),
@@ -86,7 +104,11 @@ impl Seen {
             round: sight.round,
             log: sight.log.to_vec(),
             broadcast: sight.broadcast.map(<[f64]>::to_vec),
-            points: if known { Vec::new() } else { sight.ground.candidates.clone() },
+            points: if known {
+                Vec::new()
+            } else {
+                sight.ground.candidates.clone()
+            },
             dim: sight.ground.dim,
             count: sight.ground.count(),
             seed: coins.word(),
@@ -97,7 +119,9 @@ impl Seen {
     fn ask<'py>(&self, py: Python<'py>, method: &str) -> PyResult<Bound<'py, PyAny>> {
         let module = py.import("sordino._methods")?;
         if self.party.candidates.get().is_none() {
-            let made = module.getattr("candidates")?.call1((&self.points[..], self.dim))?;
+            let made = module
+                .getattr("candidates")?
+                .call1((&self.points[..], self.dim))?;
             let _ = self.party.candidates.set(made.unbind());
         }
         let told = PyDict::new(py);
@@ -132,7 +156,9 @@ impl Chooser for Party {
 
     fn message(&self, sight: &Sight<'_>, coins: &mut Stream) -> Vec<f64> {
         let seen = Seen::new(self, sight, coins);
-        let sent = self.caller.call(move |py| numbers(&seen.party.name, "message", &seen.ask(py, "message")?));
+        let sent = self
+            .caller
+            .call(move |py| numbers(&seen.party.name, "message", &seen.ask(py, "message")?));
         sent.unwrap_or_else(|| vec![f64::NAN])
     }
 }
@@ -148,15 +174,33 @@ impl Aggregator for Server {
         self.len
     }
 
-    fn combine(&self, _: &Ground, messages: &[Message], kept: &mut Vec<f64>, coins: &mut Stream) -> Vec<f64> {
+    fn combine(
+        &self,
+        _: &Ground,
+        messages: &[Message],
+        kept: &mut Vec<f64>,
+        coins: &mut Stream,
+    ) -> Vec<f64> {
         let (party, before, seed) = (self.party.clone(), kept.clone(), coins.word());
-        let told: Vec<(u32, Vec<f64>)> =
-            messages.iter().map(|message| (message.agent, message.numbers.clone())).collect();
+        let told: Vec<(u32, Vec<f64>)> = messages
+            .iter()
+            .map(|message| (message.agent, message.numbers.clone()))
+            .collect();
         let answered = self.party.caller.call(move |py| {
             let memory = before.into_pyobject(py)?;
-            let answer = party.object.bind(py).call_method1("aggregate", (told, &memory, seed))?;
-            let sent = if answer.is_none() { Vec::new() } else { numbers(&party.name, "aggregate", &answer)? };
-            Ok((sent, numbers(&party.name, "what aggregate keeps", memory.as_any())?))
+            let answer = party
+                .object
+                .bind(py)
+                .call_method1("aggregate", (told, &memory, seed))?;
+            let sent = if answer.is_none() {
+                Vec::new()
+            } else {
+                numbers(&party.name, "aggregate", &answer)?
+            };
+            Ok((
+                sent,
+                numbers(&party.name, "what aggregate keeps", memory.as_any())?,
+            ))
         });
         match answered {
             Some((sent, after)) => {
@@ -172,6 +216,8 @@ impl Aggregator for Server {
 /// A list of numbers.
 fn numbers(name: &str, what: &str, answer: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
     answer.extract::<Vec<f64>>().map_err(|_| {
-        PyTypeError::new_err(format!("method \"{name}\": {what} is {answer}; admissible: a list of finite numbers"))
+        PyTypeError::new_err(format!(
+            "method \"{name}\": {what} is {answer}; admissible: a list of finite numbers"
+        ))
     })
 }

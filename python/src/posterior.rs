@@ -32,7 +32,11 @@ pub struct Posterior(Mutex<Engine>);
 
 impl Posterior {
     /// Does something with the engine when no other thread does, without the interpreter's lock.
-    fn held<T: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut Engine) -> PyResult<T> + Send) -> PyResult<T> {
+    fn held<T: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut Engine) -> PyResult<T> + Send,
+    ) -> PyResult<T> {
         py.detach(|| act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
@@ -42,7 +46,10 @@ fn count(points: &[f64], dim: usize) -> PyResult<usize> {
     if points.len().is_multiple_of(dim) {
         return Ok(points.len() / dim);
     }
-    Err(error::InputError::new_err(format!("{} coordinates are no whole number of points of {dim}", points.len())))
+    Err(error::InputError::new_err(format!(
+        "{} coordinates are no whole number of points of {dim}",
+        points.len()
+    )))
 }
 
 #[pymethods]
@@ -62,18 +69,26 @@ impl Posterior {
         let shape = error::named("kernel", kernel, &KERNELS)?;
         let (dim, observations) = (lengthscales.len(), values.len());
         if dim == 0 || count(&points, dim)? != observations {
-            let said = format!("{} coordinates, {observations} values, {dim} lengthscales", points.len());
-            return Err(error::InputError::new_err(format!("{said}; admissible: a value for each point")));
+            let said = format!(
+                "{} coordinates, {observations} values, {dim} lengthscales",
+                points.len()
+            );
+            return Err(error::InputError::new_err(format!(
+                "{said}; admissible: a value for each point"
+            )));
         }
         if observations > CAPACITY_MAX as usize {
             let said = format!("{observations} observations; admissible: at most {CAPACITY_MAX}");
             return Err(error::InputError::new_err(said));
         }
-        let kernel = StationaryKernel::ard_with_shape(shape, lengthscales, signal_variance).map_err(error::input)?;
+        let kernel = StationaryKernel::ard_with_shape(shape, lengthscales, signal_variance)
+            .map_err(error::input)?;
         py.detach(|| {
             let storage = vec![0.0; storage_len(dim, observations)];
             let engine = ExactGp::new(kernel, noise_variance, dim, observations, storage);
-            let mut engine = engine.and_then(|engine| engine.with_prior_mean(prior_mean)).map_err(error::input)?;
+            let mut engine = engine
+                .and_then(|engine| engine.with_prior_mean(prior_mean))
+                .map_err(error::input)?;
             for (point, value) in points.chunks_exact(dim).zip(&values) {
                 engine.observe(point, *value).map_err(error::input)?;
             }
@@ -87,7 +102,9 @@ impl Posterior {
             let asked = count(&points, engine.dim())?;
             let (mut mean, mut variance) = (vec![0.0; asked], vec![0.0; asked]);
             let mut scratch = vec![0.0; batch_scratch_len(engine.len())];
-            engine.posteriors(&points, &mut mean, &mut variance, &mut scratch).map_err(error::input)?;
+            engine
+                .posteriors(&points, &mut mean, &mut variance, &mut scratch)
+                .map_err(error::input)?;
             Ok((mean, variance))
         })
     }
@@ -97,13 +114,22 @@ impl Posterior {
         self.held(py, |engine| {
             let asked = count(&points, engine.dim())?;
             if asked > DRAWN_MAX {
-                let said = format!("a joint draw at {asked} points; admissible: at most {DRAWN_MAX}");
+                let said =
+                    format!("a joint draw at {asked} points; admissible: at most {DRAWN_MAX}");
                 return Err(error::InputError::new_err(said));
             }
             let (mut factor, mut drawn) = (vec![0.0; packed_len(asked)], vec![0.0; asked]);
             let mut scratch = vec![0.0; asked * engine.len() + asked];
             let stream = &mut Stream::from_seed(seed);
-            joint::draw_exact(engine, &points, stream, &mut factor, &mut scratch, &mut drawn).map_err(error::input)?;
+            joint::draw_exact(
+                engine,
+                &points,
+                stream,
+                &mut factor,
+                &mut scratch,
+                &mut drawn,
+            )
+            .map_err(error::input)?;
             Ok(drawn)
         })
     }

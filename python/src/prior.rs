@@ -57,13 +57,16 @@ impl Prior {
 
     /// Writes it, durably: the old file or the new one is left by a crash.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| self.file.save(&path)).map_err(|error| RunError::new_err(error.to_string()))
+        py.detach(|| self.file.save(&path))
+            .map_err(|error| RunError::new_err(error.to_string()))
     }
 
     /// Its label and what follows from its numbers, as JSON.
     fn facts(&self, py: Python<'_>) -> PyResult<String> {
         let found = py.detach(|| facts(&self.file));
-        found.map(|facts| facts.to_string()).map_err(|error| InputError::new_err(chain(&error)))
+        found
+            .map(|facts| facts.to_string())
+            .map_err(|error| InputError::new_err(chain(&error)))
     }
 
     /// Whether its noise can be predicted: then it protects nobody.
@@ -74,8 +77,15 @@ impl Prior {
     /// Parameters, goal, and what a value is.
     fn searched(&self) -> PyResult<(String, &'static str, Option<String>)> {
         let label = &self.file.label;
-        let goal = GOALS.iter().find(|(_, goal)| *goal == label.goal).map_or("", |(name, _)| *name);
-        Ok((serde_json::to_string(&label.space).map_err(crate::error::failure)?, goal, label.value.clone()))
+        let goal = GOALS
+            .iter()
+            .find(|(_, goal)| *goal == label.goal)
+            .map_or("", |(name, _)| *name);
+        Ok((
+            serde_json::to_string(&label.space).map_err(crate::error::failure)?,
+            goal,
+            label.value.clone(),
+        ))
     }
 
     /// Means and standard deviations at these points, standardised, as the user counts.
@@ -83,9 +93,15 @@ impl Prior {
         let label = &self.file.label;
         let numbers = |text: &String| label.space.numbers(&value(text)?).map_err(of_space);
         let points = points.iter().map(numbers).collect::<PyResult<Vec<_>>>()?;
-        let found = self.guide.believed(&points).map_err(|error| InputError::new_err(chain(&error)))?;
+        let found = self
+            .guide
+            .believed(&points)
+            .map_err(|error| InputError::new_err(chain(&error)))?;
         let sign = label.goal.sign();
-        Ok(found.iter().map(|Believed { mean, std }| (0.0 + sign * mean, *std)).unzip())
+        Ok(found
+            .iter()
+            .map(|Believed { mean, std }| (0.0 + sign * mean, *std))
+            .unzip())
     }
 }
 
@@ -154,7 +170,10 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
         let values = values.into_iter().map(pair).collect::<PyResult<Vec<_>>>()?;
         Ok(Study { name, values })
     };
-    let studies = studies.into_iter().map(study).collect::<PyResult<Vec<_>>>()?;
+    let studies = studies
+        .into_iter()
+        .map(study)
+        .collect::<PyResult<Vec<_>>>()?;
     let terms = Terms {
         data: asked.dataset,
         unit: "study".into(),
@@ -167,12 +186,19 @@ pub fn publish_prior(py: Python<'_>, studies: Vec<Given>, asked: Asked) -> PyRes
     let key = key.map_err(|error| InputError::new_err(format!("sign: {}", chain(&error))))?;
     let before = |error: PublishError| InputError::new_err(chain(&error));
     // From here on releases may be charged, whatever goes wrong.
-    let after =
-        |error: &dyn std::fmt::Display| RunError::new_err(format!("{error}; releases that were charged stay charged"));
+    let after = |error: &dyn std::fmt::Display| {
+        RunError::new_err(format!("{error}; releases that were charged stay charged"))
+    };
     py.detach(|| {
-        let (ledger, sources) =
-            ready(&publication, &studies, &terms, &asked.ledger, asked.another_ledger, asked.counter)
-                .map_err(before)?;
+        let (ledger, sources) = ready(
+            &publication,
+            &studies,
+            &terms,
+            &asked.ledger,
+            asked.another_ledger,
+            asked.counter,
+        )
+        .map_err(before)?;
         let published = publish(&publication, &studies, sources, ledger, |_| {});
         let (file, ledger) = published.map_err(|error| after(&chain(&error)))?;
         let file = with_ledger(file, &ledger);
@@ -197,9 +223,20 @@ fn ready(
     let multipliers = noise_multipliers(publication)?;
     check_budget(&multipliers, publication.delta, terms.epsilon_max)?;
     let events: Vec<_> = multipliers.iter().map(|z| event(*z)).collect();
-    let counter = if counter { CounterPlace::of_user()? } else { CounterPlace::Nowhere };
-    let options = Options { counter, another, next: events[..1].to_vec() };
+    let counter = if counter {
+        CounterPlace::of_user()?
+    } else {
+        CounterPlace::Nowhere
+    };
+    let options = Options {
+        counter,
+        another,
+        next: events[..1].to_vec(),
+    };
     let mut ledger = Ledger::open_secret(ledger, terms, &options)?;
     ledger.admits(&events)?;
-    Ok((ledger, SystemSources::new().map_err(sordino_host::server::HostError::from)?))
+    Ok((
+        ledger,
+        SystemSources::new().map_err(sordino_host::server::HostError::from)?,
+    ))
 }

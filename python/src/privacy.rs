@@ -2,7 +2,9 @@
 
 use pyo3::prelude::*;
 use sordino_core::privacy::Event;
-use sordino_sim::cli::privacy::asked::{Choice, failure, multiplier, nonnegative, positive, probability, sampled};
+use sordino_sim::cli::privacy::asked::{
+    Choice, failure, multiplier, nonnegative, positive, probability, sampled,
+};
 use sordino_sim::cli::privacy::calibrate::{Question, Search, find};
 
 use crate::error;
@@ -10,12 +12,23 @@ use crate::error;
 /// The most releases that are asked about.
 const ROUNDS_MAX: u32 = 1_000_000_000;
 
-const ACCOUNTANTS: [(&str, Choice); 3] = [("pld", Choice::Pld), ("rdp", Choice::Rdp), ("moments", Choice::Moments)];
+const ACCOUNTANTS: [(&str, Choice); 3] = [
+    ("pld", Choice::Pld),
+    ("rdp", Choice::Rdp),
+    ("moments", Choice::Moments),
+];
 
-fn releases(sampling_probability: f64, noise_multiplier: f64, rounds: i64) -> PyResult<(Event, u32)> {
+fn releases(
+    sampling_probability: f64,
+    noise_multiplier: f64,
+    rounds: i64,
+) -> PyResult<(Event, u32)> {
     let q = error::number("sampling_probability", sampling_probability, probability())?;
     let z = error::number("noise_multiplier", noise_multiplier, multiplier())?;
-    Ok((sampled(q, z), error::whole("rounds", rounds, 1, ROUNDS_MAX)?))
+    Ok((
+        sampled(q, z),
+        error::whole("rounds", rounds, 1, ROUNDS_MAX)?,
+    ))
 }
 
 /// ε of Poisson-sampled Gaussian releases at δ.
@@ -31,7 +44,9 @@ pub fn epsilon(
     let (event, rounds) = releases(sampling_probability, noise_multiplier, rounds)?;
     let delta = error::number("delta", delta, failure())?;
     let accountant = error::named("accountant", accountant, &ACCOUNTANTS)?;
-    py.detach(|| accountant.epsilon(&event, rounds, delta)).map(|spent| spent.epsilon).map_err(error::input)
+    py.detach(|| accountant.epsilon(&event, rounds, delta))
+        .map(|spent| spent.epsilon)
+        .map_err(error::input)
 }
 
 /// δ of the same releases at ε.
@@ -47,7 +62,8 @@ pub fn delta(
     let (event, rounds) = releases(sampling_probability, noise_multiplier, rounds)?;
     let epsilon = error::number("epsilon", epsilon, nonnegative())?;
     let accountant = error::named("accountant", accountant, &ACCOUNTANTS)?;
-    py.detach(|| accountant.delta(&event, rounds, epsilon)).map_err(error::input)
+    py.detach(|| accountant.delta(&event, rounds, epsilon))
+        .map_err(error::input)
 }
 
 /// What is left out of three parameters for a target (ε, δ): the JSON of `sordino privacy calibrate`.
@@ -61,7 +77,11 @@ pub fn calibrate(
     rounds: Option<i64>,
     accountant: &str,
 ) -> PyResult<String> {
-    let given = [sampling_probability.is_some(), noise_multiplier.is_some(), rounds.is_some()];
+    let given = [
+        sampling_probability.is_some(),
+        noise_multiplier.is_some(),
+        rounds.is_some(),
+    ];
     if given.iter().filter(|given| **given).count() != 2 {
         return Err(error::InputError::new_err(
             "exactly two of sampling_probability, noise_multiplier and rounds are given; the third is found",
@@ -73,9 +93,17 @@ pub fn calibrate(
         sampling_probability: sampling_probability
             .map(|q| error::number("sampling_probability", q, probability()))
             .transpose()?,
-        noise_multiplier: noise_multiplier.map(|z| error::number("noise_multiplier", z, multiplier())).transpose()?,
-        rounds: rounds.map(|rounds| error::whole("rounds", rounds, 1, ROUNDS_MAX)).transpose()?,
-        accountant: error::named("accountant", accountant, &[("pld", Search::Pld), ("rdp", Search::Rdp)])?,
+        noise_multiplier: noise_multiplier
+            .map(|z| error::number("noise_multiplier", z, multiplier()))
+            .transpose()?,
+        rounds: rounds
+            .map(|rounds| error::whole("rounds", rounds, 1, ROUNDS_MAX))
+            .transpose()?,
+        accountant: error::named(
+            "accountant",
+            accountant,
+            &[("pld", Search::Pld), ("rdp", Search::Rdp)],
+        )?,
     };
     let answer = py.detach(|| find(&question)).map_err(error::ended)?;
     serde_json::to_string(&answer).map_err(error::failure)

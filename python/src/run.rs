@@ -56,27 +56,39 @@ fn model(
     function: Option<Py<PyAny>>,
     methods: Vec<(String, Bound<'_, PyAny>)>,
 ) -> PyResult<Box<dyn Model>> {
-    let taken = from::of_data(&text, &settings, data.map(PathBuf::as_path)).map_err(error::ended)?;
+    let taken =
+        from::of_data(&text, &settings, data.map(PathBuf::as_path)).map_err(error::ended)?;
     let mut all = [&settings[..], &taken.settings[..]].concat();
     let refused = |problem| error::ended(taken.refused(problem));
     let customs = methods
         .into_iter()
         .map(|(name, object)| Ok((methods::custom(&name, object, caller.clone())?, name)))
         .collect::<PyResult<Vec<_>>>()?;
-    let handed_in = || customs.iter().map(|(custom, name)| (&name[..], custom.clone()));
+    let handed_in = || {
+        customs
+            .iter()
+            .map(|(custom, name)| (&name[..], custom.clone()))
+    };
     let Some(function) = function else {
         if customs.is_empty() {
             return model::parse(&source, &text, &all).map_err(refused);
         }
         let scenario = Scenario::parse(&source, &text, &all).map_err(refused)?;
-        return Ok(Box::new(Own::methods(scenario, handed_in()).map_err(error::input)?));
+        return Ok(Box::new(
+            Own::methods(scenario, handed_in()).map_err(error::input)?,
+        ));
     };
     // Only where neither names a program, which may be the same function's: then this folder is the program's, too.
     let parsed: toml::Table = text.parse().unwrap_or_default();
     let objective = parsed.get("objective");
     let said = |key: &str| objective.and_then(|objective| objective.get(key)).is_some();
-    let set = |key: &str| all.iter().any(|setting| setting.trim_start().starts_with(key));
-    let kind = objective.and_then(|objective| objective.get("kind")).and_then(toml::Value::as_str);
+    let set = |key: &str| {
+        all.iter()
+            .any(|setting| setting.trim_start().starts_with(key))
+    };
+    let kind = objective
+        .and_then(|objective| objective.get("kind"))
+        .and_then(toml::Value::as_str);
     let asked = kind == Some("command") || set("objective.kind") || set("objective=");
     if !asked {
         let kind = kind.unwrap_or("none");
@@ -92,7 +104,9 @@ fn model(
     let noisy = matches!(&scenario.objective, ObjectiveConfig::Command(config) if config.noisy);
     let function = Arc::new(Function::new(caller.clone(), function, noisy));
     let own = Own::asking(scenario, function).map_err(error::input)?;
-    Ok(Box::new(own.with_methods(handed_in()).map_err(error::input)?))
+    Ok(Box::new(
+        own.with_methods(handed_in()).map_err(error::input)?,
+    ))
 }
 
 /// Executes into the folder `out`, which is new, unfinished or complete; true if it was complete. Nothing is overwritten.
@@ -112,10 +126,21 @@ pub fn run(
 ) -> PyResult<bool> {
     let (caller, door) = called::open();
     let function = objective.map(Bound::unbind);
-    let model = model(scenario_text(scenario)?, settings, data.as_ref(), &caller, function, methods)?;
-    let threads = threads.map(|threads| error::whole("threads", threads, 1, number::THREADS_MAX)).transpose()?;
+    let model = model(
+        scenario_text(scenario)?,
+        settings,
+        data.as_ref(),
+        &caller,
+        function,
+        methods,
+    )?;
+    let threads = threads
+        .map(|threads| error::whole("threads", threads, 1, number::THREADS_MAX))
+        .transpose()?;
     let every = number::seconds(&format!("{checkpoint_every:?}")).map_err(|admissible| {
-        error::InputError::new_err(format!("checkpoint_every is {checkpoint_every}; {admissible}"))
+        error::InputError::new_err(format!(
+            "checkpoint_every is {checkpoint_every}; {admissible}"
+        ))
     })?;
     from::check_data([&*model], data.as_deref()).map_err(error::ended)?;
     let place = execute::begin_or_resume(&out, &*model, data.as_deref()).map_err(error::ended)?;
@@ -125,22 +150,28 @@ pub fn run(
     let stop = Arc::new(AtomicBool::new(false));
     let options = Options {
         threads: threads.and_then(|threads| NonZeroUsize::new(threads as usize)),
-        driver: if lockstep { DriverKind::Lockstep } else { DriverKind::Tokio },
+        driver: if lockstep {
+            DriverKind::Lockstep
+        } else {
+            DriverKind::Tokio
+        },
         data,
         interval: Duration::from_secs_f64(every),
         stop: stop.clone(),
         ..Options::default()
     };
     // The arithmetic has a thread of its own, so that this one answers for the function and hears Ctrl-C.
-    let worker = thread::Builder::new().name("sordino".to_owned()).spawn(move || {
-        // The door stays open until the end, also where nothing is asked.
-        let _open = caller;
-        let head = model.head();
-        let jobs = model.jobs();
-        let teller = progress.then(|| Teller::new("run", &head.name, jobs.unit, jobs.count));
-        let told: &dyn Progress = teller.as_ref().map_or(&(), |teller| teller);
-        execute::execute(&*model, folder, journal, options, told).map(|_| ())
-    });
+    let worker = thread::Builder::new()
+        .name("sordino".to_owned())
+        .spawn(move || {
+            // The door stays open until the end, also where nothing is asked.
+            let _open = caller;
+            let head = model.head();
+            let jobs = model.jobs();
+            let teller = progress.then(|| Teller::new("run", &head.name, jobs.unit, jobs.count));
+            let told: &dyn Progress = teller.as_ref().map_or(&(), |teller| teller);
+            execute::execute(&*model, folder, journal, options, told).map(|_| ())
+        });
     let worker = worker.map_err(error::failure)?;
     let served = door.serve(py, || stop.store(true, Ordering::Relaxed));
     let result = py.detach(|| worker.join());
@@ -148,8 +179,12 @@ pub fn run(
     served?;
     match result {
         Ok(Ok(())) => Ok(false),
-        Ok(Err(ExecuteError::Model(ModelError::Interrupted))) => Err(RunError::new_err("interrupted")),
+        Ok(Err(ExecuteError::Model(ModelError::Interrupted))) => {
+            Err(RunError::new_err("interrupted"))
+        }
         Ok(Err(error)) => Err(error::ended(error)),
-        Err(_) => Err(RunError::new_err("the simulator panicked, which is a bug; what it said is on standard error")),
+        Err(_) => Err(RunError::new_err(
+            "the simulator panicked, which is a bug; what it said is on standard error",
+        )),
     }
 }

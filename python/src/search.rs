@@ -11,7 +11,8 @@ use sordino_host::text::chain;
 use crate::error::{self, InputError};
 use crate::prior::Prior;
 
-pub(crate) const GOALS: [(&str, Goal); 2] = [("minimize", Goal::Minimize), ("maximize", Goal::Maximize)];
+pub(crate) const GOALS: [(&str, Goal); 2] =
+    [("minimize", Goal::Minimize), ("maximize", Goal::Maximize)];
 
 /// A search; threads that ask at once wait for each other.
 #[pyclass(module = "sordino._native", frozen)]
@@ -34,8 +35,8 @@ fn text(point: Point) -> String {
 }
 
 pub(crate) fn space(parameters: &str) -> PyResult<Space> {
-    let parameters: Vec<Parameter> =
-        serde_json::from_str(parameters).map_err(|error| InputError::new_err(format!("no parameters: {error}")))?;
+    let parameters: Vec<Parameter> = serde_json::from_str(parameters)
+        .map_err(|error| InputError::new_err(format!("no parameters: {error}")))?;
     Space::new(parameters).map_err(of_space)
 }
 
@@ -47,11 +48,23 @@ pub fn check_space(parameters: &str) -> PyResult<()> {
 
 /// The parameters of a space file, its goal, and what a value is.
 #[pyfunction]
-pub fn space_of_toml(source: &str, toml: &str) -> PyResult<(String, Option<&'static str>, Option<String>)> {
+pub fn space_of_toml(
+    source: &str,
+    toml: &str,
+) -> PyResult<(String, Option<&'static str>, Option<String>)> {
     let file = SpaceFile::parse(source, toml).map_err(error::input)?;
-    file.space.core().map_err(|error| InputError::new_err(format!("{source}: {}", chain(&error))))?;
-    let goal = GOALS.iter().find(|(_, goal)| Some(*goal) == file.goal).map(|(name, _)| *name);
-    Ok((serde_json::to_string(&file.space).map_err(error::failure)?, goal, file.value))
+    file.space
+        .core()
+        .map_err(|error| InputError::new_err(format!("{source}: {}", chain(&error))))?;
+    let goal = GOALS
+        .iter()
+        .find(|(_, goal)| Some(*goal) == file.goal)
+        .map(|(name, _)| *name);
+    Ok((
+        serde_json::to_string(&file.space).map_err(error::failure)?,
+        goal,
+        file.value,
+    ))
 }
 
 impl Search {
@@ -61,7 +74,8 @@ impl Search {
         py: Python<'_>,
         act: impl FnOnce(&mut HostSearch) -> Result<T, SearchError> + Send,
     ) -> PyResult<T> {
-        py.detach(|| act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))).map_err(refused)
+        py.detach(|| act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)))
+            .map_err(refused)
     }
 }
 
@@ -69,7 +83,13 @@ impl Search {
 impl Search {
     /// Nothing asked yet.
     #[new]
-    fn new(parameters: &str, goal: &str, seed: u64, candidates: Option<&str>, prior: Option<&Prior>) -> PyResult<Self> {
+    fn new(
+        parameters: &str,
+        goal: &str,
+        seed: u64,
+        candidates: Option<&str>,
+        prior: Option<&Prior>,
+    ) -> PyResult<Self> {
         let candidates = match candidates {
             None => None,
             Some(list) => Some(
@@ -77,7 +97,12 @@ impl Search {
                     .map_err(|error| InputError::new_err(format!("no candidates: {error}")))?,
             ),
         };
-        let head = Head::new(space(parameters)?, error::named("goal", goal, &GOALS)?, seed).among(candidates);
+        let head = Head::new(
+            space(parameters)?,
+            error::named("goal", goal, &GOALS)?,
+            seed,
+        )
+        .among(candidates);
         let begun = match prior {
             None => HostSearch::new(head),
             Some(prior) => HostSearch::guided(head, &prior.file),
@@ -105,36 +130,58 @@ impl Search {
 
     /// The best value told, and where.
     fn best(&self, py: Python<'_>) -> PyResult<Option<(String, f64)>> {
-        self.held(py, |search| Ok(search.best().map(|(point, best)| (text(point), best))))
+        self.held(py, |search| {
+            Ok(search.best().map(|(point, best)| (text(point), best)))
+        })
     }
 
     /// The point of the best posterior mean, mean and standard deviation.
     fn recommend(&self, py: Python<'_>) -> PyResult<Option<(String, f64, f64)>> {
-        self.held(py, |search| Ok(search.recommend()?.map(|(point, Estimate { mean, std })| (text(point), mean, std))))
+        self.held(py, |search| {
+            Ok(search
+                .recommend()?
+                .map(|(point, Estimate { mean, std })| (text(point), mean, std)))
+        })
     }
 
     /// Means and standard deviations at these points.
     fn predict(&self, py: Python<'_>, points: Vec<String>) -> PyResult<(Vec<f64>, Vec<f64>)> {
-        let points = points.iter().map(|point| value(point)).collect::<PyResult<Vec<_>>>()?;
+        let points = points
+            .iter()
+            .map(|point| value(point))
+            .collect::<PyResult<Vec<_>>>()?;
         let found = self.held(py, |search| search.predict(&points))?;
-        Ok(found.iter().map(|estimate| (estimate.mean, estimate.std)).unzip())
+        Ok(found
+            .iter()
+            .map(|estimate| (estimate.mean, estimate.std))
+            .unzip())
     }
 
     /// Points with their values, in the order in which they were told.
     fn history(&self, py: Python<'_>) -> PyResult<Vec<(String, f64)>> {
-        self.held(py, |search| Ok(search.history().map(|(point, told)| (text(point), told)).collect()))
+        self.held(py, |search| {
+            Ok(search
+                .history()
+                .map(|(point, told)| (text(point), told))
+                .collect())
+        })
     }
 
     /// Questions under way, oldest first.
     fn pending(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.held(py, |search| Ok(search.pending().into_iter().map(text).collect()))
+        self.held(py, |search| {
+            Ok(search.pending().into_iter().map(text).collect())
+        })
     }
 
     /// Parameters, goal, values told, questions that failed.
     fn facts(&self, py: Python<'_>) -> PyResult<(String, &'static str, usize, usize)> {
         self.held(py, |search| {
             let head = search.head();
-            let goal = GOALS.iter().find(|(_, goal)| *goal == head.goal).map_or("", |(name, _)| *name);
+            let goal = GOALS
+                .iter()
+                .find(|(_, goal)| *goal == head.goal)
+                .map_or("", |(name, _)| *name);
             let parameters = serde_json::to_string(&head.space).unwrap_or_default();
             Ok((parameters, goal, search.len(), search.failed()))
         })

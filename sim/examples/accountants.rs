@@ -36,20 +36,31 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "{:<10} {:>5} {:>3} {:>6} {:>8} {:>9} {:>10} {:>9}",
         "", "q", "z", "T", "delta", "ms", "epsilon", "accuracy"
     );
-    for (q, z, rounds, delta) in
-        [(0.25, 1.0, 40, 2.9435e-3), (0.25, 1.0, 40, 1e-5), (0.01, 1.0, 10_000, 1e-5), (0.001, 0.7, 100_000, 1e-6)]
-    {
+    for (q, z, rounds, delta) in [
+        (0.25, 1.0, 40, 2.9435e-3),
+        (0.25, 1.0, 40, 1e-5),
+        (0.01, 1.0, 10_000, 1e-5),
+        (0.001, 0.7, 100_000, 1e-6),
+    ] {
         let event = Event::PoissonSampledGaussian {
             sampling_probability: q,
             noise_multiplier: z,
             relation: NeighboringRelation::ReplaceSpecial,
         };
         let (time, loss) = fastest(|| pld::epsilon(&[(event, rounds)], delta, &Options::default()));
-        let fine = Options { tolerance: 2e-6, cells_max: 1 << 24 };
-        let (loss, truth) = (loss?.epsilon, pld::epsilon(&[(event, rounds)], delta, &fine)?.epsilon);
+        let fine = Options {
+            tolerance: 2e-6,
+            cells_max: 1 << 24,
+        };
+        let (loss, truth) = (
+            loss?.epsilon,
+            pld::epsilon(&[(event, rounds)], delta, &fine)?.epsilon,
+        );
         let line = |name: &str, time: f64, loss: f64| {
             let accuracy = loss / truth - 1.0;
-            println!("{name:<10} {q:>5} {z:>3} {rounds:>6} {delta:>8.1e} {time:>9.3} {loss:>10.5} {accuracy:>9.1e}");
+            println!(
+                "{name:<10} {q:>5} {z:>3} {rounds:>6} {delta:>8.1e} {time:>9.3} {loss:>10.5} {accuracy:>9.1e}"
+            );
         };
         line("tight", time, loss);
         let (time, loss) = fastest(|| {

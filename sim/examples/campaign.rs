@@ -34,7 +34,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         [table, numbers @ ..] if numbers.len() == 3 => {
             let file = format!("{table}-settings.csv");
-            let measured = Measured::ALL.into_iter().find(|measured| measured.file() == file).ok_or(USAGE)?;
+            let measured = Measured::ALL
+                .into_iter()
+                .find(|measured| measured.file() == file)
+                .ok_or(USAGE)?;
             show(&Parties::measured(measured)?, numbers)
         }
         [path, values, numbers @ ..] if numbers.len() == 3 => {
@@ -42,9 +45,17 @@ fn main() -> Result<(), Box<dyn Error>> {
             let candidates = Context::new(&file.space, 1, 2)?.candidates().to_vec();
             let sign = file.goal.ok_or("the space names no goal")?.sign();
             let cells = fs::read_to_string(values)?;
-            let cells = cells.lines().flat_map(|line| line.split(',')).map(|cell| cell.trim().parse::<f64>());
-            let values: Vec<f64> = cells.map(|value| value.map(|value| sign * value)).collect::<Result<_, _>>()?;
-            show(&Parties::searching(file.space, candidates, &values)?, numbers)
+            let cells = cells
+                .lines()
+                .flat_map(|line| line.split(','))
+                .map(|cell| cell.trim().parse::<f64>());
+            let values: Vec<f64> = cells
+                .map(|value| value.map(|value| sign * value))
+                .collect::<Result<_, _>>()?;
+            show(
+                &Parties::searching(file.space, candidates, &values)?,
+                numbers,
+            )
         }
         _ => Err(USAGE.into()),
     }
@@ -56,23 +67,40 @@ fn space(path: &str) -> Result<SpaceFile, Box<dyn Error>> {
 
 /// The ratios of each repetition, then their mean and standard error.
 fn show(table: &Parties, numbers: &[&str]) -> Result<(), Box<dyn Error>> {
-    let [contributors, epsilon, count] = numbers else { return Err(USAGE.into()) };
-    let conditions = Conditions { contributors: contributors.parse()?, epsilon: epsilon.parse()?, own_units: true };
+    let [contributors, epsilon, count] = numbers else {
+        return Err(USAGE.into());
+    };
+    let conditions = Conditions {
+        contributors: contributors.parse()?,
+        epsilon: epsilon.parse()?,
+        own_units: true,
+    };
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let mut ratios = vec![Vec::new(); AFTER.len()];
-    let all = each(count.parse()?, threads, &|| eprint!("."), &|number| continued(table, &conditions, number))?;
+    let all = each(count.parse()?, threads, &|| eprint!("."), &|number| {
+        continued(table, &conditions, number)
+    })?;
     eprintln!();
     for (number, continued) in all.iter().enumerate() {
         let summed = |regrets: &[f64], after: usize| regrets[..after].iter().sum::<f64>();
-        let of = AFTER.map(|after| summed(&continued.guided, after) / summed(&continued.alone, after));
-        ratios.iter_mut().zip(of).for_each(|(ratios, ratio)| ratios.push(ratio));
-        println!("repetition {number}: B {:.2}, ratios {of:.3?}", continued.self_test);
+        let of =
+            AFTER.map(|after| summed(&continued.guided, after) / summed(&continued.alone, after));
+        ratios
+            .iter_mut()
+            .zip(of)
+            .for_each(|(ratios, ratio)| ratios.push(ratio));
+        println!(
+            "repetition {number}: B {:.2}, ratios {of:.3?}",
+            continued.self_test
+        );
     }
     for (after, ratios) in AFTER.iter().zip(&ratios) {
         let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
         let squares: f64 = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum();
         let error = (squares / (ratios.len() as f64 - 1.0) / ratios.len() as f64).sqrt();
-        println!("{after} evaluations after the contribution: summed regret over that alone {mean:.3} ({error:.3})");
+        println!(
+            "{after} evaluations after the contribution: summed regret over that alone {mean:.3} ({error:.3})"
+        );
     }
     Ok(())
 }

@@ -29,9 +29,15 @@ impl Progress for Rounds {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let agents_max = std::env::args().nth(1).map_or(Ok(SIZES[3]), |word| word.parse())?;
-    println!("scenario `fleet`: D = 2, M = 64, f32; all cores; peak memory is that of the process so far");
-    println!("    agents  rounds   wall s    CPU s   agent-rounds/s   CPU µs/agent-round   peak MiB  digest");
+    let agents_max = std::env::args()
+        .nth(1)
+        .map_or(Ok(SIZES[3]), |word| word.parse())?;
+    println!(
+        "scenario `fleet`: D = 2, M = 64, f32; all cores; peak memory is that of the process so far"
+    );
+    println!(
+        "    agents  rounds   wall s    CPU s   agent-rounds/s   CPU µs/agent-round   peak MiB  digest"
+    );
     for agents in SIZES.into_iter().filter(|size| *size <= agents_max) {
         line(agents, 40, Some(0))?;
     }
@@ -41,9 +47,17 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Runs one size and prints its line.
 fn line(agents: u32, rounds: u32, workspace_bytes: Option<usize>) -> Result<(), Box<dyn Error>> {
-    let settings = [format!("federation.agents={agents}"), format!("federation.rounds={rounds}")];
-    let scenario = Shipped::find("fleet").ok_or("no fleet scenario")?.parse(&settings)?;
-    let options = Options { workspace_bytes, ..Options::default() };
+    let settings = [
+        format!("federation.agents={agents}"),
+        format!("federation.rounds={rounds}"),
+    ];
+    let scenario = Shipped::find("fleet")
+        .ok_or("no fleet scenario")?
+        .parse(&settings)?;
+    let options = Options {
+        workspace_bytes,
+        ..Options::default()
+    };
     let (wall, cpu) = (Instant::now(), cpu_seconds());
     let result = federated::run(&scenario, &options, &Rounds(wall))?;
     let (wall, cpu) = (wall.elapsed().as_secs_f64(), cpu_seconds() - cpu);
@@ -68,6 +82,9 @@ fn cpu_seconds() -> f64 {
 /// Largest resident size so far, as Linux reports it.
 fn peak_mebibytes() -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM in /proc/self/status")?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .ok_or("no VmHWM in /proc/self/status")?;
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1024)
 }

@@ -17,8 +17,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let ([table, contributors, epsilon, count], rest) = words.split_first_chunk().ok_or(USAGE)?;
     let file = format!("{table}-settings.csv");
-    let measured = Measured::ALL.into_iter().find(|measured| measured.file() == file).ok_or(USAGE)?;
-    let mut conditions = Conditions { contributors: contributors.parse()?, epsilon: epsilon.parse()?, own_units: true };
+    let measured = Measured::ALL
+        .into_iter()
+        .find(|measured| measured.file() == file)
+        .ok_or(USAGE)?;
+    let mut conditions = Conditions {
+        contributors: contributors.parse()?,
+        epsilon: epsilon.parse()?,
+        own_units: true,
+    };
     let mut origins = Vec::new();
     for word in rest {
         match word.as_str() {
@@ -36,7 +43,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let parties = Parties::measured(measured)?;
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let all = repetitions(&parties, &conditions, &origins, count.parse()?, threads, &|| eprint!("."))?;
+    let all = repetitions(
+        &parties,
+        &conditions,
+        &origins,
+        count.parse()?,
+        threads,
+        &|| eprint!("."),
+    )?;
     eprintln!();
     for (number, repetition) in all.iter().enumerate() {
         for guided in &repetition.guided {
@@ -54,8 +68,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     for origin in origins {
-        let ratios: Vec<f64> =
-            all.iter().map(|repetition| repetition.summed(origin) / repetition.summed_alone()).collect();
+        let ratios: Vec<f64> = all
+            .iter()
+            .map(|repetition| repetition.summed(origin) / repetition.summed_alone())
+            .collect();
         let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
         let squares: f64 = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum();
         let error = (squares / (ratios.len() as f64 - 1.0) / ratios.len() as f64).sqrt();

@@ -34,14 +34,29 @@ struct Gossip;
 impl Chooser for Gossip {
     fn next(&self, sight: &Sight<'_>, coins: &mut Stream) -> u32 {
         let somewhere = coins.below(sight.ground.count());
-        let Some(rumour) = sight.broadcast.filter(|_| coins.below(2) == 0) else { return somewhere };
+        let Some(rumour) = sight.broadcast.filter(|_| coins.below(2) == 0) else {
+            return somewhere;
+        };
         let far = |candidate| squared_distance(sight.ground.point(candidate), rumour);
-        (0..40).map(|_| coins.below(sight.ground.count())).fold(somewhere, |a, b| if far(b) < far(a) { b } else { a })
+        (0..40)
+            .map(|_| coins.below(sight.ground.count()))
+            .fold(somewhere, |a, b| if far(b) < far(a) { b } else { a })
     }
 
     fn message(&self, sight: &Sight<'_>, _coins: &mut Stream) -> Vec<f64> {
-        let best = sight.log.iter().max_by(|a, b| a.1.total_cmp(&b.1)).copied().unwrap_or((0, 0.0));
-        sight.ground.point(best.0).iter().copied().chain([best.1]).collect()
+        let best = sight
+            .log
+            .iter()
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+            .copied()
+            .unwrap_or((0, 0.0));
+        sight
+            .ground
+            .point(best.0)
+            .iter()
+            .copied()
+            .chain([best.1])
+            .collect()
     }
 }
 
@@ -53,11 +68,28 @@ impl Aggregator for Loudest {
         ground.dim + 1
     }
 
-    fn combine(&self, ground: &Ground, messages: &[Message], _kept: &mut Vec<f64>, coins: &mut Stream) -> Vec<f64> {
+    fn combine(
+        &self,
+        ground: &Ground,
+        messages: &[Message],
+        _kept: &mut Vec<f64>,
+        coins: &mut Stream,
+    ) -> Vec<f64> {
         let value = |message: &&Message| message.numbers[ground.dim];
-        let Some(best) = messages.iter().max_by(|a, b| value(a).total_cmp(&value(b))) else { return Vec::new() };
+        let Some(best) = messages.iter().max_by(|a, b| value(a).total_cmp(&value(b))) else {
+            return Vec::new();
+        };
         let place = &best.numbers[..ground.dim];
-        place.iter().map(|x| if self.0 > 0.0 { x + laplace::draw(coins, self.0) } else { *x }).collect()
+        place
+            .iter()
+            .map(|x| {
+                if self.0 > 0.0 {
+                    x + laplace::draw(coins, self.0)
+                } else {
+                    *x
+                }
+            })
+            .collect()
     }
 }
 
@@ -66,14 +98,23 @@ pub fn own(settings: &[String]) -> Result<Own, Box<dyn Error>> {
     let quiet = Custom::with_server("rumour, version 1", Gossip, Loudest(0.0));
     let noisy = Custom::with_server("rumour with noise, version 1", Gossip, Loudest(0.1));
     let scenario = Scenario::parse("rumours", SCENARIO, settings)?;
-    Ok(Own::methods(scenario, [("rumour", quiet), ("noisy-rumour", noisy)])?)
+    Ok(Own::methods(
+        scenario,
+        [("rumour", quiet), ("noisy-rumour", noisy)],
+    )?)
 }
 
 #[allow(dead_code, reason = "the test of this example has a main of its own")]
 fn main() -> Result<(), Box<dyn Error>> {
-    let (path, own) = (std::env::args().nth(1).unwrap_or("rumours".into()), own(&[])?);
+    let (path, own) = (
+        std::env::args().nth(1).unwrap_or("rumours".into()),
+        own(&[])?,
+    );
     if let Place::Open(folder, journal) = execute::begin_or_resume(Path::new(&path), &own, None)? {
-        println!("{}", execute::execute(&own, folder, journal, Options::default(), &())?.table());
+        println!(
+            "{}",
+            execute::execute(&own, folder, journal, Options::default(), &())?.table()
+        );
     }
     println!("sordino report {path}");
     Ok(())

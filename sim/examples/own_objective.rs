@@ -53,13 +53,18 @@ impl Objective for Oven {
     /// One hill; each oven is off by some degrees, drawn for (run, agent).
     fn value(&self, agent: u32, candidate: u32) -> f64 {
         let x = &self.0[2 * candidate as usize..][..2];
-        let off = self.1.stream(Party::Agent(agent), Purpose::Objective, 0).unit::<f64>();
+        let off = self
+            .1
+            .stream(Party::Agent(agent), Purpose::Objective, 0)
+            .unit::<f64>();
         let (heat, time) = (x[0] - 0.65 + 0.1 * (off - 0.5), x[1] - 0.3);
         2.0 - 12.0 * heat * heat - 6.0 * (time + heat) * (time + heat)
     }
     /// Noise by its address: all methods of a run see the same.
     fn observe(&self, agent: u32, candidate: u32, observation: u32) -> f64 {
-        let mut stream = self.1.stream(Party::Agent(agent), Purpose::ObservationNoise, observation);
+        let mut stream = self
+            .1
+            .stream(Party::Agent(agent), Purpose::ObservationNoise, observation);
         self.value(agent, candidate) + 0.1 * normal::draw::<f64>(&mut stream)
     }
 }

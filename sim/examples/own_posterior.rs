@@ -33,9 +33,17 @@ struct Sampler;
 
 impl Chooser for Sampler {
     fn next(&self, sight: &Sight<'_>, coins: &mut Stream) -> u32 {
-        let asked: Vec<u32> = (0..100).map(|_| coins.below(sight.ground.count())).collect();
-        let points: Vec<f64> = asked.iter().flat_map(|candidate| sight.ground.point(*candidate)).copied().collect();
-        let drawn = posterior(sight).and_then(|gp| draw(&gp, &points, coins)).expect("the scenario fits the engine");
+        let asked: Vec<u32> = (0..100)
+            .map(|_| coins.below(sight.ground.count()))
+            .collect();
+        let points: Vec<f64> = asked
+            .iter()
+            .flat_map(|candidate| sight.ground.point(*candidate))
+            .copied()
+            .collect();
+        let drawn = posterior(sight)
+            .and_then(|gp| draw(&gp, &points, coins))
+            .expect("the scenario fits the engine");
         let best = (0..asked.len()).max_by(|a, b| drawn[*a].total_cmp(&drawn[*b]));
         asked[best.unwrap_or(0)]
     }
@@ -46,8 +54,8 @@ fn posterior(sight: &Sight<'_>) -> Result<Gp, SurrogateError> {
     let (ground, count) = (sight.ground, sight.log.len());
     let kernel = ground.kernel.build().expect("read from a scenario");
     let storage = vec![0.0; exact::storage_len(ground.dim, count)];
-    let mut gp =
-        ExactGp::new(kernel, ground.noise_variance, ground.dim, count, storage)?.with_prior_mean(ground.constant)?;
+    let mut gp = ExactGp::new(kernel, ground.noise_variance, ground.dim, count, storage)?
+        .with_prior_mean(ground.constant)?;
     for (candidate, value) in sight.log {
         gp.observe(ground.point(*candidate), *value)?;
     }
@@ -66,14 +74,23 @@ fn draw(gp: &Gp, points: &[f64], coins: &mut Stream) -> Result<Vec<f64>, Surroga
 /// The scenario with its method. Change the version when what it does changes.
 pub fn own(settings: &[String]) -> Result<Own, Box<dyn Error>> {
     let sampler = Custom::alone("sampler, version 1", Sampler);
-    Ok(Own::methods(Scenario::parse("sampler", SCENARIO, settings)?, [("sampler", sampler)])?)
+    Ok(Own::methods(
+        Scenario::parse("sampler", SCENARIO, settings)?,
+        [("sampler", sampler)],
+    )?)
 }
 
 #[allow(dead_code, reason = "the test of this example has a main of its own")]
 fn main() -> Result<(), Box<dyn Error>> {
-    let (path, own) = (std::env::args().nth(1).unwrap_or("sampler".into()), own(&[])?);
+    let (path, own) = (
+        std::env::args().nth(1).unwrap_or("sampler".into()),
+        own(&[])?,
+    );
     if let Place::Open(folder, journal) = execute::begin_or_resume(Path::new(&path), &own, None)? {
-        println!("{}", execute::execute(&own, folder, journal, Options::default(), &())?.table());
+        println!(
+            "{}",
+            execute::execute(&own, folder, journal, Options::default(), &())?.table()
+        );
     }
     println!("sordino report {path}");
     Ok(())

@@ -38,7 +38,9 @@ fn now() -> Duration {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let scenario = Shipped::find("default").ok_or("no default scenario")?.parse(&[])?;
+    let scenario = Shipped::find("default")
+        .ok_or("no default scenario")?
+        .parse(&[])?;
     let mut best = [Duration::MAX; PARTS.len() + 1];
     for _ in 0..REPETITIONS {
         for (best, time) in best.iter_mut().zip(measure(&scenario)?) {
@@ -47,10 +49,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let agents: Duration = best[2..PARTS.len()].iter().sum();
     let total = best[PARTS.len()];
-    println!("One run of dp-fts-de, default scenario, CPU time of one thread, best of {REPETITIONS}, milliseconds:");
+    println!(
+        "One run of dp-fts-de, default scenario, CPU time of one thread, best of {REPETITIONS}, milliseconds:"
+    );
     let line = |what: &str, time: Duration| println!("{:>9.1}  {what}", time.as_secs_f64() * 1e3);
-    PARTS.iter().zip(best).for_each(|(what, time)| line(what, time));
-    line("the rest: frames, clipping, sums, noise, regret", total.saturating_sub(agents));
+    PARTS
+        .iter()
+        .zip(best)
+        .for_each(|(what, time)| line(what, time));
+    line(
+        "the rest: frames, clipping, sums, noise, regret",
+        total.saturating_sub(agents),
+    );
     line("total of the run, without the first two lines", total);
     Ok(())
 }
@@ -61,7 +71,11 @@ fn measure(scenario: &Scenario) -> Result<[Duration; PARTS.len() + 1], Box<dyn s
     let (start, seed) = (now(), RunSeed::new(scenario.seed, 0));
     let family = world::load(scenario, None)?;
     let first = family.realize(seed);
-    let shared = Arc::new(ScenarioContext::<f64>::new(scenario, first.candidates(), first.dim())?);
+    let shared = Arc::new(ScenarioContext::<f64>::new(
+        scenario,
+        first.candidates(),
+        first.dim(),
+    )?);
     times[0] = now() - start;
     let start = now();
     let run = Arc::new(RunContext::new(scenario, shared, 0, family.realize(seed))?);
@@ -90,13 +104,27 @@ fn one_agent(
     let storage = AgentStorage::split(&public, &mut storage)?;
     let mut agent = Agent::attach(&public, &mut state, storage)?;
     for round in 0..=parameters.rounds {
-        let coin: f64 = method.run.seed.stream(Party::Agent(index), Purpose::Mixing, round).unit();
+        let coin: f64 = method
+            .run
+            .seed
+            .stream(Party::Agent(index), Purpose::Mixing, round)
+            .unit();
         let own = coin < parameters.mixing.own_draw_probability(round);
-        let observations = if round == 0 { parameters.initial_points } else { 1 };
+        let observations = if round == 0 {
+            parameters.initial_points
+        } else {
+            1
+        };
         let mut leaf = AgentLeaf::new(index, round, observations);
         let (mut input, mut part) = match round {
             0 => (Input::Start, 4),
-            _ => (Input::Broadcast { vectors: &broadcast, maximum: None }, if own { 2 } else { 3 }),
+            _ => (
+                Input::Broadcast {
+                    vectors: &broadcast,
+                    maximum: None,
+                },
+                if own { 2 } else { 3 },
+            ),
         };
         let upload = loop {
             let start = now();
@@ -104,7 +132,9 @@ fn one_agent(
             // Initial observations but the last are followed by the next initial point: nearly nothing.
             times[part] += now() - start;
             match output {
-                Output::Evaluate { candidate, number, .. } => {
+                Output::Evaluate {
+                    candidate, number, ..
+                } => {
                     let start = now();
                     let y = method.run.objective.observe(index, candidate, number);
                     times[6] += now() - start;
@@ -119,7 +149,9 @@ fn one_agent(
         std::hint::black_box(leaf.end(upload));
         times[7] += now() - start;
         if !upload.is_empty() {
-            broadcast.chunks_exact_mut(upload.len()).for_each(|block| block.copy_from_slice(upload));
+            broadcast
+                .chunks_exact_mut(upload.len())
+                .for_each(|block| block.copy_from_slice(upload));
         }
     }
     Ok(())

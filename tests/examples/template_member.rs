@@ -8,10 +8,12 @@ use sordino_core::digest::{Digest, Frame as Fold};
 use sordino_core::domain::Candidates;
 use sordino_core::federated::exchange::Agreement;
 use sordino_core::federated::prior::{
-    ContextStorage, JointVectors, Member, MemberSizes, MemberState, MemberStorage, PriorError, PriorProtocol, Public,
-    context,
+    ContextStorage, JointVectors, Member, MemberSizes, MemberState, MemberStorage, PriorError,
+    PriorProtocol, Public, context,
 };
-use sordino_core::federated::shares::{ATTEMPT_LEN, Attempts, Contribution, Modulus, Opened, SecretKey, Store, Trust};
+use sordino_core::federated::shares::{
+    ATTEMPT_LEN, Attempts, Contribution, Modulus, Opened, SecretKey, Store, Trust,
+};
 use sordino_core::federated::{Frame, Member as _, Next};
 use sordino_core::random::RunSeed;
 use sordino_host::ledger::{Accounting, Ledger, Terms};
@@ -30,15 +32,30 @@ struct Module(String);
 
 impl Module {
     fn agreement(&self) -> Outcome<Agreement> {
-        let (_, array) = self.0.split_once("AGREEMENT: [u8; ").ok_or("no agreement")?;
-        let (array, _) = array.split_once("];\n").ok_or("an agreement without an end")?;
-        let bytes: Result<Vec<u8>, _> = array.split("0x").skip(1).map(|x| u8::from_str_radix(&x[..2], 16)).collect();
+        let (_, array) = self
+            .0
+            .split_once("AGREEMENT: [u8; ")
+            .ok_or("no agreement")?;
+        let (array, _) = array
+            .split_once("];\n")
+            .ok_or("an agreement without an end")?;
+        let bytes: Result<Vec<u8>, _> = array
+            .split("0x")
+            .skip(1)
+            .map(|x| u8::from_str_radix(&x[..2], 16))
+            .collect();
         Ok(Agreement::from_bytes(&bytes?)?)
     }
 
     fn points(&self, name: &str, dim: usize) -> Outcome<Candidates<'static, f64>> {
-        let (_, rest) = self.0.split_once(&format!("{name}: u32 = ")).ok_or("no such grid")?;
-        Ok(Candidates::grid(rest.split(';').next().unwrap_or_default().parse()?, dim)?)
+        let (_, rest) = self
+            .0
+            .split_once(&format!("{name}: u32 = "))
+            .ok_or("no such grid")?;
+        Ok(Candidates::grid(
+            rest.split(';').next().unwrap_or_default().parse()?,
+            dim,
+        )?)
     }
 }
 
@@ -71,7 +88,14 @@ impl Keep for Forgetful {
 fn ledger(whose: &str) -> Outcome<Ledger> {
     let (data, unit) = (format!("template, {whose}"), "agent".to_owned());
     let accounting = Accounting::Gaussian;
-    Ok(Ledger::in_memory(&Terms { data, unit, records: None, accounting, epsilon_max: None, delta: 1e-5 })?)
+    Ok(Ledger::in_memory(&Terms {
+        data,
+        unit,
+        records: None,
+        accounting,
+        epsilon_max: None,
+        delta: 1e-5,
+    })?)
 }
 
 /// What stands between the member and the first server where there are two.
@@ -86,14 +110,23 @@ struct Second {
 impl Second {
     fn new(run: Digest, protocol: &PriorProtocol) -> Outcome<Self> {
         let p = protocol.config.parameters();
-        let (len, multipliers) = (protocol.config.contribution_len(), &protocol.noise_multipliers);
+        let (len, multipliers) = (
+            protocol.config.contribution_len(),
+            &protocol.noise_multipliers,
+        );
         let plan = HelperPlan::new(run, p.agents, len, p.grid_exponent, multipliers)?;
         let (own, secret) = (SecretKey::new([1; 32]), SecretKey::new([2; 32]));
         let mut keys: Vec<_> = (0..p.agents).map(|_| None).collect();
         keys[AGENT as usize] = Some(secret.with_agent(&own.public_key())?);
         let (sources, ledger) = (SimulatedSources::of_helper(NOISE), ledger("helper")?);
         let helper = Helper::open(plan, keys, sources, ledger, Forgetful, None)?;
-        Ok(Second { run, own, attempts: Attempts::new(run), secret, helper })
+        Ok(Second {
+            run,
+            own,
+            attempts: Attempts::new(run),
+            secret,
+            helper,
+        })
     }
 
     /// Hides a contribution, opens it with the helper's noise in it, and gives it to the first server.
@@ -104,11 +137,26 @@ impl Second {
         mut take: impl FnMut(Opened<'_>) -> Outcome,
     ) -> Outcome {
         let modulus = Modulus::of(encoding).ok_or("no mechanism")?;
-        let (mut integers, mut hidden) = (vec![0; numbers.len()], vec![0; modulus.hidden_len(numbers.len())]);
-        let contribution = Contribution { epoch, encoding, numbers };
+        let (mut integers, mut hidden) = (
+            vec![0; numbers.len()],
+            vec![0; modulus.hidden_len(numbers.len())],
+        );
+        let contribution = Contribution {
+            epoch,
+            encoding,
+            numbers,
+        };
         let key = self.own.with_helper(&self.secret.public_key())?;
-        key.hide(contribution, &mut self.attempts, &mut Forgetful, &mut integers, &mut hidden)?;
-        let (attempt, share) = hidden.split_first_chunk::<ATTEMPT_LEN>().ok_or("an attempt")?;
+        key.hide(
+            contribution,
+            &mut self.attempts,
+            &mut Forgetful,
+            &mut integers,
+            &mut hidden,
+        )?;
+        let (attempt, share) = hidden
+            .split_first_chunk::<ATTEMPT_LEN>()
+            .ok_or("an attempt")?;
         let mut collection = Collection::new(self.run, epoch, agents, numbers.len(), modulus);
         collection.add(AGENT, u32::from_le_bytes(*attempt), share)?;
         let asked = collection.ask();
@@ -118,29 +166,74 @@ impl Second {
 }
 
 fn main() -> Outcome {
-    let module = Module(std::fs::read_to_string(std::env::args().nth(1).ok_or("which module?")?)?);
+    let module = Module(std::fs::read_to_string(
+        std::env::args().nth(1).ok_or("which module?")?,
+    )?);
     let agreement = module.agreement()?;
-    let (dim, protocol) = (agreement.dim as usize, agreement.protocol.prior().ok_or("a federated prior")?);
-    let (candidates, landmarks) = (module.points("POINTS_PER_AXIS", dim)?, module.points("LANDMARKS_PER_AXIS", dim)?);
+    let (dim, protocol) = (
+        agreement.dim as usize,
+        agreement.protocol.prior().ok_or("a federated prior")?,
+    );
+    let (candidates, landmarks) = (
+        module.points("POINTS_PER_AXIS", dim)?,
+        module.points("LANDMARKS_PER_AXIS", dim)?,
+    );
     let p = protocol.config.parameters();
-    let counts = [p.feature_count, p.initial_points, protocol.rounds, p.designs].map(|count| count as usize);
-    let sizes = MemberSizes::new(candidates.count() as usize, counts[0], counts[1], counts[2], counts[3]);
-    let (mut numbers, mut designs) = (vec![0.0f32; sizes.context() + sizes.storage()], vec![0; sizes.designs_len()]);
-    let storage = ContextStorage { numbers: &mut numbers, designs: &mut designs };
-    let (public, rest) = context(&agreement, [&candidates, &landmarks], storage, &mut vec![0.0; sizes.doubles(dim)])?;
+    let counts = [
+        p.feature_count,
+        p.initial_points,
+        protocol.rounds,
+        p.designs,
+    ]
+    .map(|count| count as usize);
+    let sizes = MemberSizes::new(
+        candidates.count() as usize,
+        counts[0],
+        counts[1],
+        counts[2],
+        counts[3],
+    );
+    let (mut numbers, mut designs) = (
+        vec![0.0f32; sizes.context() + sizes.storage()],
+        vec![0; sizes.designs_len()],
+    );
+    let storage = ContextStorage {
+        numbers: &mut numbers,
+        designs: &mut designs,
+    };
+    let (public, rest) = context(
+        &agreement,
+        [&candidates, &landmarks],
+        storage,
+        &mut vec![0.0; sizes.doubles(dim)],
+    )?;
     let (models, mut state) = (protocol.models(), MemberState::new(AGENT, OWN));
-    let mut member =
-        Member::attach(protocol, public, &models, &mut state, MemberStorage::split(protocol, &public, rest)?)?;
+    let mut member = Member::attach(
+        protocol,
+        public,
+        &models,
+        &mut state,
+        MemberStorage::split(protocol, &public, rest)?,
+    )?;
 
     let hosted = Population::new(Arc::new(Shared(public)), protocol.plan())?.that_sends_sums();
-    let mut server = ServerHost::new(hosted, SimulatedSources::new(NOISE), ledger("server")?, None)?;
+    let mut server = ServerHost::new(
+        hosted,
+        SimulatedSources::new(NOISE),
+        ledger("server")?,
+        None,
+    )?;
     let mut second = match p.trust {
         Trust::OneServer => None,
         Trust::TwoServers => Some(Second::new(agreement.digest(), protocol)?),
     };
     let mut released: Option<Vec<f32>> = None;
     for epoch in 0..=protocol.releases() {
-        member.enter(released.as_ref().map_or(Frame::Start, |numbers| Frame::Released(numbers)))?;
+        member.enter(
+            released
+                .as_ref()
+                .map_or(Frame::Start, |numbers| Frame::Released(numbers)),
+        )?;
         let given = loop {
             match member.next()? {
                 Next::Query { candidate, .. } => {
@@ -157,7 +250,9 @@ fn main() -> Outcome {
         server.open()?;
         match (&mut second, member.encoding()?) {
             (Some(second), Some(encoding)) => {
-                second.give((epoch, &encoding, &given), p.agents, |opened| Ok(server.take(opened)?))?;
+                second.give((epoch, &encoding, &given), p.agents, |opened| {
+                    Ok(server.take(opened)?)
+                })?;
             }
             _ => server.upload(AGENT, epoch, &given)?,
         }
@@ -170,6 +265,10 @@ fn main() -> Outcome {
         end.u32(candidate);
         end.scalars(&[value]);
     }
-    println!("member: {}\nagent: {}", end.end(), member.observations().count());
+    println!(
+        "member: {}\nagent: {}",
+        end.end(),
+        member.observations().count()
+    );
     Ok(())
 }

@@ -10,23 +10,32 @@ pub fn matrix(flat: &[f64], columns: usize) -> Matrix {
 
 /// The transposed matrix Aᵀ.
 pub fn transposed(a: &Matrix) -> Matrix {
-    (0..a[0].len()).map(|j| a.iter().map(|row| row[j]).collect()).collect()
+    (0..a[0].len())
+        .map(|j| a.iter().map(|row| row[j]).collect())
+        .collect()
 }
 
 /// The product A·B.
 pub fn product(a: &Matrix, b: &Matrix) -> Matrix {
     let entry = |row: &Vec<f64>, j: usize| row.iter().zip(b).map(|(x, other)| x * other[j]).sum();
-    a.iter().map(|row| (0..b[0].len()).map(|j| entry(row, j)).collect()).collect()
+    a.iter()
+        .map(|row| (0..b[0].len()).map(|j| entry(row, j)).collect())
+        .collect()
 }
 
 /// The combination a·A + b·B.
 pub fn combined(a: f64, x: &Matrix, b: f64, y: &Matrix) -> Matrix {
-    x.iter().zip(y).map(|(x, y)| x.iter().zip(y).map(|(x, y)| a * x + b * y).collect()).collect()
+    x.iter()
+        .zip(y)
+        .map(|(x, y)| x.iter().zip(y).map(|(x, y)| a * x + b * y).collect())
+        .collect()
 }
 
 /// `value` times the identity of order n.
 pub fn identity(n: usize, value: f64) -> Matrix {
-    (0..n).map(|i| (0..n).map(|j| if i == j { value } else { 0.0 }).collect()).collect()
+    (0..n)
+        .map(|i| (0..n).map(|j| if i == j { value } else { 0.0 }).collect())
+        .collect()
 }
 
 /// A⁻¹ by Gauss and Jordan, with pivots.
@@ -34,7 +43,9 @@ pub fn inverse(a: &Matrix) -> Matrix {
     let n = a.len();
     let (mut a, mut b) = (a.clone(), identity(n, 1.0));
     for k in 0..n {
-        let pivot = (k..n).max_by(|i, j| a[*i][k].abs().total_cmp(&a[*j][k].abs())).unwrap();
+        let pivot = (k..n)
+            .max_by(|i, j| a[*i][k].abs().total_cmp(&a[*j][k].abs()))
+            .unwrap();
         a.swap(k, pivot);
         b.swap(k, pivot);
         let p = a[k][k];
@@ -64,7 +75,10 @@ pub fn column(x: &[f64]) -> Matrix {
 /// The largest difference of two vectors.
 pub fn furthest(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
-    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+    a.iter()
+        .zip(b)
+        .map(|(a, b)| (a - b).abs())
+        .fold(0.0, f64::max)
 }
 
 /// det A by elimination, for a matrix that needs no pivots.

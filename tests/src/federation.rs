@@ -44,12 +44,17 @@ pub fn run_seed() -> RunSeed {
 
 /// The function of an agent: a wave, shifted a little for each.
 pub fn f(agent: u32, x: f64) -> f64 {
-    (x - 0.31 - 0.01 * f64::from(agent)) * (0.9 - x) * 4.0 + 0.5 * (-60.0 * (x - 0.75) * (x - 0.75)).exp()
+    (x - 0.31 - 0.01 * f64::from(agent)) * (0.9 - x) * 4.0
+        + 0.5 * (-60.0 * (x - 0.75) * (x - 0.75)).exp()
 }
 
 /// Its noisy value.
 pub fn observe(agent: u32, x: f64, number: u32) -> f64 {
-    let noise: f64 = normal::draw(&mut run_seed().stream(Party::Agent(agent), Purpose::ObservationNoise, number));
+    let noise: f64 = normal::draw(&mut run_seed().stream(
+        Party::Agent(agent),
+        Purpose::ObservationNoise,
+        number,
+    ));
     f(agent, x) + 0.1 * noise
 }
 
@@ -69,9 +74,20 @@ pub struct Shared {
 
 /// Builds what all parties share.
 pub fn shared() -> Shared {
-    let points: Vec<f64> = (0..GRID).map(|i| f64::from(i) / f64::from(GRID - 1)).collect();
+    let points: Vec<f64> = (0..GRID)
+        .map(|i| f64::from(i) / f64::from(GRID - 1))
+        .collect();
     let mut features = vec![0.0; random_fourier::storage_len(1, M)];
-    random_fourier::draw(5, 3, Stationary::SquaredExponential, &[0.1], 1, M, &mut features).unwrap();
+    random_fourier::draw(
+        5,
+        3,
+        Stationary::SquaredExponential,
+        &[0.1],
+        1,
+        M,
+        &mut features,
+    )
+    .unwrap();
     let map = RandomFourier::new(1, M, 1.0, true, &features[..]).unwrap();
     let mut rows = vec![0.0; GRID as usize * M];
     for (row, x) in rows.chunks_exact_mut(M).zip(&points) {
@@ -80,8 +96,16 @@ pub fn shared() -> Shared {
     let kernel = SquaredExponential::new(0.1, 1.0).unwrap();
     let (rank, n) = (20, GRID as usize);
     let (mut prior, mut diagonal) = (vec![0.0; n * rank], vec![0.0; n]);
-    pivoted_cholesky(n, rank, &mut prior, &mut diagonal, 0.0, |i, j| kernel.covariance(&points[i..=i], &points[j..=j]));
-    Shared { points, features, rows, prior, rank }
+    pivoted_cholesky(n, rank, &mut prior, &mut diagonal, 0.0, |i, j| {
+        kernel.covariance(&points[i..=i], &points[j..=j])
+    });
+    Shared {
+        points,
+        features,
+        rows,
+        prior,
+        rank,
+    }
 }
 
 /// The parameters of the federation, DP-FTS-DE.
@@ -117,11 +141,32 @@ pub fn private(clipping_norm: f64, sampling_probability: f64) -> Aggregation {
 /// The public context: with a factor of the prior if own draws are joint, and with rows of candidates if their regions are
 /// given.
 pub fn public<'a>(shared: &'a Shared, config: &'a Config, region_of: &'a [u32]) -> Public<'a, f64> {
-    let rows = (!region_of.is_empty()).then_some(CandidateRows { features: &shared.rows, region_of });
-    let candidates = if rows.is_some() { Candidates::list(&shared.points, 1) } else { Candidates::grid(GRID, 1) };
+    let rows = (!region_of.is_empty()).then_some(CandidateRows {
+        features: &shared.rows,
+        region_of,
+    });
+    let candidates = if rows.is_some() {
+        Candidates::list(&shared.points, 1)
+    } else {
+        Candidates::grid(GRID, 1)
+    };
     let features = RandomFourier::new(1, M, 1.0, true, &shared.features[..]).unwrap();
-    let prior_rows = if config.parameters().own_draw == OwnDraw::Joint { &shared.prior[..] } else { &[] };
-    Public::new(config, candidates.unwrap(), features, Tables { rows, prior_rows, ..Tables::NONE }).unwrap()
+    let prior_rows = if config.parameters().own_draw == OwnDraw::Joint {
+        &shared.prior[..]
+    } else {
+        &[]
+    };
+    Public::new(
+        config,
+        candidates.unwrap(),
+        features,
+        Tables {
+            rows,
+            prior_rows,
+            ..Tables::NONE
+        },
+    )
+    .unwrap()
 }
 
 /// What a federation did.
@@ -145,11 +190,22 @@ fn play(
     queries: &mut Vec<u32>,
     upload: impl FnOnce(&[f64]),
 ) -> Digest {
-    let mut input = if t == 0 { Input::Start } else { Input::Broadcast { vectors: broadcast, maximum: None } };
+    let mut input = if t == 0 {
+        Input::Start
+    } else {
+        Input::Broadcast {
+            vectors: broadcast,
+            maximum: None,
+        }
+    };
     let mut leaf = AgentLeaf::new(n, t, if t == 0 { N_INIT } else { 1 });
     loop {
         match agent.handle(input).unwrap() {
-            Output::Evaluate { candidate, point, number } => {
+            Output::Evaluate {
+                candidate,
+                point,
+                number,
+            } => {
                 let y = observe(n, point[0], number);
                 leaf.observation(candidate, y);
                 queries.push(candidate);
@@ -178,8 +234,12 @@ pub fn run(
     let mut storages = vec![vec![0.0; storage_len(&public)]; N as usize];
     let mut server_state = ServerState::new();
     let mut numbers = ServerNumbers::new(&config);
-    let mut done =
-        Transcript { chain: Digest::default(), queries: Vec::new(), broadcasts: Vec::new(), charges: Vec::new() };
+    let mut done = Transcript {
+        chain: Digest::default(),
+        queries: Vec::new(),
+        broadcasts: Vec::new(),
+        charges: Vec::new(),
+    };
     let mut broadcast = Vec::new();
     for t in 0..=T {
         let mut server = Server::attach(&config, &mut server_state, numbers.lend()).unwrap();
@@ -192,12 +252,22 @@ pub fn run(
             let (state, storage) = (&mut states[n as usize], &mut storages[n as usize]);
             let storage = AgentStorage::split(&public, storage).unwrap();
             let agent = Agent::attach(&public, state, storage).unwrap();
-            leaves.push(play(agent, (t, n), &broadcast, &mut done.queries, |vector| {
-                let mut sent = vector.to_vec();
-                tamper(t, n, &mut sent);
-                let upload = ServerInput::Upload { agent: n, broadcast: t, vector: &sent };
-                assert_eq!(server.handle(upload, source), Ok(ServerOutput::Wait));
-            }));
+            leaves.push(play(
+                agent,
+                (t, n),
+                &broadcast,
+                &mut done.queries,
+                |vector| {
+                    let mut sent = vector.to_vec();
+                    tamper(t, n, &mut sent);
+                    let upload = ServerInput::Upload {
+                        agent: n,
+                        broadcast: t,
+                        vector: &sent,
+                    };
+                    assert_eq!(server.handle(upload, source), Ok(ServerOutput::Wait));
+                },
+            ));
         }
         broadcast.clear();
         if t < T {
@@ -206,8 +276,13 @@ pub fn run(
                 other => panic!("{other:?}"),
             };
             done.charges.extend_from_slice(charge.events());
-            match server.handle(ServerInput::Charged(receipt(charge)), source).unwrap() {
-                ServerOutput::Broadcast { release, .. } => broadcast.extend_from_slice(release.value()),
+            match server
+                .handle(ServerInput::Charged(receipt(charge)), source)
+                .unwrap()
+            {
+                ServerOutput::Broadcast { release, .. } => {
+                    broadcast.extend_from_slice(release.value())
+                }
                 other => panic!("{other:?}"),
             }
             done.broadcasts.push(broadcast.clone());

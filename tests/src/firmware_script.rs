@@ -25,7 +25,10 @@ pub const AGENT: u32 = 0;
 ///
 /// **Panics**: if it is not shipped or does not parse.
 pub fn scenario() -> Scenario {
-    Shipped::find("firmware").expect("a shipped scenario").parse(&[]).expect("a valid scenario")
+    Shipped::find("firmware")
+        .expect("a shipped scenario")
+        .parse(&[])
+        .expect("a valid scenario")
 }
 
 /// What `sordino run firmware` computes: its only run of its only method.
@@ -42,14 +45,18 @@ pub fn host_run() -> MethodRun {
 /// **Panics**: if anything is refused, or the agent taken out does not do what it does among the others.
 pub fn script() -> Vec<u8> {
     let scenario = scenario();
-    let ObjectiveConfig::GpSample(grid) = &scenario.objective else { panic!("the firmware's candidates are a grid") };
+    let ObjectiveConfig::GpSample(grid) = &scenario.objective else {
+        panic!("the firmware's candidates are a grid")
+    };
     let family = world::load(&scenario, None).expect("an objective");
     let seed = RunSeed::new(scenario.seed, 0);
     let functions = family.realize(seed);
-    let shared = ScenarioContext::<f32>::new(&scenario, functions.candidates(), functions.dim()).expect("a context");
+    let shared = ScenarioContext::<f32>::new(&scenario, functions.candidates(), functions.dim())
+        .expect("a context");
     let run = RunContext::new(&scenario, Arc::new(shared), 0, functions).expect("a run");
     let method = scenario.methods().next().expect("a scenario has a method");
-    let method = Arc::new(MethodContext::new(&scenario, method, Arc::new(run), None).expect("a method"));
+    let method =
+        Arc::new(MethodContext::new(&scenario, method, Arc::new(run), None).expect("a method"));
     let parameters = method.config.parameters();
 
     let kernel = scenario.surrogate.kernel;
@@ -80,22 +87,43 @@ pub fn script() -> Vec<u8> {
     let mut server = method.server(None, None).expect("a server");
     for round in 0..=parameters.rounds {
         let vectors = server.broadcast().unwrap_or_default().to_vec();
-        let input = if round == 0 { Input::Start } else { Input::Broadcast { vectors: &vectors, maximum: None } };
+        let input = if round == 0 {
+            Input::Start
+        } else {
+            Input::Broadcast {
+                vectors: &vectors,
+                maximum: None,
+            }
+        };
         let collecting = round < parameters.rounds && server.open().expect("an opening");
         let share = collecting.then(|| server.share().expect("a sample"));
         let broadcast = (round > 0).then(|| Arc::from(&vectors[..]));
         let leaf = record(&mut agent, input, round, &method, &mut script);
-        let order = Order { round, broadcast, maximum: None, share, source: server.kind() };
+        let order = Order {
+            round,
+            broadcast,
+            maximum: None,
+            share,
+            source: server.kind(),
+        };
         for shard in &mut shards {
             let partial = shard.advance(&order).expect("a round");
-            let [Piece::Part { leaves, .. }] = &partial.pieces[..] else { panic!("one agent is a part of its block") };
+            let [Piece::Part { leaves, .. }] = &partial.pieces[..] else {
+                panic!("one agent is a part of its block")
+            };
             if partial.agents.start == AGENT {
-                assert_eq!(leaves[..], [leaf], "round {round}: alone and among the others");
+                assert_eq!(
+                    leaves[..],
+                    [leaf],
+                    "round {round}: alone and among the others"
+                );
             } else {
                 script.extend(leaves[0].0);
             }
             if collecting {
-                server.merge(partial.collected.as_ref().expect("uploads")).expect("uploads of this opening");
+                server
+                    .merge(partial.collected.as_ref().expect("uploads"))
+                    .expect("uploads of this opening");
             }
         }
         if round < parameters.rounds {
@@ -115,11 +143,17 @@ fn record(
     method: &MethodContext<f32>,
     script: &mut Vec<u8>,
 ) -> Digest {
-    let observations = if round == 0 { method.config.parameters().initial_points } else { 1 };
+    let observations = if round == 0 {
+        method.config.parameters().initial_points
+    } else {
+        1
+    };
     let mut leaf = AgentLeaf::new(AGENT, round, observations);
     loop {
         match agent.handle(input).expect("an answer") {
-            Output::Evaluate { candidate, number, .. } => {
+            Output::Evaluate {
+                candidate, number, ..
+            } => {
                 let value = method.run.objective.observe(AGENT, candidate, number) as f32;
                 script.extend(value.to_le_bytes());
                 leaf.observation(candidate, value);

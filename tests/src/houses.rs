@@ -63,7 +63,9 @@ pub const HOUSES: &[House] = &[
     House {
         sources: "sim/report/src/",
         floors: &[
-            &["advance", "chart", "events", "folder", "grid", "names", "paired"],
+            &[
+                "advance", "chart", "events", "folder", "grid", "names", "paired",
+            ],
             &["palette", "read", "readme", "rows", "table"],
             &["columns", "curves", "differences", "layout", "observations"],
             &["json", "svg"],
@@ -77,14 +79,30 @@ pub const HOUSES: &[House] = &[
     },
     House {
         sources: "sim/engine/src/",
-        floors: &[&["hub", "part"], &["contract"], &["jobs"], &["federated", "outsourced", "local", "output"]],
+        floors: &[
+            &["hub", "part"],
+            &["contract"],
+            &["jobs"],
+            &["federated", "outsourced", "local", "output"],
+        ],
     },
     House {
         sources: "sim/lab/src/",
-        floors: &[&["compare", "execute", "newcomers"], &["sweep"], &["parts"], &["command"]],
+        floors: &[
+            &["compare", "execute", "newcomers"],
+            &["sweep"],
+            &["parts"],
+            &["command"],
+        ],
     },
-    House { sources: "sim/papers/src/", floors: &[&["audit", "reproduce"]] },
-    House { sources: "sim/src/", floors: &[&["cli"]] },
+    House {
+        sources: "sim/papers/src/",
+        floors: &[&["audit", "reproduce"]],
+    },
+    House {
+        sources: "sim/src/",
+        floors: &[&["cli"]],
+    },
     House {
         sources: "net/src/",
         floors: &[
@@ -126,7 +144,13 @@ pub const HOUSES: &[House] = &[
     },
     House {
         sources: "cluster/src/",
-        floors: &[&["message"], &["plan", "keeper"], &["link"], &["head", "worker"], &["cli"]],
+        floors: &[
+            &["message"],
+            &["plan", "keeper"],
+            &["link"],
+            &["head", "worker"],
+            &["cli"],
+        ],
     },
 ];
 

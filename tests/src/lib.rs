@@ -24,10 +24,15 @@ use sordino_core::math::Scalar;
 /// from the workspace.
 pub fn vectors_path(name: &str) -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    match std::env::var_os("SORDINO_VECTORS").filter(|folder| !folder.is_empty()).map(PathBuf::from) {
+    match std::env::var_os("SORDINO_VECTORS")
+        .filter(|folder| !folder.is_empty())
+        .map(PathBuf::from)
+    {
         None => package.join("vectors").join(name),
         // Tests run in their package's folder, but people name folders from the workspace's.
-        Some(folder) if folder.is_relative() && !folder.exists() => package.join("..").join(folder).join(name),
+        Some(folder) if folder.is_relative() && !folder.exists() => {
+            package.join("..").join(folder).join(name)
+        }
         Some(folder) => folder.join(name),
     }
 }
@@ -38,7 +43,8 @@ pub fn vectors_path(name: &str) -> PathBuf {
 #[track_caller]
 pub fn vectors(name: &str) -> Value {
     let path = vectors_path(name);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -48,15 +54,23 @@ pub fn vectors(name: &str) -> Value {
 #[track_caller]
 pub fn vectors_table(name: &str) -> Vec<BTreeMap<String, String>> {
     let path = vectors_path(name);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
     let row = |line: &str| -> BTreeMap<String, String> {
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         assert_eq!(fields.len(), names.len(), "{}: {line}", path.display());
-        names.iter().zip(fields).map(|(k, v)| (k.trim().to_string(), v.to_string())).collect()
+        names
+            .iter()
+            .zip(fields)
+            .map(|(k, v)| (k.trim().to_string(), v.to_string()))
+            .collect()
     };
-    let found: Vec<_> = lines.filter(|line| !line.trim().is_empty()).map(row).collect();
+    let found: Vec<_> = lines
+        .filter(|line| !line.trim().is_empty())
+        .map(row)
+        .collect();
     assert!(!found.is_empty(), "{}: no rows", path.display());
     found
 }
@@ -66,7 +80,9 @@ pub fn vectors_table(name: &str) -> Vec<BTreeMap<String, String>> {
 /// **Panics**: if there is no such column, or the cell holds something else.
 #[track_caller]
 pub fn cell(row: &BTreeMap<String, String>, column: &str) -> Option<f64> {
-    let text = row.get(column).unwrap_or_else(|| panic!("no column {column}"));
+    let text = row
+        .get(column)
+        .unwrap_or_else(|| panic!("no column {column}"));
     (!text.is_empty()).then(|| text.parse().unwrap_or_else(|_| panic!("{column}: {text}")))
 }
 
@@ -75,21 +91,31 @@ pub fn cell(row: &BTreeMap<String, String>, column: &str) -> Option<f64> {
 /// **Panics**: if it is none, where it is asked for; so do the others.
 #[track_caller]
 pub fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} where a number belongs"))
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} where a number belongs"))
 }
 
 /// A JSON integer, 0 or more.
 #[track_caller]
 pub fn whole(value: &Value) -> u64 {
     // Written 3 or 3.0.
-    let real = value.as_f64().filter(|x| *x >= 0.0 && x.fract() == 0.0 && *x < 9e15).map(|x| x as u64);
-    value.as_u64().or(real).unwrap_or_else(|| panic!("{value} where a whole number belongs"))
+    let real = value
+        .as_f64()
+        .filter(|x| *x >= 0.0 && x.fract() == 0.0 && *x < 9e15)
+        .map(|x| x as u64);
+    value
+        .as_u64()
+        .or(real)
+        .unwrap_or_else(|| panic!("{value} where a whole number belongs"))
 }
 
 /// The items of a JSON list.
 #[track_caller]
 pub fn list(value: &Value) -> &[Value] {
-    value.as_array().unwrap_or_else(|| panic!("{value} where a list belongs"))
+    value
+        .as_array()
+        .unwrap_or_else(|| panic!("{value} where a list belongs"))
 }
 
 /// The cases of a file under a name: a list that is not empty, so that no test passes because there was nothing to read.
@@ -140,8 +166,15 @@ pub fn kernel<T: Scalar>(case: &Value) -> StationaryKernel<T> {
         Some("matern52") => Stationary::Matern52,
         other => panic!("unknown kernel {other:?}"),
     };
-    let variance = if case["variance"].is_null() { 1.0 } else { number(&case["variance"]) };
-    let (lengthscale, variance) = (T::from_f64(number(&case["lengthscale"])), T::from_f64(variance));
+    let variance = if case["variance"].is_null() {
+        1.0
+    } else {
+        number(&case["variance"])
+    };
+    let (lengthscale, variance) = (
+        T::from_f64(number(&case["lengthscale"])),
+        T::from_f64(variance),
+    );
     StationaryKernel::with_shape(shape, lengthscale, variance).expect("constants in range")
 }
 

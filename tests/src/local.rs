@@ -48,7 +48,11 @@ pub fn parameters() -> Parameters {
     Parameters {
         candidates: N,
         rounds: T,
-        rewards: Rewards::Bounded { norm_bound: B, noise_bound: R, epsilon: Some(EPSILON) },
+        rewards: Rewards::Bounded {
+            norm_bound: B,
+            noise_bound: R,
+            epsilon: Some(EPSILON),
+        },
         constants: Constants::OrderWise,
         width_factor: 0.1,
         regularization: 1.0,
@@ -68,12 +72,22 @@ pub fn report(round: u32, candidate: u32) -> f64 {
     let mechanism = ClampedLaplace::new(B + R, 20, epsilon).unwrap();
     let mut state = ReporterState::new(user, epsilon);
     let mut reporter = Reporter::attach(&mechanism, &mut state);
-    let source = &mut Simulated::new(run_seed().stream(Party::Agent(user), Purpose::Release, round));
-    let charge = reporter.handle::<f64, _>(ReporterInput::Query { candidate }, source).unwrap();
-    reporter.handle::<f64, _>(reporter_paid(charge), source).unwrap();
-    let noise: f64 = run_seed().stream(Party::Agent(user), Purpose::ObservationNoise, round).unit();
+    let source =
+        &mut Simulated::new(run_seed().stream(Party::Agent(user), Purpose::Release, round));
+    let charge = reporter
+        .handle::<f64, _>(ReporterInput::Query { candidate }, source)
+        .unwrap();
+    reporter
+        .handle::<f64, _>(reporter_paid(charge), source)
+        .unwrap();
+    let noise: f64 = run_seed()
+        .stream(Party::Agent(user), Purpose::ObservationNoise, round)
+        .unit();
     let reward = f(points()[candidate as usize]) + R * (2.0 * noise - 1.0);
-    match reporter.handle(ReporterInput::Reward(reward), source).unwrap() {
+    match reporter
+        .handle(ReporterInput::Reward(reward), source)
+        .unwrap()
+    {
         ReporterOutput::Report(release) => release.into_parts().0,
         other => panic!("{other:?}"),
     }

@@ -32,38 +32,71 @@ pub struct World<T> {
 
 impl<T: Scalar> World<T> {
     /// `candidates` points, Nyström features on a regular grid of M points, and the factor of the kernel itself.
-    pub fn new(parameters: Parameters, candidates: u32, lengthscale: f64, public_seed: RunSeed) -> Self {
+    pub fn new(
+        parameters: Parameters,
+        candidates: u32,
+        lengthscale: f64,
+        public_seed: RunSeed,
+    ) -> Self {
         let config = Config::new(parameters).unwrap();
         let (m, d) = (config.features(), candidates as usize);
         let kernel = SquaredExponential::new(T::from_f64(lengthscale), T::ONE).unwrap();
         let list = |count: usize| -> Vec<T> {
-            (0..count).map(|i| T::from_u32(i as u32) / T::from_u32(count as u32 - 1)).collect()
+            (0..count)
+                .map(|i| T::from_u32(i as u32) / T::from_u32(count as u32 - 1))
+                .collect()
         };
         let storage = vec![T::ZERO; nystrom::storage_len(m)];
         let mut scratch = vec![T::ZERO; nystrom::scratch_len(m)];
         let map = Nystrom::new(kernel, 1, list(m), storage, &mut scratch).unwrap();
         let mut feature_rows = vec![T::ZERO; d * m];
         let mut scratch = vec![T::ZERO; nystrom_scratch_len(1, m)];
-        nystrom_rows(&map, &Candidates::grid(candidates, 1).unwrap(), &mut feature_rows, &mut scratch).unwrap();
+        nystrom_rows(
+            &map,
+            &Candidates::grid(candidates, 1).unwrap(),
+            &mut feature_rows,
+            &mut scratch,
+        )
+        .unwrap();
         let points = list(d);
         let (mut wide, mut diagonal) = (vec![T::ZERO; d * 128], vec![T::ZERO; d]);
         let tolerance = T::from_f64(if T::BYTES == 4 { 1e-5 } else { 1e-8 });
         let reached = pivoted_cholesky(d, 128, &mut wide, &mut diagonal, tolerance, |i, j| {
             kernel.covariance(&points[i..=i], &points[j..=j])
         });
-        let prior_rows = wide.chunks(128).flat_map(|row| row[..reached.rank].to_vec()).collect();
+        let prior_rows = wide
+            .chunks(128)
+            .flat_map(|row| row[..reached.rank].to_vec())
+            .collect();
         let mut mean = vec![T::ZERO; m * m];
         gram(&config, &feature_rows, &mut mean).unwrap();
         let mut designs = vec![0; parameters.designs as usize * config.design_len()];
         draw_designs(&config, public_seed, candidates, &mut designs).unwrap();
         let rank = reached.rank;
-        World { config, feature_rows, prior_rows, rank, gram: mean, designs, lengthscale, candidates }
+        World {
+            config,
+            feature_rows,
+            prior_rows,
+            rank,
+            gram: mean,
+            designs,
+            lengthscale,
+            candidates,
+        }
     }
 
     /// The public context, with the factor or without.
     pub fn public(&self, with_factor: bool) -> Public<'_, T> {
-        let prior_rows = if with_factor { &self.prior_rows[..] } else { &[] };
-        let tables = Tables { prior_rows, gram: &self.gram, designs: &self.designs };
+        let prior_rows = if with_factor {
+            &self.prior_rows[..]
+        } else {
+            &[]
+        };
+        let tables = Tables {
+            prior_rows,
+            gram: &self.gram,
+            designs: &self.designs,
+        };
         Public::new(&self.config, &self.feature_rows, tables).unwrap()
     }
 
@@ -71,7 +104,10 @@ impl<T: Scalar> World<T> {
     pub fn function(&self, seed: RunSeed, party: Party) -> Vec<f64> {
         let mut z = vec![T::ZERO; self.rank];
         normal::fill(&mut seed.stream(party, Purpose::Objective, 0), &mut z);
-        self.prior_rows.chunks(self.rank).map(|row| dot(row, &z).to_f64()).collect()
+        self.prior_rows
+            .chunks(self.rank)
+            .map(|row| dot(row, &z).to_f64())
+            .collect()
     }
 }
 
@@ -86,8 +122,11 @@ pub const GAMMA: f64 = 0.25;
 
 /// Forty candidates, lengthscale .2, noise variance .05.
 pub fn small(agents: u32) -> World<f64> {
-    let parameters =
-        Parameters { designs: 32, clip_weight: GAMMA, ..Parameters::usual(agents, M as u32, POINTS, 0.05) };
+    let parameters = Parameters {
+        designs: 32,
+        clip_weight: GAMMA,
+        ..Parameters::usual(agents, M as u32, POINTS, 0.05)
+    };
     World::new(parameters, 40, 0.2, RunSeed::new(7, 0))
 }
 

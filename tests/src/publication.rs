@@ -1,9 +1,10 @@
 //! A publication for tests: contributors in units of their own, two releases through the server, the self-test replayed.
 
 use sordino_core::federated::prior::{
-    Config, Constant, Filter, Landmarks, Observations, Parameters, Plan, Public, PublicState, Tables, choose_landmarks,
-    contribution, contribution_scratch_len, draw_distinct_designs, gram, kernel_rows, landmarks_scratch_len,
-    scratch_len, self_test_scratch_len, shares, standardise, storage_len, total_mu,
+    Config, Constant, Filter, Landmarks, Observations, Parameters, Plan, Public, PublicState,
+    Tables, choose_landmarks, contribution, contribution_scratch_len, draw_distinct_designs, gram,
+    kernel_rows, landmarks_scratch_len, scratch_len, self_test_scratch_len, shares, standardise,
+    storage_len, total_mu,
 };
 use sordino_core::federated::{Server, ServerInput, ServerOutput, ServerState, ServerStorage};
 use sordino_core::linalg::dot;
@@ -53,28 +54,63 @@ impl Publication {
         let count = points.len() / dim;
         let (mut pivots, mut feature_rows) = (vec![0; m], vec![0.0; count * m]);
         let mut scratch = vec![0.0; landmarks_scratch_len(count)];
-        let landmarks = choose_landmarks(&points, dim, &mut pivots, &mut feature_rows, &mut scratch).unwrap();
+        let landmarks =
+            choose_landmarks(&points, dim, &mut pivots, &mut feature_rows, &mut scratch).unwrap();
         pivots.truncate(landmarks.count);
         feature_rows.truncate(count * landmarks.count);
-        let config = Config::new(Parameters { feature_count: landmarks.count as u32, ..parameters }).unwrap();
+        let config = Config::new(Parameters {
+            feature_count: landmarks.count as u32,
+            ..parameters
+        })
+        .unwrap();
         let mut prior_rows = vec![0.0; count * count];
-        kernel_rows(landmarks.lengthscale, &points, dim, &mut prior_rows, &mut scratch).unwrap();
+        kernel_rows(
+            landmarks.lengthscale,
+            &points,
+            dim,
+            &mut prior_rows,
+            &mut scratch,
+        )
+        .unwrap();
         let mut mean = vec![0.0; config.features() * config.features()];
         gram(&config, &feature_rows, &mut mean).unwrap();
         let mut designs = vec![0; config.design_len() * config.parameters().designs as usize];
         draw_distinct_designs(&config, RunSeed::new(7, 0), count as u32, &mut designs).unwrap();
-        Publication { config, points, dim, landmarks, pivots, feature_rows, prior_rows, gram: mean, designs }
+        Publication {
+            config,
+            points,
+            dim,
+            landmarks,
+            pivots,
+            feature_rows,
+            prior_rows,
+            gram: mean,
+            designs,
+        }
     }
 
     /// The candidates of [0, 1] at equal distances.
     pub fn line(count: u32, m: usize, parameters: Parameters) -> Self {
-        Publication::new((0..count).map(|i| f64::from(i) / f64::from(count - 1)).collect(), 1, m, parameters)
+        Publication::new(
+            (0..count)
+                .map(|i| f64::from(i) / f64::from(count - 1))
+                .collect(),
+            1,
+            m,
+            parameters,
+        )
     }
 
     /// The same with a constant that is known, or is not.
     pub fn with(self, constant: Constant) -> Self {
-        let parameters = Parameters { constant, ..*self.config.parameters() };
-        Publication { config: Config::new(parameters).unwrap(), ..self }
+        let parameters = Parameters {
+            constant,
+            ..*self.config.parameters()
+        };
+        Publication {
+            config: Config::new(parameters).unwrap(),
+            ..self
+        }
     }
 
     /// Number of candidates.
@@ -84,7 +120,11 @@ impl Publication {
 
     /// The public context.
     pub fn public(&self) -> Public<'_, f64> {
-        let tables = Tables { prior_rows: &self.prior_rows, gram: &self.gram, designs: &self.designs };
+        let tables = Tables {
+            prior_rows: &self.prior_rows,
+            gram: &self.gram,
+            designs: &self.designs,
+        };
         Public::new(&self.config, &self.feature_rows, tables).unwrap()
     }
 
@@ -114,46 +154,79 @@ impl Publication {
         let mut scratch = vec![0.0; contribution_scratch_len(observations.len())];
         let mut out = vec![0.0; self.config.contribution_len()];
         let (terms, w) = (state.terms().unwrap(), state.weights());
-        let u = contribution(&self.public(), &terms, w, &observations, &mut scratch, &mut out).unwrap();
+        let u = contribution(
+            &self.public(),
+            &terms,
+            w,
+            &observations,
+            &mut scratch,
+            &mut out,
+        )
+        .unwrap();
         (out, u)
     }
 
     /// All releases at these multipliers, through the server.
     pub fn publish(&self, logs: &[Vec<f64>], multipliers: &[f64], seed: RunSeed) -> Published {
         let (rounds, len) = (vec![0; multipliers.len()], self.config.contribution_len());
-        let plan = Plan { rounds: &rounds, noise_multipliers: multipliers };
-        let (mut state, mut posterior, mut scratch) = (ServerState::new(), self.fresh(), self.scratch());
+        let plan = Plan {
+            rounds: &rounds,
+            noise_multipliers: multipliers,
+        };
+        let (mut state, mut posterior, mut scratch) =
+            (ServerState::new(), self.fresh(), self.scratch());
         let (mut sums, mut noise, mut vectors) = (vec![0; len], vec![0; len], vec![0.0; len]);
         let mut flags = vec![0; logs.len().max(self.config.parameters().agents as usize)];
         let (mut released, mut charged) = (Vec::new(), Vec::new());
         for j in 0..multipliers.len() as u32 {
             let source = &mut Simulated::new(seed.stream(Party::Server, Purpose::Release, j));
             let filter = Filter::new(plan, self.public(), &mut posterior, &mut scratch).unwrap();
-            let storage =
-                ServerStorage { sums: &mut sums, noise: &mut noise, flags: &mut flags, vectors: &mut vectors };
+            let storage = ServerStorage {
+                sums: &mut sums,
+                noise: &mut noise,
+                flags: &mut flags,
+                vectors: &mut vectors,
+            };
             let mut server = Server::attach(filter, &mut state, storage).unwrap();
             let _ = server.handle(ServerInput::Open, source).unwrap();
             for (agent, log) in logs.iter().enumerate() {
                 let (vector, _) = self.vector(server.method().posterior(), log);
-                let input = ServerInput::Upload { agent: agent as u32, broadcast: j, vector: &vector };
+                let input = ServerInput::Upload {
+                    agent: agent as u32,
+                    broadcast: j,
+                    vector: &vector,
+                };
                 assert_eq!(server.handle(input, source), Ok(ServerOutput::Wait));
             }
             let Ok(ServerOutput::Charge(charge)) = server.handle(ServerInput::Close, source) else {
                 panic!("a release is charged")
             };
             charged.extend_from_slice(charge.events());
-            match server.handle(ServerInput::Charged(receipt(charge)), source).unwrap() {
-                ServerOutput::Broadcast { release, .. } => released.extend_from_slice(release.value()),
+            match server
+                .handle(ServerInput::Charged(receipt(charge)), source)
+                .unwrap()
+            {
+                ServerOutput::Broadcast { release, .. } => {
+                    released.extend_from_slice(release.value())
+                }
                 other => panic!("{other:?}"),
             }
         }
-        Published { released, posterior, charged }
+        Published {
+            released,
+            posterior,
+            charged,
+        }
     }
 
     /// B, and the posterior, from the releases alone.
     pub fn replay(&self, released: &[f64], multipliers: &[f64]) -> (f64, State) {
-        let (mut posterior, mut scratch, rounds) = (self.fresh(), self.scratch(), vec![0; multipliers.len()]);
-        let plan = Plan { rounds: &rounds, noise_multipliers: multipliers };
+        let (mut posterior, mut scratch, rounds) =
+            (self.fresh(), self.scratch(), vec![0; multipliers.len()]);
+        let plan = Plan {
+            rounds: &rounds,
+            noise_multipliers: multipliers,
+        };
         let mut filter = Filter::new(plan, self.public(), &mut posterior, &mut scratch).unwrap();
         let test = filter.replay(released, &mut self.test_scratch()).unwrap();
         (test, posterior)
@@ -161,14 +234,20 @@ impl Publication {
 
     /// Mean of the file on the candidates, φᵀw.
     pub fn mean(&self, posterior: &State) -> Vec<f64> {
-        self.feature_rows.chunks(self.config.features()).map(|phi| dot(phi, posterior.weights())).collect()
+        self.feature_rows
+            .chunks(self.config.features())
+            .map(|phi| dot(phi, posterior.weights()))
+            .collect()
     }
 
     /// A draw of the Gaussian process whose kernel the file has, on the candidates.
     pub fn function(&self, stream: &mut Stream) -> Vec<f64> {
         let mut z = vec![0.0; self.candidates()];
         normal::fill(stream, &mut z);
-        self.prior_rows.chunks(self.candidates()).map(|row| dot(row, &z)).collect()
+        self.prior_rows
+            .chunks(self.candidates())
+            .map(|row| dot(row, &z))
+            .collect()
     }
 }
 
@@ -184,7 +263,10 @@ pub fn own_units(log: &[f64]) -> Vec<f64> {
     let values: Vec<f64> = log.chunks(2).map(|entry| entry[1]).collect();
     let mut z = vec![0.0; values.len()];
     standardise(&values, &mut z).unwrap();
-    log.chunks(2).zip(z).flat_map(|(entry, z)| [entry[0], z]).collect()
+    log.chunks(2)
+        .zip(z)
+        .flat_map(|(entry, z)| [entry[0], z])
+        .collect()
 }
 
 /// n values of a function at candidates that differ, with noise of this standard deviation, in units that the stream chooses.
@@ -196,9 +278,17 @@ pub fn observed(function: &[f64], n: usize, noise: f64, stream: &mut Stream) -> 
             at.push(x);
         }
     }
-    let (scale, offset) = ((1.5 * normal::draw::<f64>(stream)).exp(), 30.0 * normal::draw::<f64>(stream));
+    let (scale, offset) = (
+        (1.5 * normal::draw::<f64>(stream)).exp(),
+        30.0 * normal::draw::<f64>(stream),
+    );
     at.into_iter()
-        .flat_map(|x| [x as f64, scale * (function[x] + noise * normal::draw::<f64>(stream)) + offset])
+        .flat_map(|x| {
+            [
+                x as f64,
+                scale * (function[x] + noise * normal::draw::<f64>(stream)) + offset,
+            ]
+        })
         .collect()
 }
 
@@ -206,6 +296,7 @@ pub fn observed(function: &[f64], n: usize, noise: f64, stream: &mut Stream) -> 
 pub fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
     let (ma, mb) = (mean(a), mean(b));
-    let sum = |f: &dyn Fn(f64, f64) -> f64| a.iter().zip(b).map(|(x, y)| f(x - ma, y - mb)).sum::<f64>();
+    let sum =
+        |f: &dyn Fn(f64, f64) -> f64| a.iter().zip(b).map(|(x, y)| f(x - ma, y - mb)).sum::<f64>();
     sum(&|x, y| x * y) / (sum(&|x, _| x * x) * sum(&|_, y| y * y)).sqrt()
 }

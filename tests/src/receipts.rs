@@ -7,7 +7,9 @@ use sordino_core::local::{ReporterInput, ReporterOutput};
 use sordino_core::output::publisher::{PublisherInput, PublisherOutput, Score};
 use sordino_core::output::{Publisher, PublisherState, WorstCase};
 use sordino_core::outsourced::{CuratorInput, CuratorOutput};
-use sordino_core::privacy::{Charge, Event, Ledger, NoiseSource, Provenance, Receipt, Simulated, Simulation};
+use sordino_core::privacy::{
+    Charge, Event, Ledger, NoiseSource, Provenance, Receipt, Simulated, Simulation,
+};
 use sordino_core::random::Stream;
 
 /// What was charged, in memory.
@@ -39,7 +41,9 @@ pub fn server_paid<'i, T, P: Provenance>(output: ServerOutput<'_, T, P>) -> Serv
 }
 
 /// What a reporter is told after its charge was written down.
-pub fn reporter_paid<T, S: NoiseSource>(output: ReporterOutput<T, S>) -> ReporterInput<T, S::Provenance> {
+pub fn reporter_paid<T, S: NoiseSource>(
+    output: ReporterOutput<T, S>,
+) -> ReporterInput<T, S::Provenance> {
     match output {
         ReporterOutput::Charge(charge) => ReporterInput::Charged(receipt(charge)),
         _ => panic!("a query is charged"),
@@ -65,12 +69,23 @@ pub fn publisher_paid<P: Provenance>(output: PublisherOutput<P>) -> PublisherInp
 /// A receipt for the charge of another publisher, whose candidates all scored one half.
 pub fn publisher_elsewhere(mechanism: &WorstCase) -> PublisherInput<Simulation> {
     let count = mechanism.candidates() as usize;
-    let (mut state, mut levels, mut order) = (PublisherState::new(), vec![0; count], vec![0; count]);
-    let mut publisher = Publisher::attach(mechanism, &mut state, &mut levels, &mut order).expect("lengths fit");
+    let (mut state, mut levels, mut order) =
+        (PublisherState::new(), vec![0; count], vec![0; count]);
+    let mut publisher =
+        Publisher::attach(mechanism, &mut state, &mut levels, &mut order).expect("lengths fit");
     let mut source = Simulated::new(Stream::from_seed(99));
     for candidate in 0..count as u32 {
-        let scored = PublisherInput::Scored { candidate, score: Score::Number(0.5) };
-        publisher.handle(scored, &mut source).expect("a first score");
+        let scored = PublisherInput::Scored {
+            candidate,
+            score: Score::Number(0.5),
+        };
+        publisher
+            .handle(scored, &mut source)
+            .expect("a first score");
     }
-    publisher_paid(publisher.handle(PublisherInput::Close, &mut source).expect("all are scored"))
+    publisher_paid(
+        publisher
+            .handle(PublisherInput::Close, &mut source)
+            .expect("all are scored"),
+    )
 }

@@ -19,7 +19,9 @@ impl rand_core::TryRng for Generator {
         Ok(self.0.word())
     }
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Self::Error> {
-        bytes.iter_mut().for_each(|byte| *byte = self.0.word() as u8);
+        bytes
+            .iter_mut()
+            .for_each(|byte| *byte = self.0.word() as u8);
         Ok(())
     }
 }

@@ -7,8 +7,9 @@ use sordino_core::domain::{Candidates, Regions};
 use sordino_core::features::random_fourier::{self, RandomFourier};
 use sordino_core::federated::transcript::{AgentLeaf, block_leaves, link};
 use sordino_core::federated::{
-    Agent, AgentState, AgentStorage, Aggregation, CandidateRows, Config, InitialRegion, Input, Output, OwnDraw,
-    Parameters, Public, Server, ServerInput, ServerNumbers, ServerOutput, ServerState, Signal, Tables, storage_len,
+    Agent, AgentState, AgentStorage, Aggregation, CandidateRows, Config, InitialRegion, Input,
+    Output, OwnDraw, Parameters, Public, Server, ServerInput, ServerNumbers, ServerOutput,
+    ServerState, Signal, Tables, storage_len,
 };
 use sordino_core::kernel::Stationary;
 use sordino_core::privacy::{Charge, ClippingNorm, Event, Ledger, NoiseMultiplier};
@@ -90,10 +91,19 @@ impl Federation {
         random_fourier::draw(0, index, shape, &[LENGTHSCALE], 1, FEATURES, &mut features)?;
         let map = RandomFourier::new(1, FEATURES, 1.0, true, &features[..])?;
         let mut rows = vec![0.0; world.points().len() * FEATURES];
-        rows.chunks_exact_mut(FEATURES).zip(world.points()).for_each(|(row, x)| map.features(&[*x], row));
+        rows.chunks_exact_mut(FEATURES)
+            .zip(world.points())
+            .for_each(|(row, x)| map.features(&[*x], row));
         let regions = &config.parameters().regions;
-        let region_of: Vec<u32> = world.points().iter().map(|x| regions.region_of(&[*x])).collect();
-        let tables = CandidateRows { features: &rows, region_of: &region_of };
+        let region_of: Vec<u32> = world
+            .points()
+            .iter()
+            .map(|x| regions.region_of(&[*x]))
+            .collect();
+        let tables = CandidateRows {
+            features: &rows,
+            region_of: &region_of,
+        };
         let length = storage_len(&public(&config, world, &features, tables)?);
         let run = RunSeed::new(dials.seed, index);
         let desk = Desk {
@@ -106,7 +116,9 @@ impl Federation {
             features,
             rows,
             region_of,
-            states: (0..dials.agents).map(|agent| AgentState::new(agent, run)).collect(),
+            states: (0..dials.agents)
+                .map(|agent| AgentState::new(agent, run))
+                .collect(),
             storages: vec![vec![0.0; length]; dials.agents as usize],
             best: vec![f64::NEG_INFINITY; dials.agents as usize],
             server: ServerState::new(),
@@ -141,7 +153,11 @@ impl Federation {
     pub fn step(&mut self, world: &World) -> Result<Option<f64>, WebError> {
         let (p, t) = (self.config.parameters(), self.round);
         let collecting = p.aggregation != Aggregation::None && t < p.rounds;
-        let Desk { numbers, source, leaves } = &mut self.desk;
+        let Desk {
+            numbers,
+            source,
+            leaves,
+        } = &mut self.desk;
         let mut server = Server::attach(&self.config, &mut self.server, numbers.lend())?;
         if leaves.is_empty() {
             *source = Simulated::new(self.run.stream(Party::Server, Purpose::Release, t));
@@ -149,28 +165,49 @@ impl Federation {
                 server.handle(ServerInput::Open, source)?;
             }
         }
-        let rows = CandidateRows { features: &self.rows, region_of: &self.region_of };
+        let rows = CandidateRows {
+            features: &self.rows,
+            region_of: &self.region_of,
+        };
         let public = public(&self.config, world, &self.features, rows)?;
-        let (first, parties) = (leaves.len(), self.states.iter_mut().zip(&mut self.storages).zip(&mut self.best));
+        let (first, parties) = (
+            leaves.len(),
+            self.states
+                .iter_mut()
+                .zip(&mut self.storages)
+                .zip(&mut self.best),
+        );
         for (n, ((state, storage), best)) in (0..).zip(parties).skip(first).take(SLICE) {
             let storage = AgentStorage::split(&public, storage)?;
             let mut agent = Agent::attach(&public, state, storage)?;
             let mut input = match t {
                 0 => Input::Start,
                 _ if self.broadcast.is_empty() => Input::NoBroadcast,
-                _ => Input::Broadcast { vectors: &self.broadcast, maximum: None },
+                _ => Input::Broadcast {
+                    vectors: &self.broadcast,
+                    maximum: None,
+                },
             };
             let mut leaf = AgentLeaf::new(n, t, if t == 0 { p.initial_points } else { 1 });
             leaves.push(loop {
                 match agent.handle(input)? {
-                    Output::Evaluate { candidate, number, .. } => {
+                    Output::Evaluate {
+                        candidate, number, ..
+                    } => {
                         let y = world.observe(self.run, n, candidate, number);
                         *best = best.max(world.of(n)[candidate as usize]);
                         leaf.observation(candidate, y);
                         input = Input::Observed(y);
                     }
                     Output::Upload(vector) => {
-                        server.handle(ServerInput::Upload { agent: n, broadcast: t, vector }, source)?;
+                        server.handle(
+                            ServerInput::Upload {
+                                agent: n,
+                                broadcast: t,
+                                vector,
+                            },
+                            source,
+                        )?;
                         break leaf.end(vector);
                     }
                     Output::Wait | Output::Done => break leaf.end::<f64>(&[]),
@@ -181,12 +218,16 @@ impl Federation {
             return Ok(None);
         }
         self.broadcast.clear();
-        if collecting && let ServerOutput::Charge(charge) = server.handle(ServerInput::Close, source)? {
+        if collecting
+            && let ServerOutput::Charge(charge) = server.handle(ServerInput::Close, source)?
+        {
             let receipt = match self.charges.append(charge) {
                 Ok(receipt) => receipt,
                 Err(never) => match never {},
             };
-            if let ServerOutput::Broadcast { release, .. } = server.handle(ServerInput::Charged(receipt), source)? {
+            if let ServerOutput::Broadcast { release, .. } =
+                server.handle(ServerInput::Charged(receipt), source)?
+            {
                 self.broadcast.extend_from_slice(release.value());
             }
         }
@@ -195,10 +236,22 @@ impl Federation {
 
     /// The round joins the chain.
     fn end_round(&mut self, world: &World) -> Result<f64, WebError> {
-        self.chain = link(&self.chain, self.round, block_leaves(&self.desk.leaves), &self.broadcast);
+        self.chain = link(
+            &self.chain,
+            self.round,
+            block_leaves(&self.desk.leaves),
+            &self.broadcast,
+        );
         self.desk.leaves.clear();
         self.round += 1;
-        let regret = |(n, best): (u32, &f64)| world.of(n).iter().copied().fold(f64::NEG_INFINITY, f64::max) - best;
+        let regret = |(n, best): (u32, &f64)| {
+            world
+                .of(n)
+                .iter()
+                .copied()
+                .fold(f64::NEG_INFINITY, f64::max)
+                - best
+        };
         Ok((0..).zip(&self.best).map(regret).sum::<f64>() / self.best.len() as f64)
     }
 }
@@ -216,7 +269,11 @@ fn parameters(dials: &Dials, private: bool) -> Result<Parameters, WebError> {
         offset: 0.0,
         mixing: Mixing::InverseSqrt,
         own_draw: OwnDraw::Features,
-        concentration: if private { WeightConcentration::PAPER } else { WeightConcentration::UNIFORM },
+        concentration: if private {
+            WeightConcentration::PAPER
+        } else {
+            WeightConcentration::UNIFORM
+        },
         aggregation: if private {
             Aggregation::Private {
                 clipping_norm: ClippingNorm::new(CLIPPING_NORM)?,
@@ -238,6 +295,14 @@ fn public<'a>(
     rows: CandidateRows<'a, f64>,
 ) -> Result<Public<'a, f64>, WebError> {
     let features = RandomFourier::new(1, FEATURES, 1.0, true, features)?;
-    let tables = Tables { rows: Some(rows), ..Tables::NONE };
-    Ok(Public::new(config, Candidates::list(world.points(), 1)?, features, tables)?)
+    let tables = Tables {
+        rows: Some(rows),
+        ..Tables::NONE
+    };
+    Ok(Public::new(
+        config,
+        Candidates::list(world.points(), 1)?,
+        features,
+        tables,
+    )?)
 }

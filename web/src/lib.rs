@@ -80,7 +80,10 @@ fn with<R>(otherwise: R, ask: impl FnOnce(&mut Live) -> Result<R, WebError>) -> 
     PAGE.with_borrow_mut(|page| match page.live.as_mut().map(ask) {
         Some(Ok(answer)) => answer,
         Some(Err(error)) => {
-            *page = Page { live: None, refusal: error.to_string() };
+            *page = Page {
+                live: None,
+                refusal: error.to_string(),
+            };
             otherwise
         }
         None => otherwise,
@@ -91,7 +94,13 @@ fn with<R>(otherwise: R, ask: impl FnOnce(&mut Live) -> Result<R, WebError>) -> 
 // SAFETY: no other symbol of this name exists in the module.
 #[unsafe(no_mangle)]
 pub extern "C" fn begin(agents: u32, rounds: u32, q: f64, z: f64, seed: u32, runs: u32) -> u32 {
-    let dials = Dials { agents, rounds, sampling_probability: q, noise_multiplier: z, seed: u64::from(seed) };
+    let dials = Dials {
+        agents,
+        rounds,
+        sampling_probability: q,
+        noise_multiplier: z,
+        seed: u64::from(seed),
+    };
     let (live, refusal) = match Live::new(dials, runs) {
         Ok(live) => (Some(live), String::new()),
         Err(error) => (None, error.to_string()),
@@ -112,7 +121,9 @@ pub extern "C" fn step() -> u32 {
 // SAFETY: no other symbol of this name exists in the module.
 #[unsafe(no_mangle)]
 pub extern "C" fn regret(method: u32, round: u32) -> f64 {
-    with(f64::NAN, |live| Ok(live.regret(method as usize, round as usize)))
+    with(f64::NAN, |live| {
+        Ok(live.regret(method as usize, round as usize))
+    })
 }
 
 /// ε of the first releases at [`delta`]. NaN if it is not known yet.
@@ -147,39 +158,76 @@ pub extern "C" fn runs_done() -> u32 {
 // SAFETY: no other symbol of this name exists in the module.
 #[unsafe(no_mangle)]
 pub extern "C" fn digest_byte(method: u32, index: u32) -> u32 {
-    with(0, |live| Ok(live.digest(method as usize).0.get(index as usize).copied().unwrap_or(0).into()))
+    with(0, |live| {
+        Ok(live
+            .digest(method as usize)
+            .0
+            .get(index as usize)
+            .copied()
+            .unwrap_or(0)
+            .into())
+    })
 }
 
 /// The noise-free value of an agent at a candidate; NaN beyond the last.
 // SAFETY: no other symbol of this name exists in the module.
 #[unsafe(no_mangle)]
 pub extern "C" fn value(agent: u32, candidate: u32) -> f64 {
-    with(f64::NAN, |live| Ok(live.world().of(agent).get(candidate as usize).copied().unwrap_or(f64::NAN)))
+    with(f64::NAN, |live| {
+        Ok(live
+            .world()
+            .of(agent)
+            .get(candidate as usize)
+            .copied()
+            .unwrap_or(f64::NAN))
+    })
 }
 
 /// One byte of why the last call was refused, in UTF-8; 0 beyond its end.
 // SAFETY: no other symbol of this name exists in the module.
 #[unsafe(no_mangle)]
 pub extern "C" fn refusal_byte(index: u32) -> u32 {
-    PAGE.with_borrow(|page| page.refusal.as_bytes().get(index as usize).copied().unwrap_or(0).into())
+    PAGE.with_borrow(|page| {
+        page.refusal
+            .as_bytes()
+            .get(index as usize)
+            .copied()
+            .unwrap_or(0)
+            .into()
+    })
 }
 
 /// Room for this many bytes of a file's label, tensors and numbers; where it begins. What was opened is closed.
 // SAFETY: no other symbol of this name exists in the module.
 #[unsafe(no_mangle)]
 pub extern "C" fn file_room(bytes: u32) -> *mut u8 {
-    FILE.set(File { bytes: vec![0; bytes as usize], ..File::default() });
+    FILE.set(File {
+        bytes: vec![0; bytes as usize],
+        ..File::default()
+    });
     FILE.with_borrow_mut(|file| file.bytes.as_mut_ptr())
 }
 
 /// Opens what was written into the room, see [`Opened::new`]: 1, or 0 if it is refused ([`file_refusal_byte`]).
 // SAFETY: no other symbol of this name exists in the module.
 #[unsafe(no_mangle)]
-pub extern "C" fn file_open(label: u32, features: u32, dim: u32, parameters: u32, releases: u32) -> u32 {
+pub extern "C" fn file_open(
+    label: u32,
+    features: u32,
+    dim: u32,
+    parameters: u32,
+    releases: u32,
+) -> u32 {
     let [label, features, dim, parameters, releases] =
         [label, features, dim, parameters, releases].map(|number| number as usize);
     FILE.with_borrow_mut(|file| {
-        let shape = Shape { label, features, dim, parameters, releases };
+        let shape = Shape {
+            label,
+            features,
+            dim,
+            parameters,
+            releases,
+        };
         let whole = file.bytes.len().saturating_sub(shape.told_bytes());
         file.digest = Sha256::digest(&file.bytes[..whole]).into();
         match Opened::new(shape, &file.bytes) {
@@ -206,7 +254,14 @@ pub extern "C" fn file_digest_byte(index: u32) -> u32 {
 // SAFETY: no other symbol of this name exists in the module.
 #[unsafe(no_mangle)]
 pub extern "C" fn file_refusal_byte(index: u32) -> u32 {
-    FILE.with_borrow(|file| file.refusal.as_bytes().get(index as usize).copied().unwrap_or(0).into())
+    FILE.with_borrow(|file| {
+        file.refusal
+            .as_bytes()
+            .get(index as usize)
+            .copied()
+            .unwrap_or(0)
+            .into()
+    })
 }
 
 /// What the file believes at one of [`opened::POINTS`] points of a parameter's axis, in standard deviations of a contributor's
@@ -214,14 +269,18 @@ pub extern "C" fn file_refusal_byte(index: u32) -> u32 {
 // SAFETY: no other symbol of this name exists in the module.
 #[unsafe(no_mangle)]
 pub extern "C" fn file_mean(parameter: u32, point: u32) -> f64 {
-    of_file(f64::NAN, |opened| opened.mean(parameter as usize, point as usize))
+    of_file(f64::NAN, |opened| {
+        opened.mean(parameter as usize, point as usize)
+    })
 }
 
 /// How sure it is there: one standard deviation.
 // SAFETY: no other symbol of this name exists in the module.
 #[unsafe(no_mangle)]
 pub extern "C" fn file_std(parameter: u32, point: u32) -> f64 {
-    of_file(f64::NAN, |opened| opened.std(parameter as usize, point as usize))
+    of_file(f64::NAN, |opened| {
+        opened.std(parameter as usize, point as usize)
+    })
 }
 
 /// A coordinate of the point that the file believes best; NaN beyond the last.

@@ -40,8 +40,19 @@ impl Live {
         let world = World::new(dials.seed, dials.agents, LENGTHSCALE)?;
         // What is out of range is refused now.
         Federation::new(&dials, 0, true, &world)?;
-        let curve = || Curve { rounds: vec![(0.0, 0); dials.rounds as usize + 1], digests: Vec::new() };
-        Ok(Live { dials, runs, world, curves: [curve(), curve()], current: None, done: 0, epsilons: Vec::new() })
+        let curve = || Curve {
+            rounds: vec![(0.0, 0); dials.rounds as usize + 1],
+            digests: Vec::new(),
+        };
+        Ok(Live {
+            dials,
+            runs,
+            world,
+            curves: [curve(), curve()],
+            current: None,
+            done: 0,
+            epsilons: Vec::new(),
+        })
     }
 
     /// The functions of all agents.
@@ -54,7 +65,8 @@ impl Live {
     /// **Errors**: a party's or the accountant's.
     pub fn step(&mut self) -> Result<bool, WebError> {
         if (self.epsilons.len() as u32) < self.dials.rounds {
-            self.epsilons.push(self.epsilon_after(self.epsilons.len() as u32 + 1)?);
+            self.epsilons
+                .push(self.epsilon_after(self.epsilons.len() as u32 + 1)?);
             return Ok(true);
         }
         if self.done == self.runs * METHODS as u32 {
@@ -63,7 +75,10 @@ impl Live {
         let (run, method) = (self.done / METHODS as u32, self.done as usize % METHODS);
         let (mut federation, round) = match self.current.take() {
             Some(current) => current,
-            None => (Federation::new(&self.dials, run, method == 1, &self.world)?, 0),
+            None => (
+                Federation::new(&self.dials, run, method == 1, &self.world)?,
+                0,
+            ),
         };
         let Some(regret) = federation.step(&self.world)? else {
             self.current = Some((federation, round));
@@ -82,7 +97,10 @@ impl Live {
 
     /// Mean regret of a method after a round, over the runs that came there; NaN if none did.
     pub fn regret(&self, method: usize, round: usize) -> f64 {
-        let place = self.curves.get(method).and_then(|curve| curve.rounds.get(round));
+        let place = self
+            .curves
+            .get(method)
+            .and_then(|curve| curve.rounds.get(round));
         place.map_or(f64::NAN, |(sum, count)| sum / f64::from(*count))
     }
 
@@ -93,7 +111,12 @@ impl Live {
 
     /// Digest of a method over its finished runs, as `sordino run` says it.
     pub fn digest(&self, method: usize) -> Digest {
-        combine(self.curves.get(method).map_or(&[][..], |curve| &curve.digests).iter())
+        combine(
+            self.curves
+                .get(method)
+                .map_or(&[][..], |curve| &curve.digests)
+                .iter(),
+        )
     }
 
     /// δ = N^−1.1, at most one half.

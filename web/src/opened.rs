@@ -78,7 +78,13 @@ impl Opened {
     ///
     /// **Errors**: [`WebError`] naming what cannot be: lengths, numbers, an ε below what the noise multipliers cost.
     pub fn new(shape: Shape, bytes: &[u8]) -> Result<Self, WebError> {
-        let Shape { features, dim, parameters, releases, .. } = shape;
+        let Shape {
+            features,
+            dim,
+            parameters,
+            releases,
+            ..
+        } = shape;
         if !(1..=FEATURES_MAX).contains(&features) || !(1..=RELEASES_MAX).contains(&releases) {
             return Err(refused("features or releases", "1 to 1024, and 1 to 64"));
         }
@@ -89,16 +95,36 @@ impl Opened {
             return Err(refused("the number of bytes", &shape.bytes().to_string()));
         }
         let numbers = bytes[shape.label..][..4 * shape.numbers()].as_chunks().0;
-        let numbers: Vec<f64> = numbers.iter().map(|four| f32::from_le_bytes(*four).into()).collect();
+        let numbers: Vec<f64> = numbers
+            .iter()
+            .map(|four| f32::from_le_bytes(*four).into())
+            .collect();
         let told = bytes[bytes.len() - shape.told_bytes()..].as_chunks().0;
-        let told: Vec<f64> = told.iter().map(|eight| f64::from_le_bytes(*eight)).collect();
-        let [lengthscale, self_test, delta, epsilon, between, ref lists @ ..] = told[..] else {
+        let told: Vec<f64> = told
+            .iter()
+            .map(|eight| f64::from_le_bytes(*eight))
+            .collect();
+        let [
+            lengthscale,
+            self_test,
+            delta,
+            epsilon,
+            between,
+            ref lists @ ..,
+        ] = told[..]
+        else {
             return Err(refused("the label", "all of its numbers"));
         };
         let best_guess = check_cost(&lists[..releases], delta, [epsilon, between])?;
-        let widths: Vec<usize> = lists[releases..].iter().map(|width| *width as usize).collect();
+        let widths: Vec<usize> = lists[releases..]
+            .iter()
+            .map(|width| *width as usize)
+            .collect();
         if widths.contains(&0) || widths.iter().sum::<usize>() != dim {
-            return Err(refused("the space", "parameters of as many coordinates as a landmark has"));
+            return Err(refused(
+                "the space",
+                "parameters of as many coordinates as a landmark has",
+            ));
         }
         let coordinates = features * dim;
         let file = PriorNumbers {
@@ -113,7 +139,12 @@ impl Opened {
         let prior = PublicPrior::attach(file, &mut storage).map_err(none)?;
         let best = best(&prior, &widths)?;
         let curves = along(&prior, &widths, &best)?;
-        Ok(Opened { curves, best, best_guess, reading: Reading::of(Some(self_test)) })
+        Ok(Opened {
+            curves,
+            best,
+            best_guess,
+            reading: Reading::of(Some(self_test)),
+        })
     }
 
     /// Mean at a point of a parameter's axis; NaN where there is none.
@@ -128,7 +159,10 @@ impl Opened {
 
     fn at(&self, parameter: usize, point: usize) -> (f64, f64) {
         let curve = self.curves.get(parameter);
-        curve.and_then(|curve| curve.get(point)).copied().unwrap_or((f64::NAN, f64::NAN))
+        curve
+            .and_then(|curve| curve.get(point))
+            .copied()
+            .unwrap_or((f64::NAN, f64::NAN))
     }
 
     /// A coordinate of the best point; NaN beyond the last.
@@ -154,7 +188,10 @@ impl Opened {
 fn check_cost(multipliers: &[f64], delta: f64, claimed: [f64; 2]) -> Result<f64, WebError> {
     let accounted = |share: f64| {
         let mut accountant = GaussianAccountant::new();
-        multipliers.iter().try_for_each(|z| accountant.compose(&event(share * z), 1)).map(|()| accountant)
+        multipliers
+            .iter()
+            .try_for_each(|z| accountant.compose(&event(share * z), 1))
+            .map(|()| accountant)
     };
     // Two vectors of one contributor may be opposite: twice as far from each other as from nothing.
     for (share, claimed) in [1.0, 0.5].into_iter().zip(claimed) {
@@ -176,7 +213,10 @@ fn covering(index: u32, widths: &[usize]) -> Vec<f64> {
         let u = coordinate::<f64>(index, axis, 0);
         match width {
             1 => point.push(u),
-            _ => point.extend((0..*width).map(|choice| f64::from(u8::from(choice == (u * *width as f64) as usize)))),
+            _ => point.extend(
+                (0..*width)
+                    .map(|choice| f64::from(u8::from(choice == (u * *width as f64) as usize))),
+            ),
         }
     }
     point
@@ -197,7 +237,11 @@ fn best(prior: &PublicPrior<'_, f64>, widths: &[usize]) -> Result<Vec<f64>, WebE
 }
 
 /// Mean and standard deviation along each parameter that is one coordinate, the others at `best`.
-fn along(prior: &PublicPrior<'_, f64>, widths: &[usize], best: &[f64]) -> Result<Vec<[(f64, f64); POINTS]>, WebError> {
+fn along(
+    prior: &PublicPrior<'_, f64>,
+    widths: &[usize],
+    best: &[f64],
+) -> Result<Vec<[(f64, f64); POINTS]>, WebError> {
     let mut scratch = vec![0.0; prior.count()];
     let mut curves = Vec::new();
     let mut begin = 0;

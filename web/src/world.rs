@@ -27,25 +27,44 @@ impl World {
     /// **Errors**: none for agents from 1; core's for a kernel that is none.
     pub fn new(seed: u64, agents: u32, lengthscale: f64) -> Result<Self, WebError> {
         let run = RunSeed::new(seed, 0);
-        let points: Vec<f64> = (0..CANDIDATES).map(|i| f64::from(i) / f64::from(CANDIDATES - 1)).collect();
+        let points: Vec<f64> = (0..CANDIDATES)
+            .map(|i| f64::from(i) / f64::from(CANDIDATES - 1))
+            .collect();
         let mut storage = vec![0.0; random_fourier::storage_len(1, FEATURES)];
-        random_fourier::draw(seed, 0, Stationary::SquaredExponential, &[lengthscale], 1, FEATURES, &mut storage)?;
+        random_fourier::draw(
+            seed,
+            0,
+            Stationary::SquaredExponential,
+            &[lengthscale],
+            1,
+            FEATURES,
+            &mut storage,
+        )?;
         let map = RandomFourier::new(1, FEATURES, 1.0, false, &storage[..])?;
         let mut weights = [0.0; FEATURES];
         let stream = &mut run.stream(Party::World, Purpose::Objective, 0);
-        weights.iter_mut().for_each(|weight| *weight = normal::draw::<f64>(stream));
+        weights
+            .iter_mut()
+            .for_each(|weight| *weight = normal::draw::<f64>(stream));
         let mut row = [0.0; FEATURES];
         let common: Vec<f64> = points
             .iter()
             .map(|x| {
                 map.features(&[*x], &mut row);
-                row.iter().zip(&weights).map(|(feature, weight)| feature * weight).sum()
+                row.iter()
+                    .zip(&weights)
+                    .map(|(feature, weight)| feature * weight)
+                    .sum()
             })
             .collect();
         let mut values = Vec::with_capacity(common.len() * agents as usize);
         for agent in 0..agents {
             let mut stream = run.stream(Party::Agent(agent), Purpose::Perturbation, 0);
-            values.extend(common.iter().map(|value| value + DIFFERENCE * (2.0 * stream.unit::<f64>() - 1.0)));
+            values.extend(
+                common
+                    .iter()
+                    .map(|value| value + DIFFERENCE * (2.0 * stream.unit::<f64>() - 1.0)),
+            );
         }
         Ok(World { points, values })
     }
@@ -58,12 +77,16 @@ impl World {
     /// The noise-free values of an agent.
     pub fn of(&self, agent: u32) -> &[f64] {
         let count = self.points.len();
-        self.values.chunks_exact(count).nth(agent as usize).unwrap_or(&[])
+        self.values
+            .chunks_exact(count)
+            .nth(agent as usize)
+            .unwrap_or(&[])
     }
 
     /// What an agent sees in its observation number `number`.
     pub fn observe(&self, run: RunSeed, agent: u32, candidate: u32, number: u32) -> f64 {
         let mut stream = run.stream(Party::Agent(agent), Purpose::ObservationNoise, number);
-        self.of(agent)[candidate as usize] + NOISE_VARIANCE.sqrt() * normal::draw::<f64>(&mut stream)
+        self.of(agent)[candidate as usize]
+            + NOISE_VARIANCE.sqrt() * normal::draw::<f64>(&mut stream)
     }
 }

@@ -14,12 +14,23 @@ const PYTHON_SECONDS: &str = "900";
 /// processor. Arguments choose among the comparisons; `--python` adds scikit-learn and numpy.
 pub fn run(report: &mut Report, arguments: &[&str]) {
     let python = arguments.contains(&"--python");
-    let arguments: Vec<&str> = arguments.iter().copied().filter(|word| *word != "--python").collect();
+    let arguments: Vec<&str> = arguments
+        .iter()
+        .copied()
+        .filter(|word| *word != "--python")
+        .collect();
     report.step("time of one dp-fts-de run", || example("time", &[]));
     for (name, flags) in [("plain", ""), ("native", "-C target-cpu=native")] {
         report.step(&format!("comparisons, {name}"), || {
             let folder = process::target_folder().join(format!("bench-{name}"));
-            let mut command = cargo(&["run", "--release", "-q", "--manifest-path", "bench/Cargo.toml", "--target-dir"]);
+            let mut command = cargo(&[
+                "run",
+                "--release",
+                "-q",
+                "--manifest-path",
+                "bench/Cargo.toml",
+                "--target-dir",
+            ]);
             command.arg(folder).arg("--").args(&arguments);
             if !flags.is_empty() {
                 command.env("RUSTFLAGS", flags);
@@ -38,7 +49,10 @@ fn peers_in_python() -> Result<String, String> {
     let python = folder.join("bin/python");
     let bounded = |program: &std::path::Path| {
         let mut command = Command::new("timeout");
-        command.arg(PYTHON_SECONDS).arg(program).current_dir(process::root());
+        command
+            .arg(PYTHON_SECONDS)
+            .arg(program)
+            .current_dir(process::root());
         // One thread, as everything else here.
         for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"] {
             command.env(variable, "1");
@@ -47,8 +61,16 @@ fn peers_in_python() -> Result<String, String> {
     };
     let ready = folder.join("ready");
     if !ready.exists() {
-        process::run(bounded("python3".as_ref()).args(["-m", "venv"]).arg(&folder))?;
-        process::run(bounded(&python).args(["-m", "pip", "install", "--quiet"]).args(PYTHON_PACKAGES))?;
+        process::run(
+            bounded("python3".as_ref())
+                .args(["-m", "venv"])
+                .arg(&folder),
+        )?;
+        process::run(
+            bounded(&python)
+                .args(["-m", "pip", "install", "--quiet"])
+                .args(PYTHON_PACKAGES),
+        )?;
         fs::write(&ready, "").map_err(|error| format!("{}: {error}", ready.display()))?;
     }
     process::run(bounded(&python).arg("bench/peers.py")).map(|_| String::new())
@@ -58,30 +80,71 @@ fn peers_in_python() -> Result<String, String> {
 /// the dev profile.
 pub fn fuzz(report: &mut Report, arguments: &[&str]) {
     report.step("random edits", || {
-        let mut command = cargo(&["run", "--package", "sordino-tests", "--example", "fuzz", "--"]);
+        let mut command = cargo(&[
+            "run",
+            "--package",
+            "sordino-tests",
+            "--example",
+            "fuzz",
+            "--",
+        ]);
         process::run(command.args(arguments)).map(|_| String::new())
     });
 }
 
 /// `cargo xtask fleet [AGENTS_MAX]`: what a federation of a thousand to a million agents costs.
 pub fn fleet(report: &mut Report, arguments: &[&str]) {
-    report.step("a thousand to a million agents", || example("fleet", arguments));
+    report.step("a thousand to a million agents", || {
+        example("fleet", arguments)
+    });
 }
 
 /// What a real federation costs on this machine: not for CI, because it is about time.
 pub fn net(report: &mut Report, arguments: &[&str]) {
     report.step("a federation over HTTPS", || {
-        process::run(&mut cargo(&["build", "--release", "-p", "sordino-net", "--bins"]))?;
-        let mut command = cargo(&["run", "--release", "-q", "-p", "sordino-net", "--example", "load", "--"]);
+        process::run(&mut cargo(&[
+            "build",
+            "--release",
+            "-p",
+            "sordino-net",
+            "--bins",
+        ]))?;
+        let mut command = cargo(&[
+            "run",
+            "--release",
+            "-q",
+            "-p",
+            "sordino-net",
+            "--example",
+            "load",
+            "--",
+        ]);
         process::run(command.args(arguments)).map(|_| String::new())
     });
     report.step("two servers, processor time", || {
-        let example = ["run", "--release", "-q", "-p", "sordino-net", "--example", "two_servers"];
+        let example = [
+            "run",
+            "--release",
+            "-q",
+            "-p",
+            "sordino-net",
+            "--example",
+            "two_servers",
+        ];
         process::run(&mut cargo(&example)).map(|_| String::new())
     });
 }
 
 fn example(name: &str, arguments: &[&str]) -> Result<String, String> {
-    let mut command = cargo(&["run", "--release", "-q", "-p", "sordino-sim", "--example", name, "--"]);
+    let mut command = cargo(&[
+        "run",
+        "--release",
+        "-q",
+        "-p",
+        "sordino-sim",
+        "--example",
+        name,
+        "--",
+    ]);
     process::run(command.args(arguments)).map(|_| String::new())
 }

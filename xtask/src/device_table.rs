@@ -17,13 +17,20 @@ enum Line<'a> {
 }
 
 fn lines(output: &str) -> Result<Vec<Line<'_>>, String> {
-    let inside = output.lines().skip_while(|line| *line != "--- costs").skip(2).take_while(|line| *line != "---");
+    let inside = output
+        .lines()
+        .skip_while(|line| *line != "--- costs")
+        .skip(2)
+        .take_while(|line| *line != "---");
     inside
         .map(|line| match line.strip_prefix("# ") {
             Some(heading) => Ok(Line::Heading(heading)),
             None => {
                 let cells: Vec<&str> = line.split('|').map(str::trim).skip(1).take(7).collect();
-                cells.try_into().map(Line::Row).map_err(|cells| format!("cannot read the row {cells:?}"))
+                cells
+                    .try_into()
+                    .map(Line::Row)
+                    .map_err(|cells| format!("cannot read the row {cells:?}"))
             }
         })
         .collect()
@@ -47,7 +54,11 @@ impl<'a> Measured<'a> {
     fn of(outputs: &'a [Output], for_size: &'a [Output]) -> Result<Self, String> {
         let of = |outputs: &'a [Output], target: &str| {
             let output = outputs.iter().find(|output| output.target == target);
-            lines(&output.ok_or_else(|| format!("{target} must have run"))?.text)
+            lines(
+                &output
+                    .ok_or_else(|| format!("{target} must have run"))?
+                    .text,
+            )
         };
         let measured = Measured {
             m4f: of(outputs, M4F)?,
@@ -56,7 +67,12 @@ impl<'a> Measured<'a> {
             m0_small: of(for_size, M0)?,
             m33: of(outputs, M33)?,
         };
-        for others in [&measured.m4f_small, &measured.m0, &measured.m0_small, &measured.m33] {
+        for others in [
+            &measured.m4f_small,
+            &measured.m0,
+            &measured.m0_small,
+            &measured.m33,
+        ] {
             let same = |(line, other): (&Line<'_>, &Line<'_>)| match (line, other) {
                 (Line::Row(row), Line::Row(other)) => row[..2] == other[..2],
                 (line, other) => line == other,
@@ -80,21 +96,31 @@ fn row<'a, 'b>(lines: &'b [Line<'a>], index: usize) -> Option<&'b [&'a str; 7]> 
 /// How many times the instructions of `fast` those of `small` are: least, middle, most.
 fn times(fast: &[Line<'_>], small: &[Line<'_>]) -> Option<[f64; 3]> {
     let count = |lines: &[Line<'_>], index| row(lines, index)?[2].parse::<f64>().ok();
-    let mut all: Vec<f64> =
-        (0..fast.len()).filter_map(|index| Some(count(small, index)? / count(fast, index)?)).collect();
+    let mut all: Vec<f64> = (0..fast.len())
+        .filter_map(|index| Some(count(small, index)? / count(fast, index)?))
+        .collect();
     all.sort_by(f64::total_cmp);
     Some([*all.first()?, *all.get(all.len() / 2)?, *all.last()?])
 }
 
 /// The sentence that the template and the book repeat.
 fn for_size([least, middle, most]: [f64; 3]) -> String {
-    format!("{least:.1} to {most:.1} times the instructions of level 3, {middle:.1} times in the middle")
+    format!(
+        "{least:.1} to {most:.1} times the instructions of level 3, {middle:.1} times in the middle"
+    )
 }
 
 fn introduction(measured: &Measured<'_>) -> Result<String, String> {
     let compiler = process::run(std::process::Command::new("rustc").arg("--version"))?;
-    let of = |fast, small| times(fast, small).map(for_size).ok_or("nothing was measured");
-    let (m4f, m0) = (of(&measured.m4f, &measured.m4f_small)?, of(&measured.m0, &measured.m0_small)?);
+    let of = |fast, small| {
+        times(fast, small)
+            .map(for_size)
+            .ok_or("nothing was measured")
+    };
+    let (m4f, m0) = (
+        of(&measured.m4f, &measured.m4f_small)?,
+        of(&measured.m0, &measured.m0_small)?,
+    );
     Ok(format!(
         "# What the operations cost on a device\n\n\
          Written by `cargo xtask firmware --write` with {}; single precision unless a row says `f64`, `opt-level = 3`, \
@@ -134,11 +160,19 @@ pub fn write(outputs: &[Output], for_size: &[Output]) -> Result<String, String> 
                 continue;
             }
         };
-        let other = |lines, cell: usize| row(lines, index).map_or(String::new(), |cells| grouped(cells[cell]));
+        let other = |lines, cell: usize| {
+            row(lines, index).map_or(String::new(), |cells| grouped(cells[cell]))
+        };
         let [name, size, instructions, most, stack, stack_most, storage] = cells.map(grouped);
         if cells[0] != flash.0 {
-            flash =
-                (cells[0], format!("{} | {}", growth(cells[0], "3", &empty[0])?, growth(cells[0], "s", &empty[1])?));
+            flash = (
+                cells[0],
+                format!(
+                    "{} | {}",
+                    growth(cells[0], "3", &empty[0])?,
+                    growth(cells[0], "s", &empty[1])?
+                ),
+            );
         }
         let (size, ms) = (if size == "0" { "" } else { &size }, milliseconds(cells[2]));
         let (small, m33) = (other(&measured.m4f_small, 2), other(&measured.m33, 2));
@@ -168,12 +202,19 @@ pub fn write(outputs: &[Output], for_size: &[Output]) -> Result<String, String> 
 
 /// What an operation adds to an image that measures nothing.
 fn growth(operation: &str, level: &str, empty: &elf::Size) -> Result<String, String> {
-    Ok(grouped(&image(Some(operation), level)?.flash.saturating_sub(empty.flash).to_string()))
+    Ok(grouped(
+        &image(Some(operation), level)?
+            .flash
+            .saturating_sub(empty.flash)
+            .to_string(),
+    ))
 }
 
 /// Instructions at 64 MHz and one a cycle, three digits.
 fn milliseconds(instructions: &str) -> String {
-    let ms = instructions.parse::<f64>().map_or(f64::NAN, |count| count / 64e3);
+    let ms = instructions
+        .parse::<f64>()
+        .map_or(f64::NAN, |count| count / 64e3);
     let digits = if ms < 1.0 {
         3
     } else if ms < 10.0 {
@@ -188,14 +229,25 @@ fn milliseconds(instructions: &str) -> String {
 
 /// Size of the M4F image with all operations or only one, at a level of optimisation.
 fn image(only: Option<&str>, level: &str) -> Result<elf::Size, String> {
-    let mut command = cargo(&["build", "-q", "--profile", "device", "-p", "firmware-example", "--target", M4F]);
+    let mut command = cargo(&[
+        "build",
+        "-q",
+        "--profile",
+        "device",
+        "-p",
+        "firmware-example",
+        "--target",
+        M4F,
+    ]);
     command.env("CARGO_PROFILE_DEVICE_OPT_LEVEL", level);
     match only {
         Some(name) => command.env("SORDINO_ONLY", name),
         None => command.env_remove("SORDINO_ONLY"),
     };
     process::run(&mut command)?;
-    let path = process::target_folder().join(M4F).join("device/firmware-example");
+    let path = process::target_folder()
+        .join(M4F)
+        .join("device/firmware-example");
     let file = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     elf::size(&file).ok_or_else(|| format!("{} is no ELF file", path.display()))
 }
@@ -223,25 +275,49 @@ mod tests {
         let row = Line::Row(["a b", "16", "12", "20", "8", "16", "0"]);
         assert_eq!(lines(output), Ok(vec![Line::Heading("Basics"), row]));
         assert!(lines("--- costs\n|\n| a | 1 |\n---\n").is_err());
-        assert_eq!(["640", "64000", "6400000"].map(milliseconds), ["0.010", "1.00", "100"]);
-        assert_eq!(["1234567", "12", "64 draws"].map(grouped), ["1,234,567", "12", "64 draws"]);
+        assert_eq!(
+            ["640", "64000", "6400000"].map(milliseconds),
+            ["0.010", "1.00", "100"]
+        );
+        assert_eq!(
+            ["1234567", "12", "64 draws"].map(grouped),
+            ["1,234,567", "12", "64 draws"]
+        );
     }
 
     #[test]
     fn every_core_measured_the_same_rows_or_nothing_is_written() {
         let output = |target, count: &str, name: &str| Output {
             target,
-            text: format!("--- costs\n|\n# Basics\n| {name} | 16 | {count} | 20 | 8 | 16 | 0 |\n---\n"),
+            text: format!(
+                "--- costs\n|\n# Basics\n| {name} | 16 | {count} | 20 | 8 | 16 | 0 |\n---\n"
+            ),
         };
-        let outputs = |name| [output(M4F, "10", "a"), output(M0, "300", "a"), output(M33, "11", name)];
+        let outputs = |name| {
+            [
+                output(M4F, "10", "a"),
+                output(M0, "300", "a"),
+                output(M33, "11", name),
+            ]
+        };
         let for_size = [output(M4F, "15", "a"), output(M0, "330", "a")];
         let all = outputs("a");
         let measured = Measured::of(&all, &for_size).ok().unwrap();
         assert_eq!(times(&measured.m4f, &measured.m4f_small), Some([1.5; 3]));
         assert_eq!(times(&measured.m0, &measured.m0_small), Some([1.1; 3]));
-        assert!(introduction(&measured).unwrap().contains("on the M4F, 1.5 to 1.5 times the instructions"));
-        assert!(Measured::of(&outputs("b"), &for_size).is_err(), "another row on the M33");
-        assert!(Measured::of(&all, &for_size[..1]).is_err(), "the M0 was not measured for size");
+        assert!(
+            introduction(&measured)
+                .unwrap()
+                .contains("on the M4F, 1.5 to 1.5 times the instructions")
+        );
+        assert!(
+            Measured::of(&outputs("b"), &for_size).is_err(),
+            "another row on the M33"
+        );
+        assert!(
+            Measured::of(&all, &for_size[..1]).is_err(),
+            "the M0 was not measured for size"
+        );
     }
 
     #[test]
@@ -258,13 +334,21 @@ mod tests {
         all.sort_by(f64::total_cmp);
         assert!(all.len() > 80, "{} rows", all.len());
         let said = for_size([all[0], all[all.len() / 2], all[all.len() - 1]]);
-        for path in ["docs/device-table.md", "templates/embassy-agent/Cargo.toml", "docs/book/src/embedding.md"] {
+        for path in [
+            "docs/device-table.md",
+            "templates/embassy-agent/Cargo.toml",
+            "docs/book/src/embedding.md",
+        ] {
             let text = read(path).replace("\n# ", " ").replace('\n', " ");
             assert!(text.contains(&said), "{path} does not say {said:?}");
             assert!(!text.contains("a tenth more"), "{path}");
         }
         // Negative control: a middle that is another is not what they say.
-        assert!(!page.contains(&for_size([all[0], all[all.len() / 2] + 0.1, all[all.len() - 1]])));
+        assert!(!page.contains(&for_size([
+            all[0],
+            all[all.len() / 2] + 0.1,
+            all[all.len() - 1]
+        ])));
     }
 
     /// No count of the table is what a counter of 32 bits would have left: every bound of the M0 is above those of the M4F,
@@ -274,13 +358,20 @@ mod tests {
         let page = fs::read_to_string(process::root().join("docs/device-table.md")).unwrap();
         let number = |cell: &str| cell.trim().replace(',', "").parse::<u64>().ok();
         let mut dearest = 0;
-        for line in page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| operation")) {
+        for line in page
+            .lines()
+            .filter(|line| line.starts_with("| ") && !line.starts_with("| operation"))
+        {
             let cells: Vec<&str> = line.split('|').collect();
-            let [Some(m4f), Some(m4f_most), Some(m0), Some(m0_most)] = [3, 4, 9, 10].map(|cell| number(cells[cell]))
+            let [Some(m4f), Some(m4f_most), Some(m0), Some(m0_most)] =
+                [3, 4, 9, 10].map(|cell| number(cells[cell]))
             else {
                 panic!("{line}");
             };
-            assert!(m4f <= m4f_most && m0 <= m0_most && m0 >= m4f && m0_most <= 2 * m0, "{line}");
+            assert!(
+                m4f <= m4f_most && m0 <= m0_most && m0 >= m4f && m0_most <= 2 * m0,
+                "{line}"
+            );
             dearest = m0.max(dearest);
         }
         assert!(dearest > 500_000_000, "{dearest}");

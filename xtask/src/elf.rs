@@ -32,11 +32,21 @@ fn sections(file: &[u8]) -> Option<Vec<Section>> {
     if file.get(..6)? != [0x7f, b'E', b'L', b'F', 1, 1] {
         return None;
     }
-    let (table, entry_len, count) = (word(0x20)? as usize, half(0x2e)? as usize, half(0x30)? as usize);
+    let (table, entry_len, count) = (
+        word(0x20)? as usize,
+        half(0x2e)? as usize,
+        half(0x30)? as usize,
+    );
     let section = |i: usize| {
         let at = table + i * entry_len;
         let (kind, flags, offset) = (word(at + 4)?, word(at + 8)?, word(at + 16)?);
-        Some(Section { kind, flags, offset, bytes: word(at + 20)?, link: word(at + 24)? })
+        Some(Section {
+            kind,
+            flags,
+            offset,
+            bytes: word(at + 20)?,
+            link: word(at + 24)?,
+        })
     };
     (0..count).map(section).collect()
 }
@@ -44,9 +54,20 @@ fn sections(file: &[u8]) -> Option<Vec<Section>> {
 /// Sums the sections that occupy memory; nothing if the file is no 32-bit ELF.
 pub fn size(file: &[u8]) -> Option<Size> {
     let mut size = Size { flash: 0, ram: 0 };
-    for section in sections(file)?.iter().filter(|section| section.flags & ALLOC != 0) {
-        size.flash += if section.kind == NOBITS { 0 } else { section.bytes };
-        size.ram += if section.flags & WRITE == 0 { 0 } else { section.bytes };
+    for section in sections(file)?
+        .iter()
+        .filter(|section| section.flags & ALLOC != 0)
+    {
+        size.flash += if section.kind == NOBITS {
+            0
+        } else {
+            section.bytes
+        };
+        size.ram += if section.flags & WRITE == 0 {
+            0
+        } else {
+            section.bytes
+        };
     }
     Some(size)
 }
@@ -54,7 +75,10 @@ pub fn size(file: &[u8]) -> Option<Size> {
 /// The names of all symbols of an image; nothing if there is no symbol table.
 pub fn symbols(file: &[u8]) -> Option<Vec<String>> {
     let sections = sections(file)?;
-    let part = |section: &Section| file.get(section.offset as usize..)?.get(..section.bytes as usize);
+    let part = |section: &Section| {
+        file.get(section.offset as usize..)?
+            .get(..section.bytes as usize)
+    };
     let table = sections.iter().find(|section| section.kind == SYMTAB)?;
     let names = part(sections.get(table.link as usize)?)?;
     let name = |entry: &[u8]| {
@@ -78,13 +102,21 @@ mod tests {
         for (kind, flags, content, link) in sections {
             let mut header = [0u8; 40];
             let bytes = content.len() as u32;
-            for (at, value) in [(4, *kind), (8, *flags), (16, offset), (20, bytes), (24, *link)] {
+            for (at, value) in [
+                (4, *kind),
+                (8, *flags),
+                (16, offset),
+                (20, bytes),
+                (24, *link),
+            ] {
                 header[at..at + 4].copy_from_slice(&u32::to_le_bytes(value));
             }
             file.extend(header);
             offset += bytes;
         }
-        sections.iter().for_each(|(_, _, content, _)| file.extend(*content));
+        sections
+            .iter()
+            .for_each(|(_, _, content, _)| file.extend(*content));
         file
     }
 
@@ -96,7 +128,13 @@ mod tests {
             (NOBITS, ALLOC | WRITE, &[0; 3000], 0),
             (1, 0, &[0; 7], 0),
         ]);
-        assert_eq!(size(&file), Some(Size { flash: 120, ram: 3020 }));
+        assert_eq!(
+            size(&file),
+            Some(Size {
+                flash: 120,
+                ram: 3020
+            })
+        );
         assert_eq!(size(b"no elf"), None);
     }
 
@@ -105,8 +143,15 @@ mod tests {
         let (mut first, mut second) = ([0u8; 16], [0u8; 16]);
         (first[0], second[0]) = (1, 6);
         let table = [first, second].concat();
-        let file = file(&[(1, ALLOC, b"panicking in code", 0), (SYMTAB, 0, &table, 2), (3, 0, b"\0main\0dot\0", 0)]);
-        assert_eq!(symbols(&file), Some(vec!["main".to_owned(), "dot".to_owned()]));
+        let file = file(&[
+            (1, ALLOC, b"panicking in code", 0),
+            (SYMTAB, 0, &table, 2),
+            (3, 0, b"\0main\0dot\0", 0),
+        ]);
+        assert_eq!(
+            symbols(&file),
+            Some(vec!["main".to_owned(), "dot".to_owned()])
+        );
         assert_eq!(symbols(b"no elf"), None);
     }
 }

@@ -14,7 +14,10 @@ const SCHEMAS: &str = "check-jsonschema==0.39.0";
 /// Files with a schema: those with this ending in a folder, or one file.
 const TYPED: [(&str, &str); 3] = [
     ("vendor.github-workflows", ".github/workflows"),
-    ("custom.github-workflows-require-timeout", ".github/workflows"),
+    (
+        "custom.github-workflows-require-timeout",
+        ".github/workflows",
+    ),
     ("vendor.citation-file-format", "CITATION.cff"),
 ];
 /// The linter of the image's file, a wheel with a binary. There is no engine here to build the image with.
@@ -29,7 +32,11 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("sordino-core", "ask_tell", "the maximum is -0.3979"),
     ("sordino-core", "agent_and_server", "round 15:"),
     ("sordino-core", "own_link", "one history everywhere"),
-    ("sordino-core", "reporter", "each of 2000 users paid epsilon 2"),
+    (
+        "sordino-core",
+        "reporter",
+        "each of 2000 users paid epsilon 2",
+    ),
     ("sordino-host", "server", "epsilon 7.8"),
     ("sordino-host", "private_tuning", "epsilon 1 of 1 is spent"),
     ("sordino-sim", "own_objective", "sordino report"),
@@ -64,7 +71,11 @@ pub fn run(report: &mut Report) {
 
 fn spelling() -> Result<String, String> {
     let typos = tools::python(&[TYPOS])?.join("typos");
-    process::run(Command::new(&typos).args(["--format", "brief"]).current_dir(root()))?;
+    process::run(
+        Command::new(&typos)
+            .args(["--format", "brief"])
+            .current_dir(root()),
+    )?;
     Ok(TYPOS.to_owned())
 }
 
@@ -75,12 +86,19 @@ fn typed() -> Result<String, String> {
     for (schema, place) in TYPED {
         let place = root().join(place);
         let files = match std::fs::read_dir(&place) {
-            Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>(),
+            Ok(entries) => entries
+                .map(|entry| entry.map(|entry| entry.path()))
+                .collect::<Result<Vec<_>, _>>(),
             Err(_) => Ok(vec![place.clone()]),
         };
         let files = files.map_err(|error| format!("{}: {error}", place.display()))?;
         count += files.len();
-        process::run(Command::new(&checker).args(["--builtin-schema", schema]).args(files).current_dir(root()))?;
+        process::run(
+            Command::new(&checker)
+                .args(["--builtin-schema", schema])
+                .args(files)
+                .current_dir(root()),
+        )?;
     }
     Ok(format!("{SCHEMAS}, {count} checks"))
 }
@@ -88,7 +106,11 @@ fn typed() -> Result<String, String> {
 /// The image's file has nothing that its linter would say anything about. Its steps are builds that other steps make.
 fn image() -> Result<String, String> {
     let hadolint = tools::python(&[HADOLINT])?.join("hadolint");
-    process::run(Command::new(&hadolint).arg("net/deploy/Containerfile").current_dir(root()))?;
+    process::run(
+        Command::new(&hadolint)
+            .arg("net/deploy/Containerfile")
+            .current_dir(root()),
+    )?;
     Ok(HADOLINT.to_owned())
 }
 
@@ -97,12 +119,23 @@ fn image() -> Result<String, String> {
 fn licences() -> Result<String, String> {
     let deny = tools::installed_by_cargo(DENY.0, DENY.1)?;
     process::run(
-        Command::new(&deny).args(["--workspace", "check", "licenses", "bans", "sources"]).current_dir(root()),
+        Command::new(&deny)
+            .args(["--workspace", "check", "licenses", "bans", "sources"])
+            .current_dir(root()),
     )?;
     // The wheel is a workspace of its own. Where its rules are is an option of the program, before the command.
     let mut wheel = Command::new(&deny);
-    wheel.args(["--manifest-path", "python/Cargo.toml", "--config", "deny.toml"]);
-    process::run(wheel.args(["check", "licenses", "bans", "sources"]).current_dir(root()))?;
+    wheel.args([
+        "--manifest-path",
+        "python/Cargo.toml",
+        "--config",
+        "deny.toml",
+    ]);
+    process::run(
+        wheel
+            .args(["check", "licenses", "bans", "sources"])
+            .current_dir(root()),
+    )?;
     Ok(String::new())
 }
 
@@ -113,10 +146,17 @@ pub fn examples() -> Result<String, String> {
     let scratch = target_folder().join("examples-run");
     for (package, example, said) in EXAMPLES {
         let folder = package.trim_start_matches("sordino-");
-        let path = root().join(folder).join("examples").join(format!("{example}.rs"));
-        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let path = root()
+            .join(folder)
+            .join("examples")
+            .join(format!("{example}.rs"));
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
         if text.lines().count() > EXAMPLE_LINES_MAX {
-            return Err(format!("{}: longer than {EXAMPLE_LINES_MAX} lines", path.display()));
+            return Err(format!(
+                "{}: longer than {EXAMPLE_LINES_MAX} lines",
+                path.display()
+            ));
         }
         let place = scratch.join(example);
         match std::fs::remove_dir_all(&place) {
@@ -144,9 +184,14 @@ fn packages() -> Result<String, String> {
     words.extend(PUBLIC.iter().flat_map(|package| ["--package", package]));
     let mut command = cargo(&words);
     command.stderr(std::process::Stdio::piped());
-    let output = command.output().map_err(|error| format!("cargo package: {error}"))?;
+    let output = command
+        .output()
+        .map_err(|error| format!("cargo package: {error}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
-    match said.lines().find(|line| line.starts_with("warning") || line.starts_with("error")) {
+    match said
+        .lines()
+        .find(|line| line.starts_with("warning") || line.starts_with("error"))
+    {
         None if output.status.success() => Ok(format!("{} packages", PUBLIC.len())),
         found => Err(format!("cargo package: {}", found.unwrap_or("failed"))),
     }
@@ -159,9 +204,12 @@ fn book() -> Result<String, String> {
     process::run(Command::new(&mdbook).arg("build").arg(&folder))?;
     let sources = folder.join("src");
     let mut pages = 0;
-    for entry in std::fs::read_dir(&sources).map_err(|error| format!("{}: {error}", sources.display()))? {
+    for entry in
+        std::fs::read_dir(&sources).map_err(|error| format!("{}: {error}", sources.display()))?
+    {
         let path = entry.map_err(|error| error.to_string())?.path();
-        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
         pages += 1;
         if let Some(link) = links(&text).find(|link| !sources.join(link).exists()) {
             return Err(format!("{}: {link} is not there", path.display()));
@@ -172,7 +220,10 @@ fn book() -> Result<String, String> {
 
 /// Relative links of a Markdown text, without their anchors.
 fn links(text: &str) -> impl Iterator<Item = &str> {
-    let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+    let targets = text
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split([')', '#']).next());
     targets.filter(|link| !link.is_empty() && !link.contains("://"))
 }
 
@@ -211,14 +262,21 @@ pub fn names(report: &mut Report, write: bool) {
 
 /// The items of rustdoc's page of all items: kind and path, from the links.
 fn public_names(html: &str) -> BTreeSet<String> {
-    let links = html.split("<li><a href=\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let links = html
+        .split("<li><a href=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next());
     links
         .filter_map(|link| {
             let (folder, file) = link.rsplit_once('/').unwrap_or(("", link));
             let (kind, rest) = file.split_once('.')?;
             let name = rest.strip_suffix(".html")?;
             let folder = folder.replace('/', "::");
-            let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}::{name}") };
+            let path = if folder.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{folder}::{name}")
+            };
             Some(format!("{path} ({kind})"))
         })
         .collect()
@@ -239,14 +297,22 @@ mod tests {
     #[test]
     fn relative_links_are_found() {
         let text = "[a](a.md) ![b](../b.svg) [c](https://c.de/x.md) [d](#e) [f](f.md#g)";
-        assert_eq!(links(text).collect::<Vec<_>>(), ["a.md", "../b.svg", "f.md"]);
+        assert_eq!(
+            links(text).collect::<Vec<_>>(),
+            ["a.md", "../b.svg", "f.md"]
+        );
     }
 
     #[test]
     fn every_example_exists() {
         for (package, example, _) in EXAMPLES {
-            let folder = root().join(package.trim_start_matches("sordino-")).join("examples");
-            assert!(folder.join(format!("{example}.rs")).is_file(), "{package} {example}");
+            let folder = root()
+                .join(package.trim_start_matches("sordino-"))
+                .join("examples");
+            assert!(
+                folder.join(format!("{example}.rs")).is_file(),
+                "{package} {example}"
+            );
         }
     }
 }

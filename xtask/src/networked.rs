@@ -31,7 +31,11 @@ struct Case {
     asked: Option<[&'static str; 2]>,
 }
 
-const DRAWS: Case = Case { settings: &[], masks: 0, asked: None };
+const DRAWS: Case = Case {
+    settings: &[],
+    masks: 0,
+    asked: None,
+};
 /// With a budget that holds everything, which a device must count to the end and beyond.
 const BUDGET: Case = Case {
     settings: &[
@@ -100,10 +104,15 @@ impl Case {
         // Of an earlier run.
         let _ = std::fs::remove_dir_all(&folder);
         let mut command = Command::new(target_folder().join("debug/sordino"));
-        command.args(["run", "firmware", "--format", "json", "--out"]).arg(&folder);
+        command
+            .args(["run", "firmware", "--format", "json", "--out"])
+            .arg(&folder);
         self.set(&mut command);
         let said = process::run(&mut command)?;
-        let found = said.split("\"digest\": \"").nth(1).and_then(|rest| rest.get(..64));
+        let found = said
+            .split("\"digest\": \"")
+            .nth(1)
+            .and_then(|rest| rest.get(..64));
         found.map(str::to_owned).ok_or(format!("no digest: {said}"))
     }
 }
@@ -111,45 +120,85 @@ impl Case {
 /// Lints, builds, weighs and runs the device.
 pub fn run(report: &mut Report) {
     report.step("device on the wire: image", image);
-    for (method, case) in [("draws", &DRAWS), ("two servers", &TWO_SERVERS), ("a site", &SITE)] {
+    for (method, case) in [
+        ("draws", &DRAWS),
+        ("two servers", &TWO_SERVERS),
+        ("a site", &SITE),
+    ] {
         for (name, cuts) in [("as it is", 0), ("reset at random steps", CUTS)] {
-            report.step(&format!("device on the wire, {method}: {name}"), || federation(case, cuts));
+            report.step(&format!("device on the wire, {method}: {name}"), || {
+                federation(case, cuts)
+            });
         }
     }
-    report.step("device on the wire, one server, a budget", || federation(&BUDGET, 0));
-    report.step("device on the wire, a site alone", || federation(&SITE_ALONE, 0));
+    report.step("device on the wire, one server, a budget", || {
+        federation(&BUDGET, 0)
+    });
+    report.step("device on the wire, a site alone", || {
+        federation(&SITE_ALONE, 0)
+    });
     for (name, cuts) in [("as it is", 0), ("reset at random steps", CUTS)] {
-        report.step(&format!("device on the wire, campaign: {name}"), || campaign::run(cuts));
+        report.step(&format!("device on the wire, campaign: {name}"), || {
+            campaign::run(cuts)
+        });
     }
-    report.step("device on the wire, campaign: cut off before its last word", campaign::cut_off);
-    report.step("device on the wire, two servers: masks that are not known", lost);
+    report.step(
+        "device on the wire, campaign: cut off before its last word",
+        campaign::cut_off,
+    );
+    report.step(
+        "device on the wire, two servers: masks that are not known",
+        lost,
+    );
     report.step("device on the wire: another server", stranger);
 }
 
 fn in_folder(words: &[&str]) -> Command {
     let mut command = cargo(words);
-    command.current_dir(root().join("firmware-networked")).env("CARGO_TARGET_DIR", target_folder().join("networked"));
+    command
+        .current_dir(root().join("firmware-networked"))
+        .env("CARGO_TARGET_DIR", target_folder().join("networked"));
     command
 }
 
 fn image() -> Result<String, String> {
     process::run(&mut in_folder(&["fmt", "--check"]))?;
     for features in ["--no-default-features", "--all-features"] {
-        let clippy = ["clippy", "--locked", "--release", features, "--target", tools::M4F, "--", "-D", "warnings"];
+        let clippy = [
+            "clippy",
+            "--locked",
+            "--release",
+            features,
+            "--target",
+            tools::M4F,
+            "--",
+            "-D",
+            "warnings",
+        ];
         process::run(&mut in_folder(&clippy))?;
     }
     let build = ["build", "--locked", "--release", "--target", tools::M4F];
     process::run(in_folder(&build).arg("--no-default-features"))?;
     let real = size()?;
     process::run(&mut in_folder(&build))?;
-    process::run(&mut cargo(&["build", "-q", "-p", "sordino-net", "-p", "sordino-sim"]))?;
+    process::run(&mut cargo(&[
+        "build",
+        "-q",
+        "-p",
+        "sordino-net",
+        "-p",
+        "sordino-sim",
+    ]))?;
     let elf::Size { flash, ram } = size()?;
     for (flash, max) in [(real.flash, FLASH_REAL_MAX), (flash, FLASH_MAX)] {
         if flash > max {
             return Err(format!("{flash} bytes of flash, {max} are allowed"));
         }
     }
-    Ok(format!("{flash} bytes of flash, {} without rehearsals of a campaign, {ram} of statics", real.flash))
+    Ok(format!(
+        "{flash} bytes of flash, {} without rehearsals of a campaign, {ram} of statics",
+        real.flash
+    ))
 }
 
 fn size() -> Result<elf::Size, String> {
@@ -166,15 +215,30 @@ struct Rehearsal {
 
 impl Rehearsal {
     fn start(case: &Case) -> Result<Self, String> {
-        let [provision, said] = ["device.bin", "device.json"].map(|name| target_folder().join("networked").join(name));
+        let [provision, said] =
+            ["device.bin", "device.json"].map(|name| target_folder().join("networked").join(name));
         // What an earlier run left there would be read in place of this one's.
         let _ = std::fs::remove_file(&provision);
         let mut command = Command::new(target_folder().join("debug/sordino-net"));
-        command.args(["rehearse", "firmware", "--format", "json", "--deadline", "100s", "--device"]).arg(&provision);
+        command
+            .args([
+                "rehearse",
+                "firmware",
+                "--format",
+                "json",
+                "--deadline",
+                "100s",
+                "--device",
+            ])
+            .arg(&provision);
         case.set(&mut command);
         let mut server = Running::start(&mut command, &said)?;
         server.has_made(&provision, Instant::now())?;
-        Ok(Rehearsal { server, provision, said })
+        Ok(Rehearsal {
+            server,
+            provision,
+            said,
+        })
     }
 
     fn device(&self, cuts: u32, flash: &Flash<'_>, output: &Path) -> Result<Running, String> {
@@ -211,7 +275,10 @@ fn federation(case: &Case, cuts: u32) -> Result<String, String> {
     // A reset after a mask was stored and before its share was sent costs that mask, and a contribution another one. Whether one
     // falls there depends on how long the server takes.
     if masks < case.masks || (cuts == 0 && masks > case.masks) {
-        return Err(format!("{masks} masks for {} contributions, {boots} boots", case.masks));
+        return Err(format!(
+            "{masks} masks for {} contributions, {boots} boots",
+            case.masks
+        ));
     }
     Ok(format!(
         "the simulator's digest, {ram} bytes of RAM with its stack, {boots} boots, {masks} masks, {seconds:.1} s"
@@ -222,17 +289,24 @@ fn federation(case: &Case, cuts: u32) -> Result<String, String> {
 fn stranger() -> Result<String, String> {
     let (rehearsal, start) = (Rehearsal::start(&DRAWS)?, Instant::now());
     let mut bytes = std::fs::read(&rehearsal.provision).map_err(|error| error.to_string())?;
-    let pin = bytes.windows(4).position(|four| four == b"pin=").ok_or("no pin in what the device is given")? + 4;
+    let pin = bytes
+        .windows(4)
+        .position(|four| four == b"pin=")
+        .ok_or("no pin in what the device is given")?
+        + 4;
     bytes[pin] = if bytes[pin] == b'0' { b'1' } else { b'0' };
     std::fs::write(&rehearsal.provision, &bytes).map_err(|error| error.to_string())?;
     let output = target_folder().join("networked/device.log");
     let mut device = rehearsal.device(0, &Flash::Empty, &output)?;
-    let tried = || text(&output).is_ok_and(|heard| heard.matches("TLS: InvalidCertificate").count() >= 3);
+    let tried =
+        || text(&output).is_ok_and(|heard| heard.matches("TLS: InvalidCertificate").count() >= 3);
     let ended = device.ended(start, tried)?;
     let heard = text(&output)?;
     match ended {
         None if !heard.contains("round") => Ok("refused three times, nothing sent".into()),
-        _ => Err(format!("the device accepted a key that is not pinned: {heard}")),
+        _ => Err(format!(
+            "the device accepted a key that is not pinned: {heard}"
+        )),
     }
 }
 
@@ -249,7 +323,10 @@ fn lost_but(slot: u32) -> Result<(), String> {
     let ended = device.ended(start, || false)?;
     let heard = text(&output)?;
     match ended {
-        Some(false) if heard.contains("which masks were used is not known any more") && !heard.contains("round") => {
+        Some(false)
+            if heard.contains("which masks were used is not known any more")
+                && !heard.contains("round") =>
+        {
             Ok(())
         }
         _ => Err(format!("the device went on: {heard}")),

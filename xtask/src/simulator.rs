@@ -18,8 +18,12 @@ const SCENARIOS: [&str; 5] = [
 ];
 
 /// Ways to execute that must not show.
-const WAYS: [&str; 4] =
-    ["--driver lockstep", "--driver tokio --threads 1", "--driver tokio --threads 2", "--driver tokio --threads 5"];
+const WAYS: [&str; 4] = [
+    "--driver lockstep",
+    "--driver tokio --threads 1",
+    "--driver tokio --threads 2",
+    "--driver tokio --threads 5",
+];
 
 const PATH: &str = "tests/vectors/simulator.txt";
 
@@ -31,30 +35,44 @@ pub fn run(report: &mut Report, write: bool) {
             let binary = build("debug")?;
             let mut text = String::new();
             for scenario in SCENARIOS {
-                text = format!("{text}{}  {scenario}\n", digest(&binary, scenario, WAYS[0])?);
+                text = format!(
+                    "{text}{}  {scenario}\n",
+                    digest(&binary, scenario, WAYS[0])?
+                );
             }
-            fs::write(process::root().join(PATH), text).map_err(|error| format!("{PATH}: {error}"))?;
+            fs::write(process::root().join(PATH), text)
+                .map_err(|error| format!("{PATH}: {error}"))?;
             Ok(PATH.to_owned())
         });
     }
     report.step("simulator: every width of vectors", || {
-        let expected = fs::read_to_string(process::root().join(PATH)).map_err(|error| format!("{PATH}: {error}"))?;
+        let expected = fs::read_to_string(process::root().join(PATH))
+            .map_err(|error| format!("{PATH}: {error}"))?;
         let binary = build("release")?;
         let widths = widths()?;
         for width in &widths {
             for scenario in SCENARIOS {
-                let line = format!("{}  {scenario}", digest_at(&binary, scenario, WAYS[0], Some(width))?);
+                let line = format!(
+                    "{}  {scenario}",
+                    digest_at(&binary, scenario, WAYS[0], Some(width))?
+                );
                 if !expected.lines().any(|expected| expected == line) {
-                    return Err(format!("{PATH} has no line `{line}` (SORDINO_WIDTH={width})"));
+                    return Err(format!(
+                        "{PATH} has no line `{line}` (SORDINO_WIDTH={width})"
+                    ));
                 }
             }
         }
-        Ok(format!("{} scenarios at {}, one digest each", SCENARIOS.len(), widths.join(", ")))
+        Ok(format!(
+            "{} scenarios at {}, one digest each",
+            SCENARIOS.len(),
+            widths.join(", ")
+        ))
     });
     for profile in ["debug", "release"] {
         report.step(&format!("simulator: {profile}"), || {
-            let expected =
-                fs::read_to_string(process::root().join(PATH)).map_err(|error| format!("{PATH}: {error}"))?;
+            let expected = fs::read_to_string(process::root().join(PATH))
+                .map_err(|error| format!("{PATH}: {error}"))?;
             let binary = build(profile)?;
             for scenario in SCENARIOS {
                 for way in WAYS {
@@ -65,16 +83,28 @@ pub fn run(report: &mut Report, write: bool) {
                     }
                 }
             }
-            Ok(format!("{} scenarios, {} ways each, one digest each", SCENARIOS.len(), WAYS.len()))
+            Ok(format!(
+                "{} scenarios, {} ways each, one digest each",
+                SCENARIOS.len(),
+                WAYS.len()
+            ))
         });
     }
 }
 
 /// Builds the simulator and returns the path of its program.
 fn build(profile: &str) -> Result<std::path::PathBuf, String> {
-    let release: &[&str] = if profile == "release" { &["--release"] } else { &[] };
-    process::run(&mut cargo(&[&["build", "-q", "-p", "sordino-sim"], release].concat()))?;
-    Ok(process::target_folder().join(profile).join(format!("sordino{}", std::env::consts::EXE_SUFFIX)))
+    let release: &[&str] = if profile == "release" {
+        &["--release"]
+    } else {
+        &[]
+    };
+    process::run(&mut cargo(
+        &[&["build", "-q", "-p", "sordino-sim"], release].concat(),
+    ))?;
+    Ok(process::target_folder()
+        .join(profile)
+        .join(format!("sordino{}", std::env::consts::EXE_SUFFIX)))
 }
 
 fn digest(binary: &std::path::Path, scenario: &str, way: &str) -> Result<String, String> {
@@ -82,11 +112,19 @@ fn digest(binary: &std::path::Path, scenario: &str, way: &str) -> Result<String,
 }
 
 /// [`digest`] with vectors of this width at most.
-fn digest_at(binary: &std::path::Path, scenario: &str, way: &str, width: Option<&str>) -> Result<String, String> {
+fn digest_at(
+    binary: &std::path::Path,
+    scenario: &str,
+    way: &str,
+    width: Option<&str>,
+) -> Result<String, String> {
     let out = process::target_folder().join("xtask-run");
     // The program refuses a folder that exists; a missing one is no error.
     let _ = fs::remove_dir_all(&out);
-    let words = scenario.split(' ').chain(way.split(' ')).chain(["--format", "json", "--out"]);
+    let words = scenario
+        .split(' ')
+        .chain(way.split(' '))
+        .chain(["--format", "json", "--out"]);
     let output = Command::new(binary)
         .arg("run")
         .args(words)
@@ -99,15 +137,21 @@ fn digest_at(binary: &std::path::Path, scenario: &str, way: &str, width: Option<
     let text = String::from_utf8_lossy(&output.stdout);
     match first_digest(&text) {
         Some(digest) if output.status.success() => Ok(digest.to_owned()),
-        _ => {
-            Err(format!("sordino run {scenario} {way}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)))
-        }
+        _ => Err(format!(
+            "sordino run {scenario} {way}: {}\n{}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        )),
     }
 }
 
 /// The execution's digest precedes those of its methods.
 fn first_digest(json: &str) -> Option<&str> {
-    json.split("\"digest\": \"").nth(1)?.split('"').next().filter(|digest| digest.len() == 64)
+    json.split("\"digest\": \"")
+        .nth(1)?
+        .split('"')
+        .next()
+        .filter(|digest| digest.len() == 64)
 }
 
 #[cfg(test)]
@@ -117,7 +161,9 @@ mod tests {
     #[test]
     fn finds_the_digest() {
         let digest = "ab".repeat(32);
-        let json = format!("{{\n  \"runs\": 1,\n  \"digest\": \"{digest}\",\n  \"methods\": [{{\"digest\": \"x\"}}]}}");
+        let json = format!(
+            "{{\n  \"runs\": 1,\n  \"digest\": \"{digest}\",\n  \"methods\": [{{\"digest\": \"x\"}}]}}"
+        );
         assert_eq!(first_digest(&json), Some(digest.as_str()));
         assert_eq!(first_digest("{}"), None);
     }

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::process::{self, Report, cargo, count_tests};
-use crate::{c, digests, firmware, habits, networked, panic_free, python, reproduce, simulator, template, tools, web};
+use crate::{
+    c, digests, firmware, habits, networked, panic_free, python, reproduce, simulator, template,
+    tools, web,
+};
 
 /// Packages whose code is linted and documented.
 const PACKAGES: [&str; 16] = [
@@ -33,7 +36,9 @@ const DOCTESTS: Duration = Duration::from_secs(1200);
 /// Unit and integration tests, then the doctests of the same packages as a step of their own.
 fn tests(report: &mut Report, name: &str, words: &[&str]) {
     let all = |kind: &str| cargo(&[&["test", "--no-fail-fast", kind], words].concat());
-    report.step(name, || process::run(&mut all("--tests")).map(|output| count_tests(&output)));
+    report.step(name, || {
+        process::run(&mut all("--tests")).map(|output| count_tests(&output))
+    });
     report.step(&format!("{name}: doctests"), || {
         process::run_within(DOCTESTS, &all("--doc")).map(|output| count_tests(&output))
     });
@@ -41,29 +46,77 @@ fn tests(report: &mut Report, name: &str, words: &[&str]) {
 
 /// Runs all steps.
 pub fn run(report: &mut Report) {
-    let packages: Vec<&str> = PACKAGES.iter().flat_map(|package| ["-p", package]).collect();
-    let quiet = |mut command: std::process::Command| process::run(&mut command).map(|_| String::new());
+    let packages: Vec<&str> = PACKAGES
+        .iter()
+        .flat_map(|package| ["-p", package])
+        .collect();
+    let quiet =
+        |mut command: std::process::Command| process::run(&mut command).map(|_| String::new());
 
     report.step("lock files", lock_files);
     report.step("one build for both programs", built_once);
     report.step("embedded targets", tools::targets);
-    report.step("emulator", || tools::program("qemu-system-arm", "qemu-system-arm"));
-    report.step("instruction counter", || tools::program("valgrind", "valgrind"));
+    report.step("emulator", || {
+        tools::program("qemu-system-arm", "qemu-system-arm")
+    });
+    report.step("instruction counter", || {
+        tools::program("valgrind", "valgrind")
+    });
     report.step("broker", tools::broker);
     report.step("node", || tools::program("node", "nodejs"));
     report.step("certificates", tools::openssl);
     report.step("fonts", tools::fonts);
     report.step("formatting", || quiet(cargo(&["fmt", "--all", "--check"])));
     report.step("lints", || {
-        let options = ["--all-targets", "--features", "sordino-net/mqtt", "--", "-D", "warnings"];
+        let options = [
+            "--all-targets",
+            "--features",
+            "sordino-net/mqtt",
+            "--",
+            "-D",
+            "warnings",
+        ];
         let all = [&["clippy"], packages.as_slice(), &options].concat();
         quiet(cargo(&all))?;
-        quiet(cargo(&["clippy", "-p", "sordino-core", "--", "-D", "warnings"]))?;
+        quiet(cargo(&[
+            "clippy",
+            "-p",
+            "sordino-core",
+            "--",
+            "-D",
+            "warnings",
+        ]))?;
         // With the host's library in reach, methods such as `ln` of a plain `f64` would be the system's: denied by lint.
-        quiet(cargo(&["clippy", "-p", "sordino-core", "--features", "dispatch,alloc", "--", "-D", "warnings"]))?;
-        let glue = ["clippy", "-p", "sordino-core", "--features", "defmt,rand_core-06,rand_core-09", "--target"];
-        quiet(cargo(&[&glue[..], &[tools::M4F, "--", "-D", "warnings"]].concat()))?;
-        let device = ["clippy", "-p", "firmware-example", "-p", "sordino-c", "--target", tools::M4F];
+        quiet(cargo(&[
+            "clippy",
+            "-p",
+            "sordino-core",
+            "--features",
+            "dispatch,alloc",
+            "--",
+            "-D",
+            "warnings",
+        ]))?;
+        let glue = [
+            "clippy",
+            "-p",
+            "sordino-core",
+            "--features",
+            "defmt,rand_core-06,rand_core-09",
+            "--target",
+        ];
+        quiet(cargo(
+            &[&glue[..], &[tools::M4F, "--", "-D", "warnings"]].concat(),
+        ))?;
+        let device = [
+            "clippy",
+            "-p",
+            "firmware-example",
+            "-p",
+            "sordino-c",
+            "--target",
+            tools::M4F,
+        ];
         quiet(cargo(&[&device[..], &["--", "-D", "warnings"]].concat()))
     });
     report.step("documentation", documentation);
@@ -74,11 +127,32 @@ pub fn run(report: &mut Report) {
     // Servers and agents on loopback, killed and lied to; a head and two workers, killed, resumed, joined late; figures as
     // PDF and PNG. Packages of their own, because nobody else needs their crates, and built together, because what they
     // share is most of the work.
-    let apart =
-        ["--features", "sordino-net/mqtt", "-p", "sordino-net", "-p", "sordino-cluster", "-p", "sordino-figures"];
+    let apart = [
+        "--features",
+        "sordino-net/mqtt",
+        "-p",
+        "sordino-net",
+        "-p",
+        "sordino-cluster",
+        "-p",
+        "sordino-figures",
+    ];
     tests(report, "real federations, a cluster, PDF and PNG", &apart);
-    tests(report, "core alone", &["-p", "sordino-core", "--features", "rand_core-06,rand_core-09"]);
-    tests(report, "core alone, for hosts", &["-p", "sordino-core", "--features", "dispatch"]);
+    tests(
+        report,
+        "core alone",
+        &[
+            "-p",
+            "sordino-core",
+            "--features",
+            "rand_core-06,rand_core-09",
+        ],
+    );
+    tests(
+        report,
+        "core alone, for hosts",
+        &["-p", "sordino-core", "--features", "dispatch"],
+    );
     report.step("developer tools", || {
         process::run(&mut cargo(&["test", "-p", "xtask"])).map(|output| count_tests(&output))
     });
@@ -95,7 +169,13 @@ pub fn run(report: &mut Report) {
 }
 
 /// Folders with a lock file of their own. A crate that core takes on has to be in each of them.
-const LOCKED: [&str; 5] = [".", "python", "bench", "firmware-networked", "templates/embassy-agent"];
+const LOCKED: [&str; 5] = [
+    ".",
+    "python",
+    "bench",
+    "firmware-networked",
+    "templates/embassy-agent",
+];
 
 /// Whether every lock file has what its packages ask for, which a build finds out an hour later.
 fn lock_files() -> Result<String, String> {
@@ -111,20 +191,49 @@ fn lock_files() -> Result<String, String> {
 /// Whether `sordino-net` takes what it shares with `sordino` with the same features, so that who installs both builds it once.
 fn built_once() -> Result<String, String> {
     let tree = |package: &str| {
-        let words = ["tree", "--locked", "-p", package, "-e", "normal", "--prefix", "none", "-f", "{p} [{f}]"];
+        let words = [
+            "tree",
+            "--locked",
+            "-p",
+            package,
+            "-e",
+            "normal",
+            "--prefix",
+            "none",
+            "-f",
+            "{p} [{f}]",
+        ];
         let output = process::run_quietly(&mut cargo(&words))?;
-        Ok::<_, String>(output.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect::<BTreeSet<_>>())
+        Ok::<_, String>(
+            output
+                .lines()
+                .map(|line| line.trim_end_matches(" (*)").to_owned())
+                .collect::<BTreeSet<_>>(),
+        )
     };
     let program = tree("sordino-sim")?;
     let network = tree("sordino-net")?;
     let named: BTreeSet<&str> = network.iter().map(|line| package_of(line)).collect();
-    let shared = program.iter().filter(|line| named.contains(package_of(line)));
+    let shared = program
+        .iter()
+        .filter(|line| named.contains(package_of(line)));
     let (same, other): (Vec<_>, Vec<_>) = shared.partition(|line| network.contains(*line));
-    let ours = same.iter().filter(|line| line.starts_with("sordino-")).count();
+    let ours = same
+        .iter()
+        .filter(|line| line.starts_with("sordino-"))
+        .count();
     match other.iter().map(|line| line.as_str()).collect::<Vec<_>>()[..] {
-        [] if ours > 0 => Ok(format!("{} crates are built once, {ours} of them ours", same.len())),
-        [] => Err("the two programs share no package of ours: this check compares nothing".to_owned()),
-        ref other => Err(format!("sim/Cargo.toml: not the features that sordino-net has of {}", other.join(", "))),
+        [] if ours > 0 => Ok(format!(
+            "{} crates are built once, {ours} of them ours",
+            same.len()
+        )),
+        [] => {
+            Err("the two programs share no package of ours: this check compares nothing".to_owned())
+        }
+        ref other => Err(format!(
+            "sim/Cargo.toml: not the features that sordino-net has of {}",
+            other.join(", ")
+        )),
     }
 }
 
@@ -135,9 +244,14 @@ fn package_of(line: &str) -> &str {
 
 /// Documentation of all packages, without warnings.
 pub fn documentation() -> Result<String, String> {
-    let packages: Vec<&str> = PACKAGES.iter().flat_map(|package| ["-p", package]).collect();
+    let packages: Vec<&str> = PACKAGES
+        .iter()
+        .flat_map(|package| ["-p", package])
+        .collect();
     let pages = |words: &[&str]| {
-        process::run(cargo(&[&["doc", "--no-deps"], words].concat()).env("RUSTDOCFLAGS", "-D warnings"))
+        process::run(
+            cargo(&[&["doc", "--no-deps"], words].concat()).env("RUSTDOCFLAGS", "-D warnings"),
+        )
     };
     // The simulator switches on core's feature `alloc`; alone, core has its default features.
     pages(&["-p", "sordino-core"])?;

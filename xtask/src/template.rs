@@ -15,20 +15,34 @@ use crate::tools;
 /// Ways to run it, and what it then prints when its parties come to their end.
 const RUNS: [(&[&str], &[&str]); 4] = [
     (&[], &["reporter: 4", "agent: 9"]),
-    (&["--no-default-features", "--features", "agent"], &["agent: 9"]),
-    (&["--no-default-features", "--features", "reporter"], &["reporter: 4"]),
+    (
+        &["--no-default-features", "--features", "agent"],
+        &["agent: 9"],
+    ),
+    (
+        &["--no-default-features", "--features", "reporter"],
+        &["reporter: 4"],
+    ),
     (&["--example", "one_file"], &["one file: 9"]),
 ];
 
 /// The template's federation: a scenario, and what is written of it.
-const FEDERATION: [&str; 2] = ["templates/embassy-agent/federation.toml", "templates/embassy-agent/src/federation.rs"];
+const FEDERATION: [&str; 2] = [
+    "templates/embassy-agent/federation.toml",
+    "templates/embassy-agent/src/federation.rs",
+];
 
 /// The scenario of a member of a federated prior, and who its servers may be.
-const MEMBER: (&str, [&str; 2]) = ("templates/embassy-agent/member.toml", ["one-server", "two-servers"]);
+const MEMBER: (&str, [&str; 2]) = (
+    "templates/embassy-agent/member.toml",
+    ["one-server", "two-servers"],
+);
 
 /// A module that no agent is of, and what is said about it.
-const NEITHER: (&str, &str) =
-    ("pub type Number = f32;\n", "says neither of an agent that shares draws nor of a member");
+const NEITHER: (&str, &str) = (
+    "pub type Number = f32;\n",
+    "says neither of an agent that shares draws nor of a member",
+);
 
 /// Builds and runs `templates/embassy-agent`.
 pub fn run(report: &mut Report) {
@@ -37,26 +51,45 @@ pub fn run(report: &mut Report) {
         let folder = root().join("templates/embassy-agent");
         built(&folder)?;
         for (words, end) in RUNS {
-            let mut command = in_folder(&folder, &["run", "--release", "--locked", "--target", tools::M4F]);
+            let mut command = in_folder(
+                &folder,
+                &["run", "--release", "--locked", "--target", tools::M4F],
+            );
             let said = process::run(command.args(words))?;
             // All of it, and nothing of a party that was left out.
-            if said.lines().count() != end.len() || end.iter().any(|line| !said.lines().any(|found| found == *line)) {
-                return Err(format!("with {words:?} the template says {said:?}, not {end:?}"));
+            if said.lines().count() != end.len()
+                || end
+                    .iter()
+                    .any(|line| !said.lines().any(|found| found == *line))
+            {
+                return Err(format!(
+                    "with {words:?} the template says {said:?}, not {end:?}"
+                ));
             }
         }
-        Ok(format!("{} ways to run it on M4F come to their end, 3 targets", RUNS.len()))
+        Ok(format!(
+            "{} ways to run it on M4F come to their end, 3 targets",
+            RUNS.len()
+        ))
     });
     for trust in MEMBER.1 {
-        report.step(&format!("template for devices: a member, {trust}"), || member(trust));
+        report.step(&format!("template for devices: a member, {trust}"), || {
+            member(trust)
+        });
     }
     report.step("template for devices: a site of a campaign", site);
-    report.step("template for devices: a federation of no agent is refused", neither);
+    report.step(
+        "template for devices: a federation of no agent is refused",
+        neither,
+    );
 }
 
 /// A command of cargo in a copy of the template, or in the template itself.
 fn in_folder(folder: &Path, words: &[&str]) -> Command {
     let mut command = cargo(words);
-    command.current_dir(folder).env("CARGO_TARGET_DIR", target_folder().join("template"));
+    command
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", target_folder().join("template"));
     command
 }
 
@@ -64,16 +97,29 @@ fn in_folder(folder: &Path, words: &[&str]) -> Command {
 /// for this one's.
 fn built(folder: &Path) -> Result<(), String> {
     let mut clean = in_folder(folder, &["clean", "-q", "-p", "embassy-agent", "--release"]);
-    process::run(clean.args(["--target", tools::M4F, "--target", tools::M0, "--target", tools::RISCV]))?;
+    process::run(clean.args([
+        "--target",
+        tools::M4F,
+        "--target",
+        tools::M0,
+        "--target",
+        tools::RISCV,
+    ]))?;
     for triple in [tools::M0, tools::RISCV] {
-        process::run(&mut in_folder(folder, &["build", "--release", "--locked", "--target", triple]))?;
+        process::run(&mut in_folder(
+            folder,
+            &["build", "--release", "--locked", "--target", triple],
+        ))?;
     }
     Ok(())
 }
 
 /// A copy of the template with another federation. It lies as deep below the root as the template, so that paths to core hold.
 fn copy(name: &str, module: &str) -> Result<PathBuf, String> {
-    let (from, to) = (root().join("templates/embassy-agent"), root().join("target").join(name));
+    let (from, to) = (
+        root().join("templates/embassy-agent"),
+        root().join("target").join(name),
+    );
     let done = || -> std::io::Result<()> {
         if to.exists() {
             fs::remove_dir_all(&to)?;
@@ -105,7 +151,16 @@ fn member(trust: &str) -> Result<String, String> {
     let module = exported(MEMBER.0, &["--set", &set])?;
     let folder = copy(&format!("template-{trust}"), &module)?;
     let path = folder.join("src/federation.rs").display().to_string();
-    let example = ["run", "-q", "-p", "sordino-tests", "--example", "template_member", "--", &path];
+    let example = [
+        "run",
+        "-q",
+        "-p",
+        "sordino-tests",
+        "--example",
+        "template_member",
+        "--",
+        &path,
+    ];
     let here = process::run(&mut cargo(&example))?;
     ends_as(&folder, &here)
 }
@@ -113,18 +168,36 @@ fn member(trust: &str) -> Result<String, String> {
 /// A device says what a host said.
 fn ends_as(folder: &Path, here: &str) -> Result<String, String> {
     built(folder)?;
-    let words =
-        ["run", "--release", "--locked", "--target", tools::M4F, "--no-default-features", "--features", "agent"];
+    let words = [
+        "run",
+        "--release",
+        "--locked",
+        "--target",
+        tools::M4F,
+        "--no-default-features",
+        "--features",
+        "agent",
+    ];
     let there = process::run(&mut in_folder(folder, &words))?;
     if here.lines().count() != 2 || here != there {
         return Err(format!("the device says {there:?}, and a host {here:?}"));
     }
-    Ok(format!("{} on M4F and here, 3 targets", here.lines().next().unwrap_or_default()))
+    Ok(format!(
+        "{} on M4F and here, 3 targets",
+        here.lines().next().unwrap_or_default()
+    ))
 }
 
 /// A site of a campaign ends on a device with what hosts' functions end with here; its module is the one that `sordino terms` writes.
 fn site() -> Result<String, String> {
-    let example = ["run", "-q", "-p", "sordino-net", "--example", "template_site"];
+    let example = [
+        "run",
+        "-q",
+        "-p",
+        "sordino-net",
+        "--example",
+        "template_site",
+    ];
     let module = process::run(cargo(&example).args(["--", "module"]))?;
     let here = process::run(&mut cargo(&example))?;
     ends_as(&copy("template-site", &module)?, &here)
@@ -133,7 +206,11 @@ fn site() -> Result<String, String> {
 /// A wrong module ends in a sentence, not in a device of the wrong kind.
 fn neither() -> Result<String, String> {
     let folder = copy("template-neither", NEITHER.0)?;
-    let output = in_folder(&folder, &["check", "--release", "--locked", "--target", tools::M4F]).output();
+    let output = in_folder(
+        &folder,
+        &["check", "--release", "--locked", "--target", tools::M4F],
+    )
+    .output();
     let output = output.map_err(|error| format!("cargo: {error}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     if output.status.success() || !said.contains(NEITHER.1) {
@@ -145,7 +222,19 @@ fn neither() -> Result<String, String> {
 /// What `sordino export` writes of a scenario in Rust. The program is called as the template's README says, but for its words
 /// about the federation's number and deadline.
 fn exported(scenario: &str, more: &[&str]) -> Result<String, String> {
-    let words = ["run", "-q", "-p", "sordino-sim", "--bin", "sordino", "--", "export", scenario, "--lang", "rust"];
+    let words = [
+        "run",
+        "-q",
+        "-p",
+        "sordino-sim",
+        "--bin",
+        "sordino",
+        "--",
+        "export",
+        scenario,
+        "--lang",
+        "rust",
+    ];
     process::run(cargo(&words).args(more))
 }
 
@@ -153,9 +242,15 @@ fn exported(scenario: &str, more: &[&str]) -> Result<String, String> {
 fn federation() -> Result<String, String> {
     let [scenario, module] = FEDERATION;
     let written = exported(scenario, &[])?;
-    let kept = fs::read_to_string(root().join(module)).map_err(|error| format!("{module}: {error}"))?;
+    let kept =
+        fs::read_to_string(root().join(module)).map_err(|error| format!("{module}: {error}"))?;
     if written != kept {
-        return Err(format!("{module} is another: `cargo run --release -- export {scenario} --lang rust > {module}`"));
+        return Err(format!(
+            "{module} is another: `cargo run --release -- export {scenario} --lang rust > {module}`"
+        ));
     }
-    Ok(format!("{} lines as `sordino export` writes them", kept.lines().count()))
+    Ok(format!(
+        "{} lines as `sordino export` writes them",
+        kept.lines().count()
+    ))
 }

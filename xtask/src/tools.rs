@@ -33,14 +33,20 @@ pub fn targets() -> Result<String, String> {
 }
 
 fn installed(target: &str) -> bool {
-    let output = Command::new("rustc").args(["--print", "target-libdir", "--target", target]).output();
-    output.is_ok_and(|out| out.status.success() && Path::new(String::from_utf8_lossy(&out.stdout).trim()).is_dir())
+    let output = Command::new("rustc")
+        .args(["--print", "target-libdir", "--target", target])
+        .output();
+    output.is_ok_and(|out| {
+        out.status.success() && Path::new(String::from_utf8_lossy(&out.stdout).trim()).is_dir()
+    })
 }
 
 /// Finds the broker of the tests, or installs it. It lies where only root looks, and has no `--version`.
 pub fn broker() -> Result<String, String> {
     found_or_installed("mosquitto", "mosquitto", || {
-        ["/usr/sbin/mosquitto", "mosquitto"].iter().find_map(|name| first_line(name, "-h"))
+        ["/usr/sbin/mosquitto", "mosquitto"]
+            .iter()
+            .find_map(|name| first_line(name, "-h"))
     })
 }
 
@@ -51,13 +57,24 @@ pub fn openssl() -> Result<String, String> {
 
 /// The first line of what a program says to this word, whatever its exit code.
 fn first_line(name: &str, word: &str) -> Option<String> {
-    let output = Command::new(name).arg(word).stdin(Stdio::null()).output().ok()?;
-    String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
+    let output = Command::new(name)
+        .arg(word)
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .next()
+        .map(str::to_owned)
 }
 
 fn install(package: &str) -> Result<(), String> {
     let apt = |arguments: &[&str]| {
-        process::run(Command::new("apt-get").env("DEBIAN_FRONTEND", "noninteractive").args(arguments))
+        process::run(
+            Command::new("apt-get")
+                .env("DEBIAN_FRONTEND", "noninteractive")
+                .args(arguments),
+        )
     };
     apt(&["update"])?;
     apt(&["install", "--yes", "--no-install-recommends", package]).map(|_| ())
@@ -68,7 +85,11 @@ pub fn program(name: &str, package: &str) -> Result<String, String> {
     found_or_installed(name, package, || version(name))
 }
 
-fn found_or_installed(name: &str, package: &str, said: impl Fn() -> Option<String>) -> Result<String, String> {
+fn found_or_installed(
+    name: &str,
+    package: &str,
+    said: impl Fn() -> Option<String>,
+) -> Result<String, String> {
     if said().is_none() && may_install() {
         install(package)?;
     }
@@ -87,7 +108,9 @@ pub fn python(packages: &[&str]) -> Result<PathBuf, String> {
         })?;
     }
     let mut command = Command::new(programs.join("pip"));
-    command.args(["install", "--quiet", "--disable-pip-version-check"]).args(packages);
+    command
+        .args(["install", "--quiet", "--disable-pip-version-check"])
+        .args(packages);
     process::run(&mut command)?;
     Ok(programs)
 }
@@ -117,27 +140,59 @@ pub fn pinned(name: &str, exact: &str) -> Result<PathBuf, String> {
     };
     if !is_it(&program) {
         let pin = format!("={exact}");
-        let words = ["install", name, "--locked", "--quiet", "--force", "--version", &pin, "--root"];
+        let words = [
+            "install",
+            name,
+            "--locked",
+            "--quiet",
+            "--force",
+            "--version",
+            &pin,
+            "--root",
+        ];
         process::run(process::cargo(&words).arg(&folder))?;
     }
-    if is_it(&program) { Ok(program) } else { Err(format!("{} is not version {exact}", program.display())) }
+    if is_it(&program) {
+        Ok(program)
+    } else {
+        Err(format!("{} is not version {exact}", program.display()))
+    }
 }
 
 /// Finds the two fonts that figures are drawn and measured with, or installs them where that is possible.
 pub fn fonts() -> Result<String, String> {
     const FONTS: [(&str, &str); 2] = [
-        ("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "fonts-dejavu-core"),
-        ("/usr/share/fonts/truetype/liberation/LiberationSans-Regular.ttf", "fonts-liberation"),
+        (
+            "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
+            "fonts-dejavu-core",
+        ),
+        (
+            "/usr/share/fonts/truetype/liberation/LiberationSans-Regular.ttf",
+            "fonts-liberation",
+        ),
     ];
-    let missing = || FONTS.iter().filter(|(file, _)| !Path::new(file).exists()).map(|(_, package)| *package);
+    let missing = || {
+        FONTS
+            .iter()
+            .filter(|(file, _)| !Path::new(file).exists())
+            .map(|(_, package)| *package)
+    };
     if missing().next().is_some() && may_install() {
         let mut install = Command::new("apt-get");
-        install.env("DEBIAN_FRONTEND", "noninteractive").args(["install", "--yes", "--no-install-recommends"]);
+        install.env("DEBIAN_FRONTEND", "noninteractive").args([
+            "install",
+            "--yes",
+            "--no-install-recommends",
+        ]);
         process::run(install.args(missing()))?;
     }
     // Where they lie elsewhere, as on macOS, the tests that draw say whether they were found.
     let left: Vec<&str> = missing().collect();
-    Ok(if left.is_empty() { "DejaVu Sans, Liberation Sans".to_owned() } else { format!("without {}", left.join(", ")) })
+    Ok(if left.is_empty() {
+        "DejaVu Sans, Liberation Sans".to_owned()
+    } else {
+        format!("without {}", left.join(", "))
+    })
 }
 
 fn brew(package: &str) -> &str {
@@ -149,13 +204,23 @@ fn brew(package: &str) -> &str {
 }
 
 fn version(name: &str) -> Option<String> {
-    let output = Command::new(name).arg("--version").stdin(Stdio::null()).output().ok()?;
+    let output = Command::new(name)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
-    output.status.success().then(|| format!("{name} {}", text.lines().next().unwrap_or_default().trim()))
+    output
+        .status
+        .success()
+        .then(|| format!("{name} {}", text.lines().next().unwrap_or_default().trim()))
 }
 
 /// Debian or a descendant, and allowed to install.
 fn may_install() -> bool {
-    let root = Command::new("id").arg("-u").output().is_ok_and(|out| out.stdout.trim_ascii() == b"0");
+    let root = Command::new("id")
+        .arg("-u")
+        .output()
+        .is_ok_and(|out| out.stdout.trim_ascii() == b"0");
     root && Path::new("/etc/debian_version").exists()
 }

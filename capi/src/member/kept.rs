@@ -61,12 +61,29 @@ pub(super) struct Slots {
 
 impl Slots {
     /// The slots of a member of this protocol. `digest` is of all that must not change under what is stored.
-    pub(super) fn new(flash: Flash, digest: Digest, protocol: &PriorProtocol) -> Result<Self, Refused> {
-        let pieces = protocol.config.contribution_len().div_ceil(SORDINO_MEMBER_PIECE) as u32;
+    pub(super) fn new(
+        flash: Flash,
+        digest: Digest,
+        protocol: &PriorProtocol,
+    ) -> Result<Self, Refused> {
+        let pieces = protocol
+            .config
+            .contribution_len()
+            .div_ceil(SORDINO_MEMBER_PIECE) as u32;
         let first = RELEASES.saturating_add(pieces.saturating_mul(protocol.releases()));
-        let observations = protocol.config.parameters().initial_points.saturating_add(protocol.rounds);
+        let observations = protocol
+            .config
+            .parameters()
+            .initial_points
+            .saturating_add(protocol.rounds);
         let log = (first, first.saturating_add(observations));
-        Ok(Slots { flash, digest, number: 0, pieces, log })
+        Ok(Slots {
+            flash,
+            digest,
+            number: 0,
+            pieces,
+            log,
+        })
     }
 
     /// Whether all slots from `from` on are erased.
@@ -90,7 +107,8 @@ impl Slots {
             return Ok((number, attempts));
         }
         // Attempts are the first that is written, so whatever else there is was written after them.
-        let is_new = self.flash.is_blank(0, SORDINO_MEMBER_SLOT)? && self.flash.is_blank(1, SORDINO_MEMBER_SLOT)?;
+        let is_new = self.flash.is_blank(0, SORDINO_MEMBER_SLOT)?
+            && self.flash.is_blank(1, SORDINO_MEMBER_SLOT)?;
         if !(is_new && self.is_blank(RELEASES)?) {
             return Err(Status::Masks.into());
         }
@@ -115,7 +133,9 @@ impl Slots {
     }
 
     fn piece(&self, index: u32, piece: usize) -> (u32, u32) {
-        let number = index.saturating_mul(self.pieces).saturating_add(piece as u32);
+        let number = index
+            .saturating_mul(self.pieces)
+            .saturating_add(piece as u32);
         (RELEASES.saturating_add(number), number)
     }
 
@@ -134,11 +154,16 @@ impl Slots {
     pub(super) fn read_release(&self, index: u32, numbers: &mut [f32]) -> Result<bool, Refused> {
         for (i, part) in numbers.chunks_mut(SORDINO_MEMBER_PIECE).enumerate() {
             let (slot, number) = self.piece(index, i);
-            let found: Piece = self.flash.entry(slot, number, &self.digest)?.ok_or(Status::StoredDamaged)?;
+            let found: Piece = self
+                .flash
+                .entry(slot, number, &self.digest)?
+                .ok_or(Status::StoredDamaged)?;
             match found.numbers() {
                 [] if i == 0 => return Ok(false),
                 stored if stored.len() == part.len() => {
-                    part.iter_mut().zip(stored).for_each(|(to, from)| *to = *from);
+                    part.iter_mut()
+                        .zip(stored)
+                        .for_each(|(to, from)| *to = *from);
                 }
                 _ => return Err(Status::StoredDamaged.into()),
             }
@@ -147,10 +172,20 @@ impl Slots {
     }
 
     /// Puts what was observed into the log.
-    pub(super) fn read_log(&self, observations: u32, offset: f64, log: &mut [f32]) -> Result<(), Refused> {
+    pub(super) fn read_log(
+        &self,
+        observations: u32,
+        offset: f64,
+        log: &mut [f32],
+    ) -> Result<(), Refused> {
         for i in 0..observations {
-            let entry: Option<Entry<f32>> = self.flash.entry(self.log.0.saturating_add(i), i, &self.digest)?;
-            entry.ok_or(Status::StoredDamaged)?.put(i, offset, log).map_err(|_| Status::StoredInadmissible)?;
+            let entry: Option<Entry<f32>> =
+                self.flash
+                    .entry(self.log.0.saturating_add(i), i, &self.digest)?;
+            entry
+                .ok_or(Status::StoredDamaged)?
+                .put(i, offset, log)
+                .map_err(|_| Status::StoredInadmissible)?;
         }
         Ok(())
     }
@@ -162,13 +197,24 @@ impl Slots {
         if let Some(entry) = stored.filter(|entry| entry.candidate == candidate) {
             return Ok(entry.value);
         }
-        self.flash.store(slot, &Entry { candidate, value: y }, number, &self.digest)?;
+        self.flash.store(
+            slot,
+            &Entry {
+                candidate,
+                value: y,
+            },
+            number,
+            &self.digest,
+        )?;
         Ok(y)
     }
 
     /// Where attempts are stored, the `number`th time.
     pub(super) fn masks<'s>(&'s self, number: &'s mut u32) -> MaskSlots<'s> {
-        MaskSlots { slots: self, number }
+        MaskSlots {
+            slots: self,
+            number,
+        }
     }
 }
 

@@ -53,20 +53,37 @@ unsafe impl Plain for MemberSettings {}
 pub(super) fn sizes(
     [candidates, features, initial_points, rounds, designs]: [u32; 5],
 ) -> Result<(MemberSizes, usize), Refused> {
-    let within = |field, value: u32, most: usize, admissible| match (1..=most).contains(&(value as usize)) {
-        true => Ok(value as usize),
-        false => Err(Refused::range(field, f64::from(value), admissible)),
-    };
+    let within =
+        |field, value: u32, most: usize, admissible| match (1..=most).contains(&(value as usize)) {
+            true => Ok(value as usize),
+            false => Err(Refused::range(field, f64::from(value), admissible)),
+        };
     let sizes = MemberSizes::new(
-        within("candidates", candidates, SORDINO_OBSERVATIONS_MAX, "1..=65536")?,
+        within(
+            "candidates",
+            candidates,
+            SORDINO_OBSERVATIONS_MAX,
+            "1..=65536",
+        )?,
         within("features", features, SORDINO_MEMBER_FEATURES_MAX, "1..=256")?,
-        within("initial_points", initial_points, SORDINO_MEMBER_COUNT_MAX, "1..=4096")?,
+        within(
+            "initial_points",
+            initial_points,
+            SORDINO_MEMBER_COUNT_MAX,
+            "1..=4096",
+        )?,
         within("rounds", rounds, SORDINO_MEMBER_COUNT_MAX, "1..=4096")?,
         within("designs", designs, SORDINO_MEMBER_COUNT_MAX, "1..=4096")?,
     );
     // The contribution, its integers, and what hides them with the attempt: 4, 8 and 8 bytes a number.
     let given = 5 * (sizes.features + 1) + 1;
-    Ok((sizes, bytes(SORDINO_MEMBER_HEAD, sizes.context() + sizes.designs_len() + sizes.storage() + given)?))
+    Ok((
+        sizes,
+        bytes(
+            SORDINO_MEMBER_HEAD,
+            sizes.context() + sizes.designs_len() + sizes.storage() + given,
+        )?,
+    ))
 }
 
 /// The agreement, if it is the one of the digest and a member in single precision can be made of it.
@@ -83,20 +100,39 @@ pub(super) fn agreement(settings: &MemberSettings, word: Word) -> Result<Agreeme
 }
 
 /// How much memory a member of this protocol takes over so many candidates: numbers, and bytes in all.
-pub(super) fn of_protocol(protocol: &PriorProtocol, candidates: u32) -> Result<(MemberSizes, usize), Refused> {
+pub(super) fn of_protocol(
+    protocol: &PriorProtocol,
+    candidates: u32,
+) -> Result<(MemberSizes, usize), Refused> {
     let p = protocol.config.parameters();
-    sizes([candidates, p.feature_count, p.initial_points, protocol.rounds, p.designs])
+    sizes([
+        candidates,
+        p.feature_count,
+        p.initial_points,
+        protocol.rounds,
+        p.designs,
+    ])
 }
 
 /// Candidates and landmarks, in the precision in which they were agreed.
-pub(super) fn grids(settings: &MemberSettings, dim: usize) -> Result<[Candidates<'static, f64>; 2], Refused> {
-    Ok([grid("per_axis", settings.per_axis, dim)?, grid("landmarks_per_axis", settings.landmarks_per_axis, dim)?])
+pub(super) fn grids(
+    settings: &MemberSettings,
+    dim: usize,
+) -> Result<[Candidates<'static, f64>; 2], Refused> {
+    Ok([
+        grid("per_axis", settings.per_axis, dim)?,
+        grid("landmarks_per_axis", settings.landmarks_per_axis, dim)?,
+    ])
 }
 
 fn grid(field: &'static str, points: u32, dim: usize) -> Result<Candidates<'static, f64>, Refused> {
     match Candidates::grid(points, dim) {
         Ok(grid) if grid.count() as usize <= SORDINO_OBSERVATIONS_MAX => Ok(grid),
-        _ => Err(Refused::range(field, f64::from(points), "2.., to dim 65536 at most")),
+        _ => Err(Refused::range(
+            field,
+            f64::from(points),
+            "2.., to dim 65536 at most",
+        )),
     }
 }
 
@@ -111,8 +147,16 @@ pub(super) fn unlike(settings: &MemberSettings, error: ContextError) -> Refused 
 }
 
 /// The key that is shared with the helper; nothing where one server is trusted.
-pub(super) fn shared_key(settings: &MemberSettings, trust: Trust, word: Word) -> Result<Option<AgentKey>, Refused> {
-    match (trust, key(settings.own_secret, word)?, key(settings.helper_key, word)?) {
+pub(super) fn shared_key(
+    settings: &MemberSettings,
+    trust: Trust,
+    word: Word,
+) -> Result<Option<AgentKey>, Refused> {
+    match (
+        trust,
+        key(settings.own_secret, word)?,
+        key(settings.helper_key, word)?,
+    ) {
         (Trust::OneServer, None, None) => Ok(None),
         (Trust::TwoServers, Some(own), Some(helper)) => {
             let key = drawn(own)?.with_helper(&PublicKey(helper));
@@ -126,9 +170,11 @@ pub(super) fn shared_key(settings: &MemberSettings, trust: Trust, word: Word) ->
 /// A secret that somebody drew: a generator that failed gives the same byte 32 times.
 fn drawn(secret: [u8; SORDINO_KEY_BYTES]) -> Result<SecretKey, Refused> {
     match secret {
-        [first, rest @ ..] if rest.iter().all(|byte| *byte == first) => {
-            Err(Refused::range("own_secret", f64::from(first), "32 bytes from a random number generator"))
-        }
+        [first, rest @ ..] if rest.iter().all(|byte| *byte == first) => Err(Refused::range(
+            "own_secret",
+            f64::from(first),
+            "32 bytes from a random number generator",
+        )),
         secret => Ok(SecretKey::new(secret)),
     }
 }
@@ -141,7 +187,11 @@ fn key(at: *const u8, word: Word) -> Result<Option<[u8; SORDINO_KEY_BYTES]>, Sta
         return Ok(None);
     }
     let bytes = word.list(at, SORDINO_KEY_BYTES)?;
-    bytes.first_chunk().copied().map(Some).ok_or(Status::TooShort)
+    bytes
+        .first_chunk()
+        .copied()
+        .map(Some)
+        .ok_or(Status::TooShort)
 }
 
 /// The public half of a secret of SORDINO_KEY_BYTES bytes, for the enrolment of a device under two servers.
@@ -151,7 +201,10 @@ fn key(at: *const u8, word: Word) -> Result<Option<[u8; SORDINO_KEY_BYTES]>, Sta
 /// Both pointers are NULL or good for SORDINO_KEY_BYTES bytes.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sordino_member_public_key(secret: *const u8, public_key: *mut u8) -> Status {
+pub unsafe extern "C" fn sordino_member_public_key(
+    secret: *const u8,
+    public_key: *mut u8,
+) -> Status {
     // SAFETY: our caller gives its word.
     let word = unsafe { Word::alone() };
     let written = || -> Result<(), Refused> {

@@ -35,8 +35,15 @@ impl Body {
 
     /// Refuses an entry for which the flash has no slot.
     fn require_slot(&self) -> Result<(), Refused> {
-        let full = self.journal.as_ref().is_some_and(|journal| !journal.has_room());
-        if full { Err(Status::Full.into()) } else { Ok(()) }
+        let full = self
+            .journal
+            .as_ref()
+            .is_some_and(|journal| !journal.has_room());
+        if full {
+            Err(Status::Full.into())
+        } else {
+            Ok(())
+        }
     }
 
     /// Tells a point, and writes it down once it is taken.
@@ -80,12 +87,16 @@ impl Body {
 
     /// Whether the flash has a slot for a fit; none if there is no flash.
     fn has_slot_for_fit(&self) -> Option<bool> {
-        self.journal.as_ref().map(|journal| journal.has_room_for_fit(self.capacity))
+        self.journal
+            .as_ref()
+            .map(|journal| journal.has_room_for_fit(self.capacity))
     }
 
     /// Writes down a fit that was made.
     fn store_fit(&mut self) -> Result<(), Refused> {
-        if let (Some(LogEntry::Fitted(parameters)), Some(journal)) = (self.optimizer.take_fit(), &mut self.journal) {
+        if let (Some(LogEntry::Fitted(parameters)), Some(journal)) =
+            (self.optimizer.take_fit(), &mut self.journal)
+        {
             self.stale = true;
             let stored = journal.fit(parameters);
             self.stale = stored.inspect_err(|_| self.settle())?;
@@ -101,7 +112,9 @@ impl Body {
         if !self.has_slot_for_fit().unwrap_or(true) {
             return Err(Status::Full.into());
         }
-        let Poll::Ready(found) = self.optimizer.fit_step(evaluations)? else { return Ok(Poll::Pending) };
+        let Poll::Ready(found) = self.optimizer.fit_step(evaluations)? else {
+            return Ok(Poll::Pending);
+        };
         self.store_fit()?;
         Ok(Poll::Ready(found.is_some()))
     }

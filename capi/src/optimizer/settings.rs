@@ -8,7 +8,9 @@ use sordino_core::surrogate::exact::WhenFull;
 
 use crate::journal::{Layout, SORDINO_OPTIMIZER_RING};
 use crate::memory::{Plain, Word};
-use crate::settings::{SORDINO_CAPACITY_MAX, SORDINO_DIM_MAX, bytes, extent, number_of, shape, when_full};
+use crate::settings::{
+    SORDINO_CAPACITY_MAX, SORDINO_DIM_MAX, bytes, extent, number_of, shape, when_full,
+};
 use crate::status::{Refused, Status};
 
 /// Bytes before the numbers of an optimizer.
@@ -79,7 +81,11 @@ pub extern "C" fn sordino_optimizer_size(dim: u32, capacity: u32) -> usize {
 /// `settings` is NULL or good for one value.
 // SAFETY: the name begins with that of the library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sordino_optimizer_usual(dim: u32, capacity: u32, settings: *mut OptimizerSettings) -> Status {
+pub unsafe extern "C" fn sordino_optimizer_usual(
+    dim: u32,
+    capacity: u32,
+    settings: *mut OptimizerSettings,
+) -> Status {
     let usual = Settings::default();
     let filled = OptimizerSettings {
         dim,
@@ -118,7 +124,10 @@ pub(super) fn settings(s: &OptimizerSettings) -> Result<Settings, Refused> {
 
 pub(super) fn domain(s: &OptimizerSettings, dim: usize) -> Result<BoxDomain, Refused> {
     let mut bounds = [(0.0, 1.0); SORDINO_DIM_MAX];
-    bounds.iter_mut().zip(s.low.iter().zip(&s.high)).for_each(|(to, (low, high))| *to = (*low, *high));
+    bounds
+        .iter_mut()
+        .zip(s.low.iter().zip(&s.high))
+        .for_each(|(to, (low, high))| *to = (*low, *high));
     Ok(BoxDomain::new(bounds.get(..dim).unwrap_or(&[]))?)
 }
 
@@ -128,7 +137,12 @@ pub(super) fn layout(s: &OptimizerSettings) -> Result<(Layout, u32), Refused> {
     let (most, ring) = (SORDINO_CAPACITY_MAX as u32, SORDINO_OPTIMIZER_RING as u32);
     let (layout, least, used, range) = match when_full(s.drop_oldest)? {
         WhenFull::Refuse => (Layout::Log, 0, s.fits, "0..=4096"),
-        WhenFull::DropOldest => (Layout::ring(s.capacity), ring, ring, "3..=4096 with drop_oldest"),
+        WhenFull::DropOldest => (
+            Layout::ring(s.capacity),
+            ring,
+            ring,
+            "3..=4096 with drop_oldest",
+        ),
     };
     if !(least..=most).contains(&s.fits) {
         return Err(Refused::range("fits", f64::from(s.fits), range));
@@ -137,7 +151,12 @@ pub(super) fn layout(s: &OptimizerSettings) -> Result<(Layout, u32), Refused> {
 }
 
 /// What must not change under a flash: everything but how many slots it has.
-pub(super) fn agreement(domain: &BoxDomain, settings: &Settings, capacity: u32, layout: Layout) -> Digest {
+pub(super) fn agreement(
+    domain: &BoxDomain,
+    settings: &Settings,
+    capacity: u32,
+    layout: Layout,
+) -> Digest {
     let name = match layout {
         Layout::Log => "sordino-c optimizer",
         Layout::Ring { .. } => "sordino-c optimizer, ring",

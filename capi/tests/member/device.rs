@@ -14,7 +14,13 @@ use super::{M, agreement};
 
 pub const SLOTS: usize = 24;
 pub const OWN: [u8; 32] = *b"drawn by nobody, for a test only";
-pub const ANSWER: Answer = Answer { kind: AnswerKind::Wait, candidate: 0, number: 0, len: 0, numbers: null() };
+pub const ANSWER: Answer = Answer {
+    kind: AnswerKind::Wait,
+    candidate: 0,
+    number: 0,
+    len: 0,
+    numbers: null(),
+};
 
 /// Flash in memory, which takes only so many writes.
 pub struct Chip {
@@ -28,7 +34,9 @@ pub struct Chip {
 unsafe extern "C" fn read(context: *mut c_void, slot: u32, bytes: *mut u8, len: usize) -> i32 {
     // SAFETY: the context is a chip that nothing else uses meanwhile.
     let chip = unsafe { &mut *context.cast::<Chip>() };
-    let Some(found) = chip.slots.get(slot as usize) else { return -1 };
+    let Some(found) = chip.slots.get(slot as usize) else {
+        return -1;
+    };
     // SAFETY: room for `len` bytes, by the library's word, which asks for no more than a slot has.
     unsafe { bytes.copy_from(found.as_ptr(), len) };
     0
@@ -39,7 +47,9 @@ unsafe extern "C" fn write(context: *mut c_void, slot: u32, bytes: *const u8, le
     // SAFETY: as above.
     let chip = unsafe { &mut *context.cast::<Chip>() };
     let left = chip.writes.checked_sub(1);
-    let Some(place) = chip.slots.get_mut(slot as usize) else { return -1 };
+    let Some(place) = chip.slots.get_mut(slot as usize) else {
+        return -1;
+    };
     place.fill(0xff);
     // Cut in the middle of a slot.
     let taken = if left.is_some() { len } else { len / 2 };
@@ -80,13 +90,19 @@ impl Device {
             landmarks_per_axis: 3,
         };
         let mut device = Device {
-            bytes: postcard::to_slice(agreement, &mut [0; 512]).unwrap().to_vec(),
+            bytes: postcard::to_slice(agreement, &mut [0; 512])
+                .unwrap()
+                .to_vec(),
             digest: agreement.digest().0,
             helper: SecretKey::new([2; 32]).public_key().0,
             settings,
             memory: vec![0; sordino_member_size(9, M as u32, 2, 4, 8) / 8 + 1],
             doubles: vec![0.0; 2 * M * M + 3 * M + 1],
-            chip: Box::new(Chip { slots: [[0xff; SORDINO_MEMBER_SLOT]; SLOTS], writes: u32::MAX, worn: SLOTS }),
+            chip: Box::new(Chip {
+                slots: [[0xff; SORDINO_MEMBER_SLOT]; SLOTS],
+                writes: u32::MAX,
+                worn: SLOTS,
+            }),
             has_flash: true,
             member: null_mut(),
             refused: String::new(),
@@ -110,19 +126,44 @@ impl Device {
             self.settings.helper_key = self.helper.as_ptr();
         }
         self.memory.fill(0x5a5a_5a5a_5a5a_5a5a);
-        let flash = Flash { context: (&raw mut *self.chip).cast(), read: Some(read), write: Some(write) };
+        let flash = Flash {
+            context: (&raw mut *self.chip).cast(),
+            read: Some(read),
+            write: Some(write),
+        };
         let (memory, len) = (self.memory.as_mut_ptr().cast(), 8 * self.memory.len());
         let (doubles, room) = (self.doubles.as_mut_ptr(), self.doubles.len());
-        let flash = if self.has_flash { &raw const flash } else { null() };
-        let mut refusal = Refusal { field: null(), field_len: 0, value: 0.0, admissible: null(), admissible_len: 0 };
+        let flash = if self.has_flash {
+            &raw const flash
+        } else {
+            null()
+        };
+        let mut refusal = Refusal {
+            field: null(),
+            field_len: 0,
+            value: 0.0,
+            admissible: null(),
+            admissible_len: 0,
+        };
         // SAFETY: memory of that many bytes, and values of ours.
         let opened = unsafe {
-            sordino_member_open(memory, len, &self.settings, flash, doubles, room, &mut self.member, &mut refusal)
+            sordino_member_open(
+                memory,
+                len,
+                &self.settings,
+                flash,
+                doubles,
+                room,
+                &mut self.member,
+                &mut refusal,
+            )
         };
         self.refused.clear();
         if opened == Status::Range {
             // SAFETY: a static text of that length, by the library's word.
-            let name = unsafe { std::slice::from_raw_parts(refusal.field.cast::<u8>(), refusal.field_len) };
+            let name = unsafe {
+                std::slice::from_raw_parts(refusal.field.cast::<u8>(), refusal.field_len)
+            };
             self.refused.push_str(std::str::from_utf8(name).unwrap());
         }
         opened
@@ -130,9 +171,22 @@ impl Device {
 
     pub fn frame(&mut self, round: u32, numbers: &[f32], is_over: u32) -> (Status, Answer) {
         let mut answer = ANSWER;
-        let list = if numbers.is_empty() { null() } else { numbers.as_ptr() };
+        let list = if numbers.is_empty() {
+            null()
+        } else {
+            numbers.as_ptr()
+        };
         // SAFETY: what was opened, values of ours.
-        let status = unsafe { sordino_member_frame(self.member, round, list, numbers.len(), is_over, &mut answer) };
+        let status = unsafe {
+            sordino_member_frame(
+                self.member,
+                round,
+                list,
+                numbers.len(),
+                is_over,
+                &mut answer,
+            )
+        };
         (status, answer)
     }
 
@@ -153,7 +207,8 @@ impl Device {
     pub fn hide(&mut self, round: u32, room: usize) -> (Status, Vec<u8>) {
         let (mut bytes, mut used) = (vec![0; room], 0);
         // SAFETY: as above.
-        let status = unsafe { sordino_member_hide(self.member, round, bytes.as_mut_ptr(), room, &mut used) };
+        let status =
+            unsafe { sordino_member_hide(self.member, round, bytes.as_mut_ptr(), room, &mut used) };
         bytes.truncate(used);
         (status, bytes)
     }
@@ -162,8 +217,15 @@ impl Device {
     pub fn described(&self) -> [u32; 4] {
         let [mut frames, mut observations, mut masks, mut over] = [0; 4];
         // SAFETY: as above.
-        let status =
-            unsafe { sordino_member_describe(self.member, &mut frames, &mut observations, &mut masks, &mut over) };
+        let status = unsafe {
+            sordino_member_describe(
+                self.member,
+                &mut frames,
+                &mut observations,
+                &mut masks,
+                &mut over,
+            )
+        };
         assert_eq!(status, Status::Ok);
         [frames, observations, masks, over]
     }

@@ -25,7 +25,11 @@ const M: usize = 3;
 /// Two agents, D = 9, M = 3, two initial points, four rounds, releases after the first points and after round 2.
 fn agreement(trust: Trust) -> Agreement {
     let grid = |points| candidates_digest(&Candidates::<f64>::grid(points, 1).unwrap(), &mut [0.0]);
-    let config = Parameters { designs: 8, trust, ..Parameters::usual(2, M as u32, 2, 0.1) };
+    let config = Parameters {
+        designs: 8,
+        trust,
+        ..Parameters::usual(2, M as u32, 2, 0.1)
+    };
     let protocol = PriorProtocol {
         config: Config::new(config).unwrap(),
         rounds: 4,
@@ -48,7 +52,12 @@ fn agreement(trust: Trust) -> Agreement {
         dim: 1,
         scalar: ScalarTag::F32,
         deployment: 5,
-        announced: Announced { epsilon_max: None, delta: 1e-5, deadline_ms: 1, may_close_early: true },
+        announced: Announced {
+            epsilon_max: None,
+            delta: 1e-5,
+            deadline_ms: 1,
+            may_close_early: true,
+        },
     }
 }
 
@@ -60,7 +69,11 @@ fn keys_are_what_the_agreement_says_or_nothing_is_built() {
         (Trust::OneServer, true, Status::Trust),
         (Trust::TwoServers, false, Status::Trust),
     ] {
-        assert_eq!(Device::new(&agreement(trust), is_shared).open(), expected, "{trust} {is_shared}");
+        assert_eq!(
+            Device::new(&agreement(trust), is_shared).open(),
+            expected,
+            "{trust} {is_shared}"
+        );
     }
     let mut device = Device::shared();
     device.settings.own_secret = null();
@@ -73,10 +86,22 @@ fn keys_are_what_the_agreement_says_or_nothing_is_built() {
     for byte in [0, 0xff] {
         let (mut device, secret, mut public) = (Device::shared(), [byte; 32], [7; 32]);
         device.settings.own_secret = secret.as_ptr();
-        assert_eq!((device.open(), device.refused.as_str()), (Status::Range, "own_secret"));
-        assert!(device.chip.slots.iter().all(|slot| slot.iter().all(|byte| *byte == 0xff)));
+        assert_eq!(
+            (device.open(), device.refused.as_str()),
+            (Status::Range, "own_secret")
+        );
+        assert!(
+            device
+                .chip
+                .slots
+                .iter()
+                .all(|slot| slot.iter().all(|byte| *byte == 0xff))
+        );
         // SAFETY: 32 bytes of ours each.
-        assert_eq!(unsafe { sordino_member_public_key(secret.as_ptr(), public.as_mut_ptr()) }, Status::Range);
+        assert_eq!(
+            unsafe { sordino_member_public_key(secret.as_ptr(), public.as_mut_ptr()) },
+            Status::Range
+        );
         assert_eq!(public, [7; 32]);
     }
     // Masks without a flash would serve again after a reset.
@@ -104,26 +129,64 @@ fn an_agreement_is_the_one_of_its_digest_and_points_are_those_agreed_on() {
     };
     let alone = |status| (status, String::new());
     let range = |field: &str| (Status::Range, field.to_owned());
-    assert_eq!(of(&|device| device.settings.agreement_len -= 1), alone(Status::Agreement));
+    assert_eq!(
+        of(&|device| device.settings.agreement_len -= 1),
+        alone(Status::Agreement)
+    );
     assert_eq!(of(&|device| device.bytes[3] ^= 1), alone(Status::Agreement));
-    assert_eq!(of(&|device| device.digest[31] ^= 1), alone(Status::Agreement));
-    assert_eq!(of(&|device| device.settings.per_axis = 8), range("per_axis"));
-    assert_eq!(of(&|device| device.settings.per_axis = 1), range("per_axis"));
-    assert_eq!(of(&|device| device.settings.landmarks_per_axis = 4), range("landmarks_per_axis"));
+    assert_eq!(
+        of(&|device| device.digest[31] ^= 1),
+        alone(Status::Agreement)
+    );
+    assert_eq!(
+        of(&|device| device.settings.per_axis = 8),
+        range("per_axis")
+    );
+    assert_eq!(
+        of(&|device| device.settings.per_axis = 1),
+        range("per_axis")
+    );
+    assert_eq!(
+        of(&|device| device.settings.landmarks_per_axis = 4),
+        range("landmarks_per_axis")
+    );
     assert_eq!(of(&|device| device.settings.agent = 2), range("agent"));
     let mut stranger = Device::new(&agreement(Trust::OneServer), false);
     stranger.settings.agent = 2;
     assert_eq!(stranger.open(), Status::Range);
-    assert!(stranger.chip.slots.iter().all(|slot| slot.iter().all(|byte| *byte == 0xff)), "nothing is written for it");
-    assert_eq!(of(&|device| device.doubles.truncate(device.doubles.len() - 1)), alone(Status::TooShort));
-    assert_eq!(of(&|device| device.memory.truncate(device.memory.len() - 2)), alone(Status::TooShort));
-    let double = Agreement { scalar: ScalarTag::F64, ..agreement(Trust::OneServer) };
+    assert!(
+        stranger
+            .chip
+            .slots
+            .iter()
+            .all(|slot| slot.iter().all(|byte| *byte == 0xff)),
+        "nothing is written for it"
+    );
+    assert_eq!(
+        of(&|device| device.doubles.truncate(device.doubles.len() - 1)),
+        alone(Status::TooShort)
+    );
+    assert_eq!(
+        of(&|device| device.memory.truncate(device.memory.len() - 2)),
+        alone(Status::TooShort)
+    );
+    let double = Agreement {
+        scalar: ScalarTag::F64,
+        ..agreement(Trust::OneServer)
+    };
     assert_eq!(Device::new(&double, false).open(), Status::Agreement);
     assert_eq!(sordino_member_size(9, 0, 2, 4, 8), 0);
     assert_eq!(sordino_member_size(9, M as u32, 2, 4097, 8), 0);
-    for status in [Status::Agreement, Status::Trust, Status::Masks, Status::Hidden] {
+    for status in [
+        Status::Agreement,
+        Status::Trust,
+        Status::Masks,
+        Status::Hidden,
+    ] {
         // SAFETY: a static text, which ends with a zero.
-        let said = unsafe { CStr::from_ptr(sordino_message(status as i32)) }.to_str().unwrap();
+        let said = unsafe { CStr::from_ptr(sordino_message(status as i32)) }
+            .to_str()
+            .unwrap();
         assert!(!said.contains("no status"), "{said}");
     }
 }
@@ -144,7 +207,10 @@ fn frames_come_in_order_and_each_is_learned_once() {
     assert_eq!(device.observed(f32::NAN).0, Status::NotFinite);
     assert_eq!(device.hide(0, 64).0, Status::Unexpected);
     let answer = device.evaluate(answer);
-    assert_eq!((answer.kind, answer.len), (AnswerKind::Upload, M as u32 + 1));
+    assert_eq!(
+        (answer.kind, answer.len),
+        (AnswerKind::Upload, M as u32 + 1)
+    );
     assert_eq!(device.hide(0, 64).0, Status::Unexpected); // one server: nothing is hidden
     assert_eq!(device.frame(1, &released[..3], 0).0, Status::Length);
     assert_eq!(device.frame(1, &[f32::NAN; 4], 0).0, Status::NotFinite);
@@ -178,7 +244,10 @@ fn an_absurd_release_is_refused_and_its_round_is_still_open() {
             assert_eq!(device.frame(1, absurd, 0).0, Status::Range, "{absurd:?}");
             assert_eq!(device.described(), [1, 2, 0, 0]);
             assert_eq!(device.open(), Status::Ok);
-            assert_eq!((device.described(), device.repeat().1.kind), ([1, 2, 0, 0], AnswerKind::Upload));
+            assert_eq!(
+                (device.described(), device.repeat().1.kind),
+                ([1, 2, 0, 0], AnswerKind::Upload)
+            );
         }
         let answer = device.frame(1, &released, 0).1;
         let given = device.evaluate(answer);
@@ -187,7 +256,11 @@ fn an_absurd_release_is_refused_and_its_round_is_still_open() {
     };
     let honest = ended(None);
     assert_eq!((honest.0, honest.2), ([2, 4, 0, 0], AnswerKind::Upload));
-    for absurd in [[1e38; M + 1], [0.3, f32::MIN, -0.2, 1.8], [0.3, 0.1, -0.2, 1e4]] {
+    for absurd in [
+        [1e38; M + 1],
+        [0.3, f32::MIN, -0.2, 1.8],
+        [0.3, 0.1, -0.2, 1e4],
+    ] {
         assert_eq!(ended(Some(&absurd)), honest);
     }
 }
@@ -198,7 +271,10 @@ fn an_epoch_that_is_over_asks_nothing_also_after_a_reset() {
     assert_eq!(device.open(), Status::Ok);
     let answer = device.frame(0, &[], 0).1;
     device.evaluate(answer);
-    assert_eq!(device.frame(1, &[0.3, 0.1, -0.2, 1.8], 1).1.kind, AnswerKind::Wait);
+    assert_eq!(
+        device.frame(1, &[0.3, 0.1, -0.2, 1.8], 1).1.kind,
+        AnswerKind::Wait
+    );
     assert_eq!(device.open(), Status::Ok);
     assert_eq!(device.repeat().1.kind, AnswerKind::Wait);
     let answer = device.frame(2, &[], 1).1;
@@ -263,7 +339,10 @@ fn no_cut_makes_a_mask_serve_twice() {
         assert_eq!(asked, whole, "{cut}");
         for (i, (round, bytes)) in sent.iter().enumerate() {
             // The same attempt of the same epoch hides the same numbers.
-            let again = sent[..i].iter().chain(&first).find(|(of, other)| of == round && other[..4] == bytes[..4]);
+            let again = sent[..i]
+                .iter()
+                .chain(&first)
+                .find(|(of, other)| of == round && other[..4] == bytes[..4]);
             assert!(again.is_none_or(|(_, other)| other == bytes), "{cut}");
         }
         assert_eq!([end[0], end[1], end[3]], [3, 6, 1], "{cut}");
@@ -280,7 +359,10 @@ fn two_objects_on_one_flash_use_no_mask_twice() {
     for device in [&mut first, &mut second] {
         assert_eq!(device.open(), Status::Ok);
         let (status, answer) = device.frame(0, &[], 0);
-        assert_eq!((status, device.evaluate(answer).kind), (Status::Ok, AnswerKind::Hide));
+        assert_eq!(
+            (status, device.evaluate(answer).kind),
+            (Status::Ok, AnswerKind::Hide)
+        );
     }
     let (status, _) = second.hide(0, 64);
     assert_eq!(status, Status::Ok);
@@ -304,7 +386,10 @@ fn nothing_leaves_of_a_state_that_is_not_in_flash() {
     assert_eq!(answer.kind, AnswerKind::Evaluate, "the last of two");
     // The last value is written, and the state after it is not.
     device.chip.writes = 1;
-    assert_eq!(device.observed(answer.candidate as f32 / 8.0).0, Status::Flash);
+    assert_eq!(
+        device.observed(answer.candidate as f32 / 8.0).0,
+        Status::Flash
+    );
     assert_eq!(device.hide(0, 64), (Status::Flash, Vec::new()));
     assert_eq!(device.described()[2], 0, "no mask is used");
     device.chip.writes = u32::MAX;
@@ -345,11 +430,17 @@ fn a_device_that_lost_its_attempts_or_its_state_is_refused() {
     assert_eq!(device.hide(0, 19).0, Status::TooShort);
     assert_eq!(device.described()[2], 0, "no attempt was spent");
     let (status, bytes) = device.hide(0, 64);
-    assert_eq!((status, bytes.len() % 4, &bytes[..4]), (Status::Ok, 0, &[0; 4][..]));
+    assert_eq!(
+        (status, bytes.len() % 4, &bytes[..4]),
+        (Status::Ok, 0, &[0; 4][..])
+    );
     assert_eq!(device.hide(0, 64).1, bytes);
     assert_eq!(device.open(), Status::Ok);
     let (_, again) = device.hide(0, 64);
-    assert_eq!((again[..4] == [1, 0, 0, 0], again[4..] == bytes[4..]), (true, false));
+    assert_eq!(
+        (again[..4] == [1, 0, 0, 0], again[4..] == bytes[4..]),
+        (true, false)
+    );
     assert_eq!(device.described()[2], 2);
     let (kept, erased) = (device.chip.slots, [0xff; SORDINO_MEMBER_SLOT]);
     device.chip.slots[2..4].fill(erased);
@@ -371,9 +462,23 @@ fn a_device_that_lost_its_attempts_or_its_state_is_refused() {
 
 #[test]
 fn a_budget_that_does_not_hold_the_release_lets_nothing_leave() {
-    let announced = Announced { epsilon_max: Some(1.5), ..agreement(Trust::TwoServers).announced };
-    let agreement = Agreement { announced, ..agreement(Trust::TwoServers) };
-    let affords = |release| agreement.protocol.prior().unwrap().plan().affords(release, 1.5, 1e-5).unwrap();
+    let announced = Announced {
+        epsilon_max: Some(1.5),
+        ..agreement(Trust::TwoServers).announced
+    };
+    let agreement = Agreement {
+        announced,
+        ..agreement(Trust::TwoServers)
+    };
+    let affords = |release| {
+        agreement
+            .protocol
+            .prior()
+            .unwrap()
+            .plan()
+            .affords(release, 1.5, 1e-5)
+            .unwrap()
+    };
     assert_eq!((affords(0), affords(1)), (true, false));
     let mut device = Device::new(&agreement, true);
     assert_eq!(device.open(), Status::Ok);

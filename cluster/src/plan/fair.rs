@@ -7,10 +7,15 @@ use super::{Member, Name, Plan, Stage};
 impl Plan {
     /// Gives lots without a holder to the workers that have the fewest for their threads, neighbours together.
     pub(super) fn place(&mut self) {
-        let mut free: Vec<usize> = (0..self.lots.len()).filter(|i| self.lots[*i].holder.is_none()).collect();
+        let mut free: Vec<usize> = (0..self.lots.len())
+            .filter(|i| self.lots[*i].holder.is_none())
+            .collect();
         let fair = self.fair();
         // At the beginning those that are just taking up the task are waited for.
-        let opening = self.members.values().any(|member| member.stage == Stage::Scenario);
+        let opening = self
+            .members
+            .values()
+            .any(|member| member.stage == Stage::Scenario);
         if free.is_empty() || opening && self.lots.iter().all(|lot| lot.holder.is_none()) {
             return;
         }
@@ -19,7 +24,9 @@ impl Plan {
         let shares = fair.iter().map(|(name, (least, _))| (name, least));
         for (name, share) in shares.chain(fair.iter().map(|(name, (_, most))| (name, most))) {
             let quota: &mut usize = quotas.entry(name).or_default();
-            let more = share.saturating_sub(self.held_by(name).len() + *quota).min(left);
+            let more = share
+                .saturating_sub(self.held_by(name).len() + *quota)
+                .min(left);
             (*quota, left) = (*quota + more, left - more);
         }
         for (name, quota) in quotas {
@@ -31,26 +38,40 @@ impl Plan {
 
     /// The lots that a worker has or is told to take.
     pub(super) fn held_by(&self, name: &str) -> Vec<usize> {
-        (0..self.lots.len()).filter(|i| self.lots[*i].holder.as_deref() == Some(name)).collect()
+        (0..self.lots.len())
+            .filter(|i| self.lots[*i].holder.as_deref() == Some(name))
+            .collect()
     }
 
     /// The least and the most lots that a worker should hold, by its threads.
     fn fair(&self) -> BTreeMap<Name, (usize, usize)> {
-        let ready = || self.members.iter().filter(|(_, member)| member.stage == Stage::Ready);
+        let ready = || {
+            self.members
+                .iter()
+                .filter(|(_, member)| member.stage == Stage::Ready)
+        };
         let threads = |member: &Member| member.state.threads.max(1) as usize;
         let all: usize = ready().map(|(_, member)| threads(member)).sum();
         let share = |member: &Member| {
             let least = self.lots.len() * threads(member) / all.max(1);
-            (least, (self.lots.len() * threads(member)).div_ceil(all.max(1)))
+            (
+                least,
+                (self.lots.len() * threads(member)).div_ceil(all.max(1)),
+            )
         };
-        ready().map(|(name, member)| (name.clone(), share(member))).collect()
+        ready()
+            .map(|(name, member)| (name.clone(), share(member)))
+            .collect()
     }
 
     /// Lots that workers hold beyond the most they should, as long as others hold fewer than the least: the last ones.
     pub(super) fn moves(&self) -> BTreeMap<Name, Vec<usize>> {
         let fair = self.fair();
         let lacks = |name: &Name, least: usize| least.saturating_sub(self.held_by(name).len());
-        let mut lacking: usize = fair.iter().map(|(name, (least, _))| lacks(name, *least)).sum();
+        let mut lacking: usize = fair
+            .iter()
+            .map(|(name, (least, _))| lacks(name, *least))
+            .sum();
         let mut moves = BTreeMap::new();
         // First from those that hold too many, then from those that hold as many as is fair at most.
         for limit in [1, 0] {
@@ -58,8 +79,19 @@ impl Plan {
                 let keep = if limit == 1 { *most } else { *least };
                 let held = self.held_by(name);
                 let given: &mut Vec<usize> = moves.entry(name.clone()).or_default();
-                let spare = held.len().saturating_sub(given.len()).saturating_sub(keep).min(lacking);
-                given.extend(held.iter().rev().skip(given.len()).take(spare).copied().collect::<Vec<_>>());
+                let spare = held
+                    .len()
+                    .saturating_sub(given.len())
+                    .saturating_sub(keep)
+                    .min(lacking);
+                given.extend(
+                    held.iter()
+                        .rev()
+                        .skip(given.len())
+                        .take(spare)
+                        .copied()
+                        .collect::<Vec<_>>(),
+                );
                 lacking -= spare;
             }
         }

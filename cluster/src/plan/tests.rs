@@ -17,11 +17,17 @@ fn lots() -> Vec<Range<u32>> {
 }
 
 fn letter(order: u8) -> Letter {
-    Letter { common: vec![order], parts: (0..10).map(|lot| vec![order, lot]).collect() }
+    Letter {
+        common: vec![order],
+        parts: (0..10).map(|lot| vec![order, lot]).collect(),
+    }
 }
 
 fn task(run: u32) -> Task {
-    Task { run, method: "x".into() }
+    Task {
+        run,
+        method: "x".into(),
+    }
 }
 
 /// What happens to the table after so many answers of a round.
@@ -30,7 +36,10 @@ type Disturbance<'a> = (usize, &'a mut dyn FnMut(&mut Table));
 impl Table {
     fn new(workers: &[&str]) -> Table {
         let mut table = Table {
-            plan: Plan::new(Ask::Scenario { text: String::new(), identity: [0; 32] }),
+            plan: Plan::new(Ask::Scenario {
+                text: String::new(),
+                identity: [0; 32],
+            }),
             workers: BTreeMap::new(),
             open: Vec::new(),
         };
@@ -54,7 +63,11 @@ impl Table {
     fn advance(held: &mut Held, told: &Told) {
         for (first, part) in &told.parts {
             let lot = held.get_mut(first).expect("a lot that is held");
-            assert_eq!(part[..], [told.common[0], (first / 3) as u8], "another lot's part");
+            assert_eq!(
+                part[..],
+                [told.common[0], (first / 3) as u8],
+                "another lot's part"
+            );
             lot.push(told.common[0]);
         }
     }
@@ -75,7 +88,11 @@ impl Table {
             }
             Ask::Hold { lots, orders } => {
                 for lot in lots {
-                    assert!(held.insert(lot.agents.start, lot.snapshot.unwrap_or_default()).is_none(), "held twice");
+                    assert!(
+                        held.insert(lot.agents.start, lot.snapshot.unwrap_or_default())
+                            .is_none(),
+                        "held twice"
+                    );
                 }
                 orders.iter().for_each(|told| Self::advance(held, told));
                 Answer::Yes
@@ -84,11 +101,23 @@ impl Table {
                 Self::advance(held, &told);
                 Answer::Partials(told.parts.iter().map(|(first, _)| *first as u8).collect())
             }
-            Ask::Snapshot(firsts) => Answer::Snapshots(firsts.iter().map(|first| held[first].clone()).collect()),
-            Ask::Give(firsts) => Answer::Snapshots(firsts.iter().map(|first| held.remove(first).unwrap()).collect()),
+            Ask::Snapshot(firsts) => {
+                Answer::Snapshots(firsts.iter().map(|first| held[first].clone()).collect())
+            }
+            Ask::Give(firsts) => Answer::Snapshots(
+                firsts
+                    .iter()
+                    .map(|first| held.remove(first).unwrap())
+                    .collect(),
+            ),
         };
         let agents = held.len() as u32 * 3;
-        let state = State { name: name.clone(), threads: 1, agents, ..State::default() };
+        let state = State {
+            name: name.clone(),
+            threads: 1,
+            agents,
+            ..State::default()
+        };
         self.plan.answered(&name, number, state, answer).unwrap();
         true
     }
@@ -100,7 +129,11 @@ impl Table {
 
     fn reach(&mut self) {
         while !self.plan.is_reached() {
-            assert!(self.step(), "nothing is asked, and the goal is not reached: {}", self.plan.awaited());
+            assert!(
+                self.step(),
+                "nothing is asked, and the goal is not reached: {}",
+                self.plan.awaited()
+            );
         }
     }
 
@@ -130,7 +163,14 @@ impl Table {
         self.reach();
         let held: Vec<&u32> = self.workers.values().flat_map(|held| held.keys()).collect();
         assert_eq!(held.len(), 10, "every lot once");
-        assert!(self.workers.values().flat_map(Held::values).all(|lot| lot == orders), "{:?}", self.workers);
+        assert!(
+            self.workers
+                .values()
+                .flat_map(Held::values)
+                .all(|lot| lot == orders),
+            "{:?}",
+            self.workers
+        );
     }
 
     fn numbers(&self) -> Vec<usize> {
@@ -142,7 +182,11 @@ const ALL: [u8; 10] = [0, 3, 6, 9, 12, 15, 18, 21, 24, 27];
 
 #[test]
 fn whoever_is_lost_at_whatever_moment_every_lot_sees_every_order_once() {
-    for workers in [&["a", "b"][..], &["a", "b", "c"], &["a", "b", "c", "d", "e", "f", "g"]] {
+    for workers in [
+        &["a", "b"][..],
+        &["a", "b", "c"],
+        &["a", "b", "c", "d", "e", "f", "g"],
+    ] {
         for lost_in in 1..=4u8 {
             for after in 0..=2 * workers.len() {
                 for snapshot in [false, true] {
@@ -150,8 +194,13 @@ fn whoever_is_lost_at_whatever_moment_every_lot_sees_every_order_once() {
                     table.begin(0);
                     let mut kill = |table: &mut Table| table.kill("b");
                     for order in 1..=4 {
-                        let disturb = (order == lost_in).then_some((after, &mut kill as &mut dyn FnMut(&mut Table)));
-                        assert_eq!(table.round(order, disturb), ALL, "{workers:?} {lost_in} {after}");
+                        let disturb = (order == lost_in)
+                            .then_some((after, &mut kill as &mut dyn FnMut(&mut Table)));
+                        assert_eq!(
+                            table.round(order, disturb),
+                            ALL,
+                            "{workers:?} {lost_in} {after}"
+                        );
                         if snapshot && order == 2 {
                             table.plan.take_snapshots();
                             table.reach();
@@ -234,10 +283,19 @@ fn answers_of_an_earlier_task_or_question_count_for_nothing() {
     // Another task begins while both have an order to answer.
     table.plan.begin(task(1), &lots(), None);
     for (name, number, _) in asked {
-        let state = State { threads: 1, ..State::default() };
-        let late = table.plan.answered(&name, number + 100, state.clone(), Answer::Yes).unwrap();
+        let state = State {
+            threads: 1,
+            ..State::default()
+        };
+        let late = table
+            .plan
+            .answered(&name, number + 100, state.clone(), Answer::Yes)
+            .unwrap();
         assert_eq!(late, News::Nothing, "another question's");
-        table.plan.answered(&name, number, state, Answer::Partials(vec![0])).unwrap();
+        table
+            .plan
+            .answered(&name, number, state, Answer::Partials(vec![0]))
+            .unwrap();
     }
     table.reach();
     table.round(7, None);
@@ -246,24 +304,45 @@ fn answers_of_an_earlier_task_or_question_count_for_nothing() {
 
 #[test]
 fn what_cannot_be_mended_ends_the_run_and_what_can_does_not() {
-    let state = || State { name: "m:1".into(), threads: 1, ..State::default() };
+    let state = || State {
+        name: "m:1".into(),
+        threads: 1,
+        ..State::default()
+    };
     let mut table = Table::new(&["a", "b"]);
     table.begin(0);
     table.plan.order(letter(1));
     let asks = table.plan.asks();
     let (name, number, _) = &asks[0];
-    let refused = table.plan.answered(name, *number, state(), Answer::Cannot("no such candidate".into())).unwrap_err();
+    let refused = table
+        .plan
+        .answered(
+            name,
+            *number,
+            state(),
+            Answer::Cannot("no such candidate".into()),
+        )
+        .unwrap_err();
     assert_eq!(refused.to_string(), "worker m:1: no such candidate");
     let (name, number, _) = &asks[1];
-    assert!(matches!(table.plan.answered(name, *number, state(), Answer::Yes), Err(PlanError::Confused { .. })));
+    assert!(matches!(
+        table.plan.answered(name, *number, state(), Answer::Yes),
+        Err(PlanError::Confused { .. })
+    ));
     // Other data: it takes no part, and the others do all.
     let mut table = Table::new(&["a", "b"]);
     let (name, number, _) = table.plan.asks().remove(0);
-    let other = table.plan.answered(&name, number, state(), Answer::Other("other data".into())).unwrap();
+    let other = table
+        .plan
+        .answered(&name, number, state(), Answer::Other("other data".into()))
+        .unwrap();
     assert_eq!(other, News::Other("other data".into()));
     table.open.retain(|(worker, ..)| *worker != name);
     let left: Vec<_> = table.plan.asks();
-    assert!(left.is_empty(), "the other one was asked already, this one is not asked again");
+    assert!(
+        left.is_empty(),
+        "the other one was asked already, this one is not asked again"
+    );
 }
 
 #[test]
@@ -271,13 +350,30 @@ fn threads_decide_how_much_a_worker_holds() {
     let mut table = Table::new(&["a", "b"]);
     for (name, number, _) in table.plan.asks() {
         let threads = if name == "a" { 4 } else { 1 };
-        let state = State { threads, ..State::default() };
-        table.plan.answered(&name, number, state.clone(), Answer::Yes).unwrap();
+        let state = State {
+            threads,
+            ..State::default()
+        };
+        table
+            .plan
+            .answered(&name, number, state.clone(), Answer::Yes)
+            .unwrap();
     }
     table.plan.begin(task(0), &lots(), None);
     for (name, number, _) in table.plan.asks() {
         let threads = if name == "a" { 4 } else { 1 };
-        table.plan.answered(&name, number, State { threads, ..State::default() }, Answer::Yes).unwrap();
+        table
+            .plan
+            .answered(
+                &name,
+                number,
+                State {
+                    threads,
+                    ..State::default()
+                },
+                Answer::Yes,
+            )
+            .unwrap();
     }
     let held: Vec<usize> = table
         .plan

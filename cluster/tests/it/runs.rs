@@ -7,8 +7,15 @@ use serde_json::Value;
 use crate::util::*;
 
 /// Rounds long enough to be seen in the log, of one private method.
-const SLOW: &[&str] =
-    &["default", "--runs", "1", "--set", "federation.methods=[\"dp-fts-de\"]", "--set", "federation.agents=600"];
+const SLOW: &[&str] = &[
+    "default",
+    "--runs",
+    "1",
+    "--set",
+    "federation.methods=[\"dp-fts-de\"]",
+    "--set",
+    "federation.agents=600",
+];
 /// Agents of every kind, with faults, in paired runs, every observation written down.
 const KINDS: &[&str] = &[
     "default",
@@ -30,7 +37,13 @@ const KINDS: &[&str] = &[
 
 /// 16 blocks of agents over 40 rounds, as many rounds with quantiles as a run can have; few features, so that it takes
 /// seconds.
-const BLOCKS: &[&str] = &["fleet", "--set", "federation.agents=16384", "--set", "surrogate.features=32"];
+const BLOCKS: &[&str] = &[
+    "fleet",
+    "--set",
+    "federation.agents=16384",
+    "--set",
+    "surrogate.features=32",
+];
 
 /// Agents of every kind: the folder of `sordino run`, with one worker and with three.
 #[test]
@@ -50,9 +63,18 @@ fn bytes_of_a_block(said: &[Value]) -> [f64; 2] {
     let messages = said.iter().filter_map(|line| line["message"].as_str());
     let read = |message: &str| {
         let (down, rest) = message.split_once(" bytes down and ")?;
-        Some([down.parse().ok()?, rest.split_once(" up for 1,024 agents and order")?.0.parse().ok()?])
+        Some([
+            down.parse().ok()?,
+            rest.split_once(" up for 1,024 agents and order")?
+                .0
+                .parse()
+                .ok()?,
+        ])
     };
-    messages.filter_map(read).next().expect("a line about bytes")
+    messages
+        .filter_map(read)
+        .next()
+        .expect("a line about bytes")
 }
 
 /// At most 1 kB for 1,024 agents and order, averaged over 40 rounds, rounds with quantiles among them; and the folder.
@@ -66,9 +88,22 @@ fn a_block_costs_less_than_a_kilobyte_on_the_wire() {
     assert!(down + up <= 1024.0, "{down} bytes down, {up} up");
     // Two bits for each agent in either direction and 40 bytes a block are among them in 40 of 41 orders.
     assert!(down > 250.0 && up > 290.0, "{down} bytes down, {up} up");
-    assert_same(&files(&cluster.out), &reference(&place, BLOCKS), "16 blocks");
+    assert_same(
+        &files(&cluster.out),
+        &reference(&place, BLOCKS),
+        "16 blocks",
+    );
     // Negative control: something of every agent, here what it observed, does not fit.
-    let told = [BLOCKS, &["--set", "federation.observations=true", "--set", "federation.rounds=2"]].concat();
+    let told = [
+        BLOCKS,
+        &[
+            "--set",
+            "federation.observations=true",
+            "--set",
+            "federation.rounds=2",
+        ],
+    ]
+    .concat();
     let cluster = Cluster::new(place.join("told"), &told);
     let (head, workers) = (cluster.head(2, &[]), cluster.workers(2));
     let [down, up] = bytes_of_a_block(&all_done(head, workers));
@@ -85,7 +120,11 @@ fn a_head_and_two_workers_survive_everything() {
     let mut head = cluster.head(2, &["--checkpoint-every", "0.2"]);
     head.until_round(10);
     workers[0].kill();
-    head.until("a recovery", |line| line["message"].as_str().is_some_and(|text| text.contains("made good")));
+    head.until("a recovery", |line| {
+        line["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("made good"))
+    });
     workers.push(cluster.worker("late"));
     head.until_round(20);
     head.kill();
@@ -96,7 +135,12 @@ fn a_head_and_two_workers_survive_everything() {
 }
 
 /// One case of the matrix; milliseconds of its recoveries.
-fn case(place: &Path, count: usize, name: &str, run: impl FnOnce(&Cluster) -> Vec<u64>) -> (String, Vec<u64>) {
+fn case(
+    place: &Path,
+    count: usize,
+    name: &str,
+    run: impl FnOnce(&Cluster) -> Vec<u64>,
+) -> (String, Vec<u64>) {
     let cluster = Cluster::new(place.join(format!("{count}-{name}")), SLOW);
     (format!("{count} workers, {name}"), run(&cluster))
 }
@@ -127,7 +171,9 @@ fn one_digest_whatever_happens() {
         }));
         for round in [10, 20, 30] {
             let name = format!("killed at {round}");
-            table.push(case(&place, count, &name, |cluster| killed(cluster, count, round)));
+            table.push(case(&place, count, &name, |cluster| {
+                killed(cluster, count, round)
+            }));
         }
         table.push(case(&place, count, "head", |cluster| {
             let workers = cluster.workers(count);
@@ -148,6 +194,10 @@ fn one_digest_whatever_happens() {
         println!("{name}: recoveries {recoveries:?} ms");
         let folder = name.replacen(" workers, ", "-", 1);
         assert_same(&files(&place.join(&folder)), &expected, name);
-        assert_eq!(recoveries.len(), usize::from(name.contains("killed")), "{name}");
+        assert_eq!(
+            recoveries.len(),
+            usize::from(name.contains("killed")),
+            "{name}"
+        );
     }
 }

@@ -18,23 +18,48 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// An endpoint at a port that was free a moment ago.
 pub fn endpoint() -> String {
-    format!("tcp/{}", TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap())
+    format!(
+        "tcp/{}",
+        TcpListener::bind(("127.0.0.1", 0))
+            .unwrap()
+            .local_addr()
+            .unwrap()
+    )
 }
 
 /// What `sordino run` leaves of a scenario.
 pub fn reference(folder: &Path, scenario: &[&str]) -> BTreeMap<PathBuf, Vec<u8>> {
     let out = folder.join("reference");
-    let line = ["sordino", "run"].iter().chain(scenario).chain(&["--out"]).map(OsString::from);
+    let line = ["sordino", "run"]
+        .iter()
+        .chain(scenario)
+        .chain(&["--out"])
+        .map(OsString::from);
     let code = sordino_sim::cli::main(line.chain([out.clone().into_os_string()]));
-    assert_eq!(format!("{code:?}"), format!("{:?}", std::process::ExitCode::SUCCESS));
+    assert_eq!(
+        format!("{code:?}"),
+        format!("{:?}", std::process::ExitCode::SUCCESS)
+    );
     files(&out)
 }
 
 /// The same files with the same bytes; the first that differs is named.
-pub fn assert_same(found: &BTreeMap<PathBuf, Vec<u8>>, expected: &BTreeMap<PathBuf, Vec<u8>>, what: &str) {
-    assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "{what}");
+pub fn assert_same(
+    found: &BTreeMap<PathBuf, Vec<u8>>,
+    expected: &BTreeMap<PathBuf, Vec<u8>>,
+    what: &str,
+) {
+    assert_eq!(
+        found.keys().collect::<Vec<_>>(),
+        expected.keys().collect::<Vec<_>>(),
+        "{what}"
+    );
     for (name, bytes) in found {
-        assert!(*bytes == expected[name], "{what}: {} differs", name.display());
+        assert!(
+            *bytes == expected[name],
+            "{what}: {} differs",
+            name.display()
+        );
     }
 }
 
@@ -49,7 +74,12 @@ impl Process {
     pub fn start(arguments: &[&str]) -> Process {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sordino-cluster"));
         command.args(arguments).args(["--log", "json"]);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let (sender, lines) = channel();
         let said = BufReader::new(child.stderr.take().unwrap());
         std::thread::spawn(move || {
@@ -60,7 +90,11 @@ impl Process {
                 }
             }
         });
-        Process { child, lines, heard: Vec::new() }
+        Process {
+            child,
+            lines,
+            heard: Vec::new(),
+        }
     }
 
     /// Waits for a line of the log.
@@ -79,7 +113,9 @@ impl Process {
     }
 
     pub fn until_round(&mut self, round: u64) {
-        self.until(&format!("round {round}"), |line| line["round"].as_u64().is_some_and(|there| there >= round));
+        self.until(&format!("round {round}"), |line| {
+            line["round"].as_u64().is_some_and(|there| there >= round)
+        });
     }
 
     /// Ends it as `kill -9` does.
@@ -92,7 +128,11 @@ impl Process {
     pub fn ended(mut self) -> (Option<i32>, Vec<Value>) {
         let end = Instant::now() + PATIENCE;
         while self.child.try_wait().unwrap().is_none() {
-            assert!(Instant::now() < end, "a process did not end within {PATIENCE:?}: {:#?}", self.heard);
+            assert!(
+                Instant::now() < end,
+                "a process did not end within {PATIENCE:?}: {:#?}",
+                self.heard
+            );
             std::thread::sleep(Duration::from_millis(5));
         }
         let code = self.child.wait().unwrap().code();
@@ -117,19 +157,38 @@ pub struct Cluster {
 
 impl Cluster {
     pub fn new(out: PathBuf, scenario: &[&str]) -> Cluster {
-        Cluster { endpoint: endpoint(), out, scenario: scenario.iter().map(|word| (*word).to_owned()).collect() }
+        Cluster {
+            endpoint: endpoint(),
+            out,
+            scenario: scenario.iter().map(|word| (*word).to_owned()).collect(),
+        }
     }
 
     pub fn head(&self, workers: usize, more: &[&str]) -> Process {
         let (workers, out) = (workers.to_string(), self.out.to_str().unwrap());
         let mut words = vec!["cluster"];
         words.extend(self.scenario.iter().map(String::as_str));
-        words.extend(["--listen", &self.endpoint, "--workers", &workers, "--out", out]);
+        words.extend([
+            "--listen",
+            &self.endpoint,
+            "--workers",
+            &workers,
+            "--out",
+            out,
+        ]);
         Process::start(&[&words, more].concat())
     }
 
     pub fn worker(&self, name: &str) -> Process {
-        Process::start(&["worker", "--connect", &self.endpoint, "--threads", "1", "--name", name])
+        Process::start(&[
+            "worker",
+            "--connect",
+            &self.endpoint,
+            "--threads",
+            "1",
+            "--name",
+            name,
+        ])
     }
 
     pub fn workers(&self, count: usize) -> Vec<Process> {
@@ -151,6 +210,14 @@ pub fn all_done(head: Process, workers: impl IntoIterator<Item = Process>) -> Ve
 /// Milliseconds in which losses were made good, from the head's log.
 pub fn recoveries(said: &[Value]) -> Vec<u64> {
     let messages = said.iter().filter_map(|line| line["message"].as_str());
-    let of = |message: &str| message.split("was made good in ").nth(1)?.split(' ').next()?.parse().ok();
+    let of = |message: &str| {
+        message
+            .split("was made good in ")
+            .nth(1)?
+            .split(' ')
+            .next()?
+            .parse()
+            .ok()
+    };
     messages.filter_map(of).collect()
 }

@@ -36,10 +36,19 @@ pub fn value<T: Scalar>(mean: T, variance: T, incumbent: T) -> T {
     let u = gain / std;
     // Certain, or as good as: u does not fit the format.
     if !(std > T::ZERO) || u >= T::INFINITY {
-        return if gain > T::ZERO { gain.ln() } else { -T::INFINITY };
+        return if gain > T::ZERO {
+            gain.ln()
+        } else {
+            -T::INFINITY
+        };
     }
     // The format is known to the compiler, which keeps one of the two.
-    std.ln() + if T::BYTES == 4 { ln_h_single(u) } else { T::from_f64(ln_h(u.to_f64())) }
+    std.ln()
+        + if T::BYTES == 4 {
+            ln_h_single(u)
+        } else {
+            T::from_f64(ln_h(u.to_f64()))
+        }
 }
 
 /// A number that [`value`] is not above, without an exponential or a logarithm: from h(u) ≤ φ(u) for u ≤ 0 and ln x ≤ x − 1,
@@ -87,11 +96,18 @@ fn ln_h_single<T: Scalar>(u: T) -> T {
     let t = u.abs();
     // (t − 3.5)/(t + 3.5), written so that an infinite t gives 1.
     let s = T::ONE - number(7.0) / (t + number(3.5));
-    let polynomial = SINGLE.iter().rev().fold(T::ZERO, |sum, c| sum * s + number(*c));
+    let polynomial = SINGLE
+        .iter()
+        .rev()
+        .fold(T::ZERO, |sum, c| sum * s + number(*c));
     let shifted = t + number(2.0);
     let ratio = polynomial / (shifted * shifted);
     let ln_density = -(number(0.5) * t * t) - number(HALF_LN_TWO_PI);
-    if u > T::ZERO { (u + ln_density.exp_nonpositive() * ratio).ln() } else { ln_density + ratio.ln() }
+    if u > T::ZERO {
+        (u + ln_density.exp_nonpositive() * ratio).ln()
+    } else {
+        ln_density + ratio.ln()
+    }
 }
 
 /// ½ ln 2π, rounded to f64.
@@ -123,11 +139,17 @@ fn ln_h(u: f64) -> f64 {
 ///
 /// **Cost**: O(N), a logarithm and an exponential a candidate. Without a candidate the result is candidate 0 at −∞.
 pub fn maximize<T: Scalar>(mean: &[T], variance: &[T], incumbent: T) -> Maximum<T> {
-    let mut best = Maximum { candidate: 0, value: -T::INFINITY };
+    let mut best = Maximum {
+        candidate: 0,
+        value: -T::INFINITY,
+    };
     for (i, (mean, variance)) in mean.iter().zip(variance).enumerate() {
         let value = value(*mean, *variance, incumbent);
         if value > best.value {
-            best = Maximum { candidate: i as u32, value };
+            best = Maximum {
+                candidate: i as u32,
+                value,
+            };
         }
     }
     best
@@ -142,9 +164,13 @@ mod tests {
         for (u, expected) in EXPECTED {
             let found = ln_h(u);
             let error = (found - expected).abs();
-            assert!(error < 1e-11 + 4e-16 * expected.abs(), "{u}: {found} {expected}");
             assert!(
-                (value(u * 0.5 + 2.0, 0.25, 2.0) - (expected + Scalar::ln(0.5))).abs() < 1e-9 * (1.0 + expected.abs())
+                error < 1e-11 + 4e-16 * expected.abs(),
+                "{u}: {found} {expected}"
+            );
+            assert!(
+                (value(u * 0.5 + 2.0, 0.25, 2.0) - (expected + Scalar::ln(0.5))).abs()
+                    < 1e-9 * (1.0 + expected.abs())
             );
         }
     }
@@ -156,19 +182,39 @@ mod tests {
             let std = libm::pow(10.0, f64::from(exponent) / 2.0);
             for step in -4000..=400 {
                 let u = f64::from(step) / 100.0;
-                for (mean, variance, incumbent) in [(u * std, std * std, 0.0), (3.0 + u * std, std * std, 3.0)] {
-                    let (low, high) = (value(mean, variance, incumbent), bound(mean, variance, incumbent));
+                for (mean, variance, incumbent) in
+                    [(u * std, std * std, 0.0), (3.0 + u * std, std * std, 3.0)]
+                {
+                    let (low, high) = (
+                        value(mean, variance, incumbent),
+                        bound(mean, variance, incumbent),
+                    );
                     assert!(low <= high, "{u} {std}: {low} {high}");
-                    tight += usize::from(exponent == 0 && (-10.0..-3.0).contains(&u) && high - low < 6.0);
-                    let (mean, variance, incumbent) = (mean as f32, variance as f32, incumbent as f32);
-                    let (low, high) = (value(mean, variance, incumbent), bound(mean, variance, incumbent));
+                    tight += usize::from(
+                        exponent == 0 && (-10.0..-3.0).contains(&u) && high - low < 6.0,
+                    );
+                    let (mean, variance, incumbent) =
+                        (mean as f32, variance as f32, incumbent as f32);
+                    let (low, high) = (
+                        value(mean, variance, incumbent),
+                        bound(mean, variance, incumbent),
+                    );
                     assert!(low <= high, "{u} {std}: {low} {high}");
                 }
             }
         }
         assert_eq!(tight, 1400, "one that passes nothing over would hold too");
-        for (mean, variance) in [(f64::NAN, 1.0), (0.0, f64::NAN), (-1.0, 0.0), (-1.0, -1.0), (-f64::INFINITY, 1.0)] {
-            assert!(!(value(mean, variance, 0.0) > bound(mean, variance, 0.0)), "{mean} {variance}");
+        for (mean, variance) in [
+            (f64::NAN, 1.0),
+            (0.0, f64::NAN),
+            (-1.0, 0.0),
+            (-1.0, -1.0),
+            (-f64::INFINITY, 1.0),
+        ] {
+            assert!(
+                !(value(mean, variance, 0.0) > bound(mean, variance, 0.0)),
+                "{mean} {variance}"
+            );
         }
     }
 
@@ -193,7 +239,9 @@ mod tests {
     fn worst(of: impl Fn(f32) -> f32) -> f64 {
         let mut worst = 0.0f64;
         // A prime stride through all magnitudes from 1e-6 to 1e9, then a fine grid where the curve bends.
-        let magnitudes = (1e-6f32.to_bits()..1e9f32.to_bits()).step_by(1_009).map(f32::from_bits);
+        let magnitudes = (1e-6f32.to_bits()..1e9f32.to_bits())
+            .step_by(1_009)
+            .map(f32::from_bits);
         for t in magnitudes.chain((0..100_000u32).map(|i| i as f32 / 4096.0)) {
             for u in [t, -t] {
                 let exact = ln_h(f64::from(u));
@@ -205,9 +253,15 @@ mod tests {
 
     #[test]
     fn single_precision_keeps_its_bound_for_every_u() {
-        assert!(worst(ln_h_single::<f32>) < 1.0, "{}", worst(ln_h_single::<f32>));
+        assert!(
+            worst(ln_h_single::<f32>) < 1.0,
+            "{}",
+            worst(ln_h_single::<f32>)
+        );
         // Negative controls: an error in the sixth digit of the density, and of u, is seen.
-        assert!(worst(|u| ln_h_single(u) + 2e-6) > 1.0 && worst(|u| ln_h_single(u * 1.000_002)) > 1.0);
+        assert!(
+            worst(|u| ln_h_single(u) + 2e-6) > 1.0 && worst(|u| ln_h_single(u * 1.000_002)) > 1.0
+        );
     }
 
     #[test]
@@ -215,13 +269,22 @@ mod tests {
         let mut stream = crate::random::Stream::from_seed(23);
         let (mut ranked, mut swapped) = (0, 0);
         for _ in 0..20_000 {
-            let mut point = || (stream.unit::<f32>() * 6.0 - 5.0, stream.unit::<f32>() * 0.5 + 1e-4);
+            let mut point = || {
+                (
+                    stream.unit::<f32>() * 6.0 - 5.0,
+                    stream.unit::<f32>() * 0.5 + 1e-4,
+                )
+            };
             let (a, b) = (point(), point());
             let single = |(mean, variance): (f32, f32)| f64::from(value(mean, variance, 0.25));
-            let double = |(mean, variance): (f32, f32)| value(f64::from(mean), f64::from(variance), 0.25);
+            let double =
+                |(mean, variance): (f32, f32)| value(f64::from(mean), f64::from(variance), 0.25);
             for p in [a, b] {
                 let (found, exact) = (single(p), double(p));
-                assert!((found - exact).abs() < 2e-6 + 2e-6 * exact.abs(), "{p:?}: {found} {exact}");
+                assert!(
+                    (found - exact).abs() < 2e-6 + 2e-6 * exact.abs(),
+                    "{p:?}: {found} {exact}"
+                );
             }
             if (double(a) - double(b)).abs() > 1e-5 * (1.0 + double(a).abs()) {
                 ranked += 1;
@@ -243,10 +306,22 @@ mod tests {
         assert_eq!(value(3.0, 0.0, 2.0), 0.0);
         assert_eq!(value(f64::NAN, 1.0, 0.0), f64::NEG_INFINITY);
         assert!(value(-1e30f64, 1e-30, 0.0) < -1e80);
-        assert_eq!((value(1.0f32, 0.0, 2.0), value(3.0f32, 0.0, 2.0)), (f32::NEG_INFINITY, 0.0));
-        assert_eq!((value(f32::NAN, 1.0, 0.0), value(0.0, f32::NAN, 0.0)), (f32::NEG_INFINITY, f32::NEG_INFINITY));
-        assert_eq!((value(-1e30f32, 1e-30, 0.0), value(1e30f32, 1e-30, 0.0)), (f32::NEG_INFINITY, Scalar::ln(1e30f32)));
+        assert_eq!(
+            (value(1.0f32, 0.0, 2.0), value(3.0f32, 0.0, 2.0)),
+            (f32::NEG_INFINITY, 0.0)
+        );
+        assert_eq!(
+            (value(f32::NAN, 1.0, 0.0), value(0.0, f32::NAN, 0.0)),
+            (f32::NEG_INFINITY, f32::NEG_INFINITY)
+        );
+        assert_eq!(
+            (value(-1e30f32, 1e-30, 0.0), value(1e30f32, 1e-30, 0.0)),
+            (f32::NEG_INFINITY, Scalar::ln(1e30f32))
+        );
         assert_eq!(maximize(&[0.0, 0.0], &[1.0, 1.0f32], -1.0).candidate, 0);
-        assert_eq!(maximize(&[0.0, -50.0, -49.0], &[0.0, 1.0, 1.0f64], 0.0).candidate, 2);
+        assert_eq!(
+            maximize(&[0.0, -50.0, -49.0], &[0.0, 1.0, 1.0f64], 0.0).candidate,
+            2
+        );
     }
 }

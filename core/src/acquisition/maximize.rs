@@ -42,7 +42,12 @@ impl BoxSearch {
         } else {
             dim as u32
         };
-        BoxSearch { scan: 48 * axes, near: 20 * axes, climbs: 3, evaluations_per_climb: 8 + 4 * axes }
+        BoxSearch {
+            scan: 48 * axes,
+            near: 20 * axes,
+            climbs: 3,
+            evaluations_per_climb: 8 + 4 * axes,
+        }
     }
 }
 
@@ -150,7 +155,12 @@ impl<'a, T> Buffers<'a, T> {
         let (top, rest) = slice::split(scratch, climbs * dim.saturating_add(1));
         let (point, rest) = slice::split(rest, dim);
         let (gradient, storage) = slice::split(rest, dim);
-        Buffers { top, point, gradient, storage }
+        Buffers {
+            top,
+            point,
+            gradient,
+            storage,
+        }
     }
 }
 
@@ -160,8 +170,21 @@ impl<T: Scalar> Searching<T> {
     pub fn begin(search: BoxSearch, seed: u32, best: &mut [T], scratch: &mut [T]) -> Self {
         best.fill(T::from_f64(0.5));
         scratch.fill(-T::INFINITY);
-        let found = BoxMaximum { value: -T::INFINITY, evaluations: 0 };
-        Searching { search, seed, scanned: 0, entry: 0, ascent: climb(best.len()), climbed: 0, hop: 0, hops: 0, found }
+        let found = BoxMaximum {
+            value: -T::INFINITY,
+            evaluations: 0,
+        };
+        Searching {
+            search,
+            seed,
+            scanned: 0,
+            entry: 0,
+            ascent: climb(best.len()),
+            climbed: 0,
+            hop: 0,
+            hops: 0,
+            found,
+        }
     }
 
     /// At most `evaluations` more (at least one); the maximum when it is found, and again if asked again.
@@ -186,7 +209,11 @@ impl<T: Scalar> Searching<T> {
         let ended = self.scan(&mut left, around, &mut buffers, landscape)
             && self.climb_on(&mut left, best, &mut buffers, landscape)
             && self.hop_on(&mut left, best, buffers.point, landscape);
-        if ended { Poll::Ready(self.found) } else { Poll::Pending }
+        if ended {
+            Poll::Ready(self.found)
+        } else {
+            Poll::Pending
+        }
     }
 
     /// Counts one evaluation; false if none is left.
@@ -207,7 +234,11 @@ impl<T: Scalar> Searching<T> {
     ) -> bool {
         let Buffers { top, point, .. } = buffers;
         let width = point.len().saturating_add(1);
-        let near = if around.center.len() == point.len() { self.search.near } else { 0 };
+        let near = if around.center.len() == point.len() {
+            self.search.near
+        } else {
+            0
+        };
         let climbs_of_scan = self.climbs().div_ceil(if near > 0 { 2 } else { 1 });
         while self.scanned < self.search.scan.saturating_add(near) {
             if !self.count(left) {
@@ -218,7 +249,10 @@ impl<T: Scalar> Searching<T> {
                 self.beside(around, point);
             } else {
                 let seed = self.seed;
-                point.iter_mut().enumerate().for_each(|(axis, x)| *x = sobol::coordinate(self.scanned, axis, seed));
+                point
+                    .iter_mut()
+                    .enumerate()
+                    .for_each(|(axis, x)| *x = sobol::coordinate(self.scanned, axis, seed));
             }
             landscape.settle(point);
             let at = landscape.value(point);
@@ -239,7 +273,12 @@ impl<T: Scalar> Searching<T> {
     ) -> bool {
         let dim = best.len();
         let width = dim.saturating_add(1);
-        let Buffers { top, gradient, storage, .. } = buffers;
+        let Buffers {
+            top,
+            gradient,
+            storage,
+            ..
+        } = buffers;
         let bounds = |_| (T::ZERO, T::ONE);
         while self.entry < self.climbs() {
             let (at, x) = match slice::part(top, self.entry * width, width).split_first() {
@@ -272,8 +311,18 @@ impl<T: Scalar> Searching<T> {
     }
 
     /// Where axes have neighbours in place of a gradient, from the best point to a better one beside it; true at the end.
-    fn hop_on(&mut self, left: &mut u32, best: &mut [T], point: &mut [T], landscape: &mut impl Landscape<T>) -> bool {
-        let budget = self.search.climbs.saturating_mul(self.search.evaluations_per_climb).saturating_mul(2);
+    fn hop_on(
+        &mut self,
+        left: &mut u32,
+        best: &mut [T],
+        point: &mut [T],
+        landscape: &mut impl Landscape<T>,
+    ) -> bool {
+        let budget = self
+            .search
+            .climbs
+            .saturating_mul(self.search.evaluations_per_climb)
+            .saturating_mul(2);
         while self.found.value > -T::INFINITY && self.hops < budget {
             slice::copy(best, point);
             if !landscape.hop(point, self.hop) {
@@ -284,7 +333,11 @@ impl<T: Scalar> Searching<T> {
             }
             self.hops += 1;
             let value = landscape.value(point);
-            self.hop = if self.keep(value, point, best) { 0 } else { self.hop + 1 };
+            self.hop = if self.keep(value, point, best) {
+                0
+            } else {
+                self.hop + 1
+            };
         }
         true
     }
@@ -318,10 +371,16 @@ impl<T: Scalar> Searching<T> {
             let center = slice::at(around.center, axis);
             *x = center;
             if axis == always || word & 1 == 1 || around.center.len() <= 2 {
-                let sum: u32 = hash(word).to_le_bytes().iter().map(|byte| u32::from(*byte)).sum();
+                let sum: u32 = hash(word)
+                    .to_le_bytes()
+                    .iter()
+                    .map(|byte| u32::from(*byte))
+                    .sum();
                 // Four bytes have mean 510 together and a standard deviation of 148.
                 let normal = (T::from_u32(sum) - T::from_f64(510.0)) * T::from_f64(1.0 / 148.0);
-                *x = (center + normal * scale * slice::at(around.spread, axis)).max(T::ZERO).min(T::ONE);
+                *x = (center + normal * scale * slice::at(around.spread, axis))
+                    .max(T::ZERO)
+                    .min(T::ONE);
             }
         }
     }
@@ -335,7 +394,9 @@ fn climb<T: Scalar>(dim: usize) -> Ascent<T> {
 /// Puts (value, point) into its place of the falling list, after equals.
 fn insert<T: Scalar>(top: &mut [T], width: usize, value: T, point: &[T]) {
     let mut entries = top.chunks_exact(width.max(1));
-    let Some(place) = entries.position(|entry| value > slice::at(entry, 0)) else { return };
+    let Some(place) = entries.position(|entry| value > slice::at(entry, 0)) else {
+        return;
+    };
     let rest = slice::tail_mut(top, place * width);
     for i in (width..rest.len()).rev() {
         slice::set(rest, i, slice::at(rest, i - width));

@@ -35,7 +35,10 @@ pub struct Maximum<T> {
 impl<T: Scalar> Maximum<T> {
     /// Nothing looked at yet: candidate 0 at −∞.
     pub(crate) fn none() -> Self {
-        Maximum { candidate: 0, value: -T::INFINITY }
+        Maximum {
+            candidate: 0,
+            value: -T::INFINITY,
+        }
     }
 
     /// Looks at the values of the candidates from `start` on. Four running maxima first, without a chain of comparisons;
@@ -48,11 +51,17 @@ impl<T: Scalar> Maximum<T> {
                 lane[i] = lane[i].max(four[i]);
             }
         }
-        let largest = lane.iter().chain(rest).fold(self.value, |largest, x| largest.max(*x));
+        let largest = lane
+            .iter()
+            .chain(rest)
+            .fold(self.value, |largest, x| largest.max(*x));
         if largest > self.value
             && let Some((index, value)) = values.iter().enumerate().find(|(_, x)| **x == largest)
         {
-            *self = Maximum { candidate: start + index as u32, value: *value };
+            *self = Maximum {
+                candidate: start + index as u32,
+                value: *value,
+            };
         }
     }
 }
@@ -70,7 +79,10 @@ mod tests {
             let mut plain = Maximum::none();
             for (i, value) in values.iter().enumerate() {
                 if *value > plain.value {
-                    plain = Maximum { candidate: i as u32, value: *value };
+                    plain = Maximum {
+                        candidate: i as u32,
+                        value: *value,
+                    };
                 }
             }
             let mut blocks = Maximum::none();
@@ -78,7 +90,10 @@ mod tests {
             for (i, block) in values.chunks(size as usize).enumerate() {
                 blocks.look(i as u32 * size, block);
             }
-            assert_eq!((plain.candidate, plain.value.to_bits()), (blocks.candidate, blocks.value.to_bits()));
+            assert_eq!(
+                (plain.candidate, plain.value.to_bits()),
+                (blocks.candidate, blocks.value.to_bits())
+            );
         }
     }
 }

@@ -69,14 +69,28 @@ impl<S: AsRef<[f32]>> Outline<S> {
                 slice::set(column, i % PANEL, value.to_f64() as f32);
             }
             let norm = norm(row);
-            largest = if norm.is_finite() { largest.max(norm) } else { f64::INFINITY };
+            largest = if norm.is_finite() {
+                largest.max(norm)
+            } else {
+                f64::INFINITY
+            };
         }
-        Some(Outline { panels, count, width, largest })
+        Some(Outline {
+            panels,
+            count,
+            width,
+            largest,
+        })
     }
 
     /// The same outline, borrowed.
     pub fn borrow(&self) -> Outline<&[f32]> {
-        Outline { panels: self.panels.as_ref(), count: self.count, width: self.width, largest: self.largest }
+        Outline {
+            panels: self.panels.as_ref(),
+            count: self.count,
+            width: self.width,
+            largest: self.largest,
+        }
     }
 
     /// Number of rows, and numbers of each.
@@ -89,7 +103,8 @@ impl<S: AsRef<[f32]>> Outline<S> {
     /// **Cost**: count·M multiply-adds in single precision, and M for each row that is near the maximum.
     pub fn maximize<T: Scalar>(&self, rows: &[T], weights: &[T]) -> Maximum<T> {
         let size = norm(weights);
-        let usable = NORMS.contains(&size) && NORMS.contains(&self.largest) && self.width <= COLUMNS_MAX;
+        let usable =
+            NORMS.contains(&size) && NORMS.contains(&self.largest) && self.width <= COLUMNS_MAX;
         if !usable || rows.len() != self.count * self.width || weights.len() != self.width {
             return maximize_rows(rows, weights.len(), &[], weights);
         }
@@ -99,7 +114,11 @@ impl<S: AsRef<[f32]>> Outline<S> {
         let mut best = Maximum::none();
         let panels = slice::head(self.panels.as_ref(), storage_len(self.count, self.width));
         let some = PANELS * PANEL * self.width;
-        for (part, (rows, panels)) in rows.chunks(some.max(1)).zip(panels.chunks(some.max(1))).enumerate() {
+        for (part, (rows, panels)) in rows
+            .chunks(some.max(1))
+            .zip(panels.chunks(some.max(1)))
+            .enumerate()
+        {
             dispatch::run(
                 #[inline(always)]
                 |_| look(&mut best, part * PANELS * PANEL, rows, panels, weights, off),
@@ -116,11 +135,21 @@ fn norm<T: Scalar>(row: &[T]) -> f64 {
 
 /// The maximum of `best` and at most [`PANELS`] panels, whose first row is `start`.
 #[inline(always)]
-fn look<T: Scalar>(best: &mut Maximum<T>, start: usize, rows: &[T], panels: &[f32], weights: &[T], off: f64) {
+fn look<T: Scalar>(
+    best: &mut Maximum<T>,
+    start: usize,
+    rows: &[T],
+    panels: &[f32],
+    weights: &[T],
+    off: f64,
+) {
     let width = weights.len();
     let mut maxima = [f32::NEG_INFINITY; PANELS];
     for (maximum, panel) in maxima.iter_mut().zip(slice::rows(panels, PANEL * width)) {
-        *maximum = products(panel, weights).iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        *maximum = products(panel, weights)
+            .iter()
+            .copied()
+            .fold(f32::NEG_INFINITY, f32::max);
     }
     let reached = f64::from(maxima.iter().copied().fold(f32::NEG_INFINITY, f32::max)) - off;
     for (panel, maximum) in maxima.iter().enumerate() {
@@ -128,13 +157,19 @@ fn look<T: Scalar>(best: &mut Maximum<T>, start: usize, rows: &[T], panels: &[f3
         if f64::from(*maximum) < needed {
             continue;
         }
-        let products = products(slice::part(panels, panel * PANEL * width, PANEL * width), weights);
+        let products = products(
+            slice::part(panels, panel * PANEL * width, PANEL * width),
+            weights,
+        );
         let rows = slice::rows(slice::tail(rows, panel * PANEL * width), width);
         for ((i, product), row) in products.iter().enumerate().zip(rows) {
             if f64::from(*product) >= needed {
                 let value = dot(row, weights);
                 if value > best.value {
-                    *best = Maximum { candidate: (start + panel * PANEL + i) as u32, value };
+                    *best = Maximum {
+                        candidate: (start + panel * PANEL + i) as u32,
+                        value,
+                    };
                 }
             }
         }
@@ -177,9 +212,16 @@ mod tests {
 
     /// Both ways, bit by bit.
     fn same<T: Scalar>(rows: &[T], outline: &Outline<Vec<f32>>, weights: &[T], what: &str) {
-        let (fast, slow) = (outline.borrow().maximize(rows, weights), maximize_rows(rows, weights.len(), &[], weights));
+        let (fast, slow) = (
+            outline.borrow().maximize(rows, weights),
+            maximize_rows(rows, weights.len(), &[], weights),
+        );
         assert_eq!(fast.candidate, slow.candidate, "{what}");
-        assert_eq!(fast.value.to_f64().to_bits(), slow.value.to_f64().to_bits(), "{what}");
+        assert_eq!(
+            fast.value.to_f64().to_bits(),
+            slow.value.to_f64().to_bits(),
+            "{what}"
+        );
     }
 
     fn random_rows<T: Scalar>() {
@@ -194,7 +236,10 @@ mod tests {
                     let near: Vec<T> = rows[..width].to_vec();
                     for i in 1..60 {
                         let by = T::ONE + T::from_u32(i * 7 % 60) * T::EPSILON;
-                        rows[i as usize * width..][..width].iter_mut().zip(&near).for_each(|(x, near)| *x = *near * by);
+                        rows[i as usize * width..][..width]
+                            .iter_mut()
+                            .zip(&near)
+                            .for_each(|(x, near)| *x = *near * by);
                     }
                 }
                 let outline = outlined(&rows, width);
@@ -225,7 +270,10 @@ mod tests {
         let (mut wide, mut diagonal) = (vec![0.0; 300 * 100], vec![0.0; 300]);
         let covariance = |i: usize, j: usize| kernel.covariance(&at(i), &at(j));
         let rank = pivoted_cholesky(300, 100, &mut wide, &mut diagonal, 1e-8, covariance).rank;
-        let rows: Vec<f64> = wide.chunks(100).flat_map(|row| row[..rank].to_vec()).collect();
+        let rows: Vec<f64> = wide
+            .chunks(100)
+            .flat_map(|row| row[..rank].to_vec())
+            .collect();
         let outline = outlined(&rows, rank);
         let mut stream = Stream::from_seed(52);
         for scale in [1e-12, 1e-9, 1e-3, 1.0, 1e3, 1e14, 1e16, 1e150, 0.0] {
@@ -242,10 +290,16 @@ mod tests {
     fn what_does_not_fit_is_no_outline_or_multiplied_in_full() {
         let rows = [1.0, 0.0, 0.0, 1.0f64];
         assert!(Outline::new(&rows, 2, vec![0.0; storage_len(2, 2) - 1]).is_none());
-        assert!(Outline::new(&rows, 3, vec![0.0; 999]).is_none() && Outline::new(&rows, 0, vec![0.0; 9]).is_none());
+        assert!(
+            Outline::new(&rows, 3, vec![0.0; 999]).is_none()
+                && Outline::new(&rows, 0, vec![0.0; 9]).is_none()
+        );
         let outline = outlined(&rows, 2);
         assert_eq!(outline.maximize(&rows[..2], &[1.0, 2.0]).candidate, 0);
-        assert_eq!(outline.maximize(&rows, &[3.0]), maximize_rows(&rows, 1, &[], &[3.0]));
+        assert_eq!(
+            outline.maximize(&rows, &[3.0]),
+            maximize_rows(&rows, 1, &[], &[3.0])
+        );
         // Numbers that single precision does not hold, and none at all: the rows decide.
         for odd in [1e300, 1e-300, f64::INFINITY, f64::NAN] {
             let rows = [1.0, 0.0, odd, 1.0, 0.5, 0.5];

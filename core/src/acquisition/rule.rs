@@ -82,7 +82,9 @@ impl<T: Scalar> Rule<T> for Acquisition {
     #[inline]
     fn value(&self, mean: T, variance: T, best: T) -> T {
         match self {
-            Acquisition::ExpectedImprovement => log_expected_improvement::value(mean, variance, best),
+            Acquisition::ExpectedImprovement => {
+                log_expected_improvement::value(mean, variance, best)
+            }
             Acquisition::UpperConfidenceBound { width } => {
                 upper_confidence_bound::bound(mean, variance, T::from_f64(*width))
             }
@@ -92,7 +94,9 @@ impl<T: Scalar> Rule<T> for Acquisition {
     #[inline]
     fn bound(&self, mean: T, variance: T, best: T) -> T {
         match self {
-            Acquisition::ExpectedImprovement => log_expected_improvement::bound(mean, variance, best),
+            Acquisition::ExpectedImprovement => {
+                log_expected_improvement::bound(mean, variance, best)
+            }
             Acquisition::UpperConfidenceBound { .. } => T::INFINITY,
         }
     }
@@ -103,11 +107,18 @@ impl<T: Scalar> Rule<T> for Acquisition {
 /// **Numerics**: steps of a thirty-second of the standard deviation (`f32`; `f64` 2⁻¹²) and of the variance: the error is of
 /// second order in that, which a local search that compares values does not feel.
 pub(crate) fn slopes<T: Scalar>(rule: &impl Rule<T>, mean: T, variance: T, best: T) -> (T, T) {
-    let share = T::from_f64(if T::BYTES == 4 { 1.0 / 32.0 } else { 1.0 / 4096.0 });
+    let share = T::from_f64(if T::BYTES == 4 {
+        1.0 / 32.0
+    } else {
+        1.0 / 4096.0
+    });
     let (up, down) = (T::ONE + share, T::ONE - share);
     let step = variance.sqrt() * share;
-    let of_mean = (rule.value(mean + step, variance, best) - rule.value(mean - step, variance, best)) / (step + step);
-    let of_variance = (rule.value(mean, variance * up, best) - rule.value(mean, variance * down, best))
+    let of_mean = (rule.value(mean + step, variance, best)
+        - rule.value(mean - step, variance, best))
+        / (step + step);
+    let of_variance = (rule.value(mean, variance * up, best)
+        - rule.value(mean, variance * down, best))
         / (variance * (share + share));
     (of_mean, of_variance)
 }
@@ -119,10 +130,13 @@ mod tests {
     #[test]
     fn every_number_has_a_name_and_an_acquisition() {
         for number in 0..Acquisition::COUNT {
-            assert!(Acquisition::numbered(number, 2.0).is_some() && Acquisition::name(number).is_some());
+            assert!(
+                Acquisition::numbered(number, 2.0).is_some() && Acquisition::name(number).is_some()
+            );
         }
         assert!(
-            Acquisition::numbered(Acquisition::COUNT, 2.0).is_none() && Acquisition::name(Acquisition::COUNT).is_none()
+            Acquisition::numbered(Acquisition::COUNT, 2.0).is_none()
+                && Acquisition::name(Acquisition::COUNT).is_none()
         );
     }
 
@@ -135,12 +149,27 @@ mod tests {
             let density = libm::exp(-0.5 * u * u) / libm::sqrt(core::f64::consts::TAU);
             let below = 0.5 * crate::math::erfc(-u * core::f64::consts::FRAC_1_SQRT_2);
             let gain = std * (density + u * below);
-            let (of_mean, of_variance) = slopes(&Acquisition::ExpectedImprovement, mean, variance, best);
+            let (of_mean, of_variance) =
+                slopes(&Acquisition::ExpectedImprovement, mean, variance, best);
             assert!((of_mean / (below / gain) - 1.0).abs() < 1e-5, "{of_mean}");
-            assert!((of_variance / (density / (2.0 * std * gain)) - 1.0).abs() < 1e-5, "{of_variance}");
-            let single = slopes(&Acquisition::ExpectedImprovement, mean as f32, variance as f32, best as f32);
-            assert!((f64::from(single.0) / of_mean - 1.0).abs() < 1e-2, "{single:?}");
-            assert!((f64::from(single.1) / of_variance - 1.0).abs() < 1e-2, "{single:?}");
+            assert!(
+                (of_variance / (density / (2.0 * std * gain)) - 1.0).abs() < 1e-5,
+                "{of_variance}"
+            );
+            let single = slopes(
+                &Acquisition::ExpectedImprovement,
+                mean as f32,
+                variance as f32,
+                best as f32,
+            );
+            assert!(
+                (f64::from(single.0) / of_mean - 1.0).abs() < 1e-2,
+                "{single:?}"
+            );
+            assert!(
+                (f64::from(single.1) / of_variance - 1.0).abs() < 1e-2,
+                "{single:?}"
+            );
         }
     }
 }

@@ -23,7 +23,12 @@ use crate::math::Scalar;
 ///
 /// **Parameters**: `rows` count × M; `weights` P × M; `region_of` one index a row, or empty for one region.
 /// **Cost**: count·M multiply-adds. Without a row the result is candidate 0 at −∞.
-pub fn maximize_rows<T: Scalar>(rows: &[T], width: usize, region_of: &[u32], weights: &[T]) -> Maximum<T> {
+pub fn maximize_rows<T: Scalar>(
+    rows: &[T],
+    width: usize,
+    region_of: &[u32],
+    weights: &[T],
+) -> Maximum<T> {
     /// Values computed before they are compared.
     const BLOCK: usize = 64;
     let mut best = Maximum::none();
@@ -36,9 +41,10 @@ pub fn maximize_rows<T: Scalar>(rows: &[T], width: usize, region_of: &[u32], wei
         if let Some(block) = region_of.get(start..end) {
             end = start + block.iter().take_while(|r| **r == region).count();
         }
-        let (Some(block), Some(weights)) =
-            (rows.get(start * width..end * width), weights.get(region as usize * width..(region as usize + 1) * width))
-        else {
+        let (Some(block), Some(weights)) = (
+            rows.get(start * width..end * width),
+            weights.get(region as usize * width..(region as usize + 1) * width),
+        ) else {
             return best;
         };
         let values = slice::head_mut(&mut values, end - start);
@@ -62,7 +68,9 @@ pub fn maximize_streamed<T: Scalar>(
 ) -> Maximum<T> {
     let mut streaming = Streaming::begin();
     loop {
-        if let Poll::Ready(best) = streaming.step(u32::MAX, candidates, features, regions, weights, scratch) {
+        if let Poll::Ready(best) =
+            streaming.step(u32::MAX, candidates, features, regions, weights, scratch)
+        {
             return best;
         }
     }
@@ -80,7 +88,10 @@ pub struct Streaming<T> {
 impl<T: Scalar> Streaming<T> {
     /// No candidate looked at yet.
     pub fn begin() -> Self {
-        Streaming { next: 0, best: Maximum::none() }
+        Streaming {
+            next: 0,
+            best: Maximum::none(),
+        }
     }
 
     /// At most `count` candidates more (at least one); the maximum after the last, and again if asked again.
@@ -96,7 +107,9 @@ impl<T: Scalar> Streaming<T> {
         scratch: &mut [T],
     ) -> Poll<Maximum<T>> {
         let width = features.count();
-        let Some((point, phi)) = scratch.split_at_mut_checked(candidates.dim()) else { return Poll::Ready(self.best) };
+        let Some((point, phi)) = scratch.split_at_mut_checked(candidates.dim()) else {
+            return Poll::Ready(self.best);
+        };
         let all = candidates.count();
         let end = all.min(self.next.saturating_add(count.max(1)));
         for candidate in self.next..end {
@@ -111,7 +124,11 @@ impl<T: Scalar> Streaming<T> {
             }
         }
         self.next = end;
-        if end == all { Poll::Ready(self.best) } else { Poll::Pending }
+        if end == all {
+            Poll::Ready(self.best)
+        } else {
+            Poll::Pending
+        }
     }
 }
 
@@ -129,7 +146,16 @@ mod tests {
         let candidates = Candidates::<f32>::grid(17, 2).unwrap();
         let regions = Regions::new(&[2, 2]).unwrap();
         let mut storage = vec![0.0; random_fourier::storage_len(2, M)];
-        random_fourier::draw(5, 0, crate::kernel::Stationary::Matern52, &[0.2], 2, M, &mut storage).unwrap();
+        random_fourier::draw(
+            5,
+            0,
+            crate::kernel::Stationary::Matern52,
+            &[0.2],
+            2,
+            M,
+            &mut storage,
+        )
+        .unwrap();
         let features = RandomFourier::new(2, M, 1.0, true, &storage[..]).unwrap();
         let (mut rows, mut region_of, mut point) = (vec![0.0; 289 * M], vec![0; 289], [0.0; 2]);
         for (i, row) in rows.chunks_mut(M).enumerate() {
@@ -142,13 +168,23 @@ mod tests {
         for _ in 0..20 {
             normal::fill(&mut stream, &mut weights);
             let cached = maximize_rows(&rows, M, &region_of, &weights);
-            let streamed = maximize_streamed(&candidates, &features, &regions, &weights, &mut [0.0; M + 2]);
-            assert_eq!((cached.candidate, cached.value.to_bits()), (streamed.candidate, streamed.value.to_bits()));
+            let streamed = maximize_streamed(
+                &candidates,
+                &features,
+                &regions,
+                &weights,
+                &mut [0.0; M + 2],
+            );
+            assert_eq!(
+                (cached.candidate, cached.value.to_bits()),
+                (streamed.candidate, streamed.value.to_bits())
+            );
             for slice in [0, 1, 7, 288, 289, 1000] {
                 let (mut streaming, mut steps) = (Streaming::begin(), 1);
                 let found = loop {
                     let scratch = &mut [f32::NAN; M + 2];
-                    match streaming.step(slice, &candidates, &features, &regions, &weights, scratch) {
+                    match streaming.step(slice, &candidates, &features, &regions, &weights, scratch)
+                    {
                         Poll::Ready(found) => break found,
                         Poll::Pending => steps += 1,
                     }
@@ -160,6 +196,9 @@ mod tests {
 
     #[test]
     fn ties_go_to_the_lowest_index() {
-        assert_eq!(maximize_rows(&[1.0, 2.0, 2.0], 1, &[], &[1.0f64]).candidate, 1);
+        assert_eq!(
+            maximize_rows(&[1.0, 2.0, 2.0], 1, &[], &[1.0f64]).candidate,
+            1
+        );
     }
 }

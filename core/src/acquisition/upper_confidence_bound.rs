@@ -23,7 +23,10 @@ use crate::math::Scalar;
 ///
 /// **Cost**: O(N), few square roots. Without a candidate the result is candidate 0 at −∞.
 pub fn maximize<T: Scalar>(mean: &[T], variance: &[T], confidence_width: T) -> Maximum<T> {
-    let mut best = Maximum { candidate: 0, value: -T::INFINITY };
+    let mut best = Maximum {
+        candidate: 0,
+        value: -T::INFINITY,
+    };
     // width²·variance·(1 + 16ε) < (best − mean)² leaves no doubt whatever the roundings of both sides.
     let generous = confidence_width * confidence_width * (T::ONE + T::from_f64(16.0) * T::EPSILON);
     let mut done = 0;
@@ -33,14 +36,28 @@ pub fn maximize<T: Scalar>(mean: &[T], variance: &[T], confidence_width: T) -> M
             |_| {
                 for (means, variances) in mean.as_chunks().0.iter().zip(variance.as_chunks().0) {
                     if !none_reaches(best.value, generous, means, variances) {
-                        look(&mut best, generous, confidence_width, done, means, variances);
+                        look(
+                            &mut best,
+                            generous,
+                            confidence_width,
+                            done,
+                            means,
+                            variances,
+                        );
                     }
                     done += SKIP;
                 }
             },
         );
     }
-    look(&mut best, generous, confidence_width, done, slice::tail(mean, done), slice::tail(variance, done));
+    look(
+        &mut best,
+        generous,
+        confidence_width,
+        done,
+        slice::tail(mean, done),
+        slice::tail(variance, done),
+    );
     best
 }
 
@@ -60,7 +77,14 @@ fn none_reaches<T: Scalar>(best: T, generous: T, mean: &[T; SKIP], variance: &[T
 
 /// The maximum of `best` and these candidates, of which the first is `start`.
 #[inline(always)]
-fn look<T: Scalar>(best: &mut Maximum<T>, generous: T, confidence_width: T, start: usize, mean: &[T], variance: &[T]) {
+fn look<T: Scalar>(
+    best: &mut Maximum<T>,
+    generous: T,
+    confidence_width: T,
+    start: usize,
+    mean: &[T],
+    variance: &[T],
+) {
     for (i, (mean, variance)) in mean.iter().zip(variance).enumerate() {
         let gap = best.value - *mean;
         if gap > T::ZERO && generous * *variance < gap * gap {
@@ -68,7 +92,10 @@ fn look<T: Scalar>(best: &mut Maximum<T>, generous: T, confidence_width: T, star
         }
         let value = bound(*mean, *variance, confidence_width);
         if value > best.value {
-            *best = Maximum { candidate: (start + i) as u32, value };
+            *best = Maximum {
+                candidate: (start + i) as u32,
+                value,
+            };
         }
     }
 }
@@ -98,11 +125,17 @@ mod tests {
                     stream.unit()
                 }
             });
-            let mut plain = Maximum { candidate: 0, value: f64::NEG_INFINITY };
+            let mut plain = Maximum {
+                candidate: 0,
+                value: f64::NEG_INFINITY,
+            };
             for i in 0..40 {
                 let value = bound(mean[i], variance[i], 1.7);
                 if value > plain.value {
-                    plain = Maximum { candidate: i as u32, value };
+                    plain = Maximum {
+                        candidate: i as u32,
+                        value,
+                    };
                 }
             }
             assert_eq!(maximize(&mean, &variance, 1.7), plain);
@@ -112,8 +145,20 @@ mod tests {
     #[test]
     fn ties_zeros_and_nan() {
         assert_eq!(maximize(&[0.0; 3], &[1.0f32; 3], 2.0).candidate, 0);
-        assert_eq!(maximize(&[0.5, 1.0], &[0.0, -1.0f64], 3.0), Maximum { candidate: 1, value: 1.0 });
-        assert_eq!(maximize(&[f64::NAN, 0.1], &[1.0, f64::NAN], 1.0).value, f64::NEG_INFINITY);
-        assert_eq!(maximize(&[f64::NAN, 0.1, 0.0], &[1.0, 0.0, 0.0], 1.0).candidate, 1);
+        assert_eq!(
+            maximize(&[0.5, 1.0], &[0.0, -1.0f64], 3.0),
+            Maximum {
+                candidate: 1,
+                value: 1.0
+            }
+        );
+        assert_eq!(
+            maximize(&[f64::NAN, 0.1], &[1.0, f64::NAN], 1.0).value,
+            f64::NEG_INFINITY
+        );
+        assert_eq!(
+            maximize(&[f64::NAN, 0.1, 0.0], &[1.0, 0.0, 0.0], 1.0).candidate,
+            1
+        );
     }
 }

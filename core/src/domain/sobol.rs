@@ -81,7 +81,9 @@ const fn directions() -> [[u32; BITS]; DIM_MAX] {
 /// Element `index` of the sequence on `axis`, as a fraction of 2³².
 fn word(index: u32, axis: usize) -> u32 {
     // Never beyond the list, and the compiler sees it.
-    let Some(directions) = DIRECTIONS.get(axis % DIM_MAX) else { return 0 };
+    let Some(directions) = DIRECTIONS.get(axis % DIM_MAX) else {
+        return 0;
+    };
     let (mut rest, mut word) = (index, 0);
     for direction in directions {
         if rest == 0 {
@@ -142,7 +144,13 @@ mod tests {
     use std::vec;
 
     /// Whether the 2ᵏ points from `start` on have one in each elementary interval of 2⁻ᵃ × 2^{a−k} of two axes.
-    fn is_net(k: u32, start: u32, axes: (usize, usize), a: u32, of: &impl Fn(u32, usize) -> f64) -> bool {
+    fn is_net(
+        k: u32,
+        start: u32,
+        axes: (usize, usize),
+        a: u32,
+        of: &impl Fn(u32, usize) -> f64,
+    ) -> bool {
         let mut seen = vec![false; 1 << k];
         for i in start..start + (1 << k) {
             let x = (of(i, axes.0) * f64::from(1u32 << a)) as usize;
@@ -177,7 +185,10 @@ mod tests {
             for k in [1, 3, 6, 9] {
                 for block in 0..4u32 {
                     for axis in 0..DIM_MAX {
-                        assert!(is_net(k, block << k, (axis, axis), k, &|i, axis| of(i, axis)), "{k} {block} {axis}");
+                        assert!(
+                            is_net(k, block << k, (axis, axis), k, &|i, axis| of(i, axis)),
+                            "{k} {block} {axis}"
+                        );
                     }
                     // The first two axes are a (0, 2)-sequence.
                     assert!((0..=k).all(|a| is_net(k, block << k, (0, 1), a, &of)));
@@ -187,21 +198,34 @@ mod tests {
             for first in 1..DIM_MAX {
                 for second in first + 1..DIM_MAX {
                     let bound = (POLYNOMIALS[first - 1].0 + POLYNOMIALS[second - 1].0 - 2) as u32;
-                    assert!(quality(9, 0, (first, second), &of) <= bound.min(9), "{first} {second}");
+                    assert!(
+                        quality(9, 0, (first, second), &of) <= bound.min(9),
+                        "{first} {second}"
+                    );
                 }
             }
         }
         // Negative controls: a direction number that is even, and random points.
         let random = |i: u32, axis: usize| f64::from(hash(i * 16 + axis as u32)) / 4_294_967_296.0;
         assert!(!is_net(6, 0, (3, 3), 6, &random));
-        assert!(!(0..=6).all(|a| is_net(6, 0, (3, 4), a, &|i, axis| coordinate::<f64>(i, axis.min(3), 0))));
+        assert!(
+            !(0..=6).all(|a| is_net(6, 0, (3, 4), a, &|i, axis| coordinate::<f64>(
+                i,
+                axis.min(3),
+                0
+            )))
+        );
     }
 
     #[test]
     fn first_numbers_are_odd_and_small_enough_and_seeds_differ() {
         for (degree, _, first) in POLYNOMIALS {
             for (k, m) in first.iter().enumerate() {
-                assert!(if k < degree { m % 2 == 1 && *m < 2 << k } else { *m == 0 });
+                assert!(if k < degree {
+                    m % 2 == 1 && *m < 2 << k
+                } else {
+                    *m == 0
+                });
             }
         }
         let point = |seed| core::array::from_fn::<f32, 16, _>(|axis| coordinate(5, axis, seed));
@@ -214,9 +238,33 @@ mod tests {
     /// The unscrambled points of an independent program (scipy.stats.qmc.Sobol), which counts in Gray code: the same sets.
     #[test]
     fn directions_are_those_of_joe_and_kuo() {
-        let sixth = [536870912u32, 268435456, 402653184, 201326592, 838860800, 150994944, 360710144, 1052770304];
-        assert_eq!(core::array::from_fn::<u32, 8, _>(|k| DIRECTIONS[5][k] >> 2), sixth);
-        let last = [536870912u32, 805306368, 134217728, 872415232, 905969664, 822083584, 293601280, 557842432];
-        assert_eq!(core::array::from_fn::<u32, 8, _>(|k| DIRECTIONS[15][k] >> 2), last);
+        let sixth = [
+            536870912u32,
+            268435456,
+            402653184,
+            201326592,
+            838860800,
+            150994944,
+            360710144,
+            1052770304,
+        ];
+        assert_eq!(
+            core::array::from_fn::<u32, 8, _>(|k| DIRECTIONS[5][k] >> 2),
+            sixth
+        );
+        let last = [
+            536870912u32,
+            805306368,
+            134217728,
+            872415232,
+            905969664,
+            822083584,
+            293601280,
+            557842432,
+        ];
+        assert_eq!(
+            core::array::from_fn::<u32, 8, _>(|k| DIRECTIONS[15][k] >> 2),
+            last
+        );
     }
 }

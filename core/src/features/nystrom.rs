@@ -70,7 +70,10 @@ impl<K, D, S> Nystrom<K, D, S> {
     {
         let points = dictionary.as_ref();
         if dim == 0 || points.is_empty() {
-            return Err(FeatureError::Empty { count: points.len(), dim });
+            return Err(FeatureError::Empty {
+                count: points.len(),
+                dim,
+            });
         }
         let count = points.len() / dim;
         if let Some(index) = points.iter().position(|x| !x.is_finite()) {
@@ -92,7 +95,14 @@ impl<K, D, S> Nystrom<K, D, S> {
         }
         let relative = T::from_f64(if T::BYTES == 4 { 1e-5 } else { 1e-10 });
         let rank = symmetric::inverse_root(root, count, relative, scratch);
-        Ok(Nystrom { kernel, dictionary, root: storage, dim, count, rank })
+        Ok(Nystrom {
+            kernel,
+            dictionary,
+            root: storage,
+            dim,
+            count,
+            rank,
+        })
     }
 
     /// Numerical rank of K_D.
@@ -120,7 +130,9 @@ impl<K, D, S> Nystrom<K, D, S> {
         S: AsRef<[T]>,
     {
         let m = self.count;
-        let (Some(out), Some(column)) = (out.get_mut(..m), scratch.get_mut(..m)) else { return };
+        let (Some(out), Some(column)) = (out.get_mut(..m), scratch.get_mut(..m)) else {
+            return;
+        };
         self.kernel.covariances(x, self.dictionary.as_ref(), column);
         matvec(&self.root.as_ref()[..m * m], column, out);
     }

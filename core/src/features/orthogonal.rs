@@ -51,14 +51,20 @@ pub fn draw<T: Scalar>(
         return Err(FeatureError::Storage { len, expected });
     }
     let degrees = kernel.degrees_of_freedom().unwrap_or(0) as usize;
-    let mut stream = RunSeed::new(feature_seed, run_index).stream(Party::World, Purpose::Features, 1);
+    let mut stream =
+        RunSeed::new(feature_seed, run_index).stream(Party::World, Purpose::Features, 1);
     let (frequencies, phases) = storage.split_at_mut(count * dim);
     let (block, vector) = scratch.split_at_mut(dim * dim);
     let vector = &mut vector[..dim];
-    for (frequencies, phases) in frequencies.chunks_mut(dim * dim).zip(phases.chunks_mut(dim)) {
+    for (frequencies, phases) in frequencies
+        .chunks_mut(dim * dim)
+        .zip(phases.chunks_mut(dim))
+    {
         directions(&mut stream, dim, block);
-        for ((frequency, phase), direction) in
-            frequencies.chunks_exact_mut(dim).zip(phases).zip(block.chunks_exact(dim))
+        for ((frequency, phase), direction) in frequencies
+            .chunks_exact_mut(dim)
+            .zip(phases)
+            .zip(block.chunks_exact(dim))
         {
             normal::fill(&mut stream, vector);
             let mut length = Scalar::sqrt(sum_of_squares(vector));
@@ -68,7 +74,11 @@ pub fn draw<T: Scalar>(
                 length *= Scalar::sqrt(degrees as f64 / sum_of_squares(&chi[..degrees]));
             }
             for (axis, (s, u)) in frequency.iter_mut().zip(direction).enumerate() {
-                let lengthscale = lengthscales.get(axis).or(lengthscales.first()).copied().unwrap_or(1.0);
+                let lengthscale = lengthscales
+                    .get(axis)
+                    .or(lengthscales.first())
+                    .copied()
+                    .unwrap_or(1.0);
                 *s = T::from_f64(length * u / lengthscale);
             }
             *phase = T::from_f64(stream.unit::<f64>() * core::f64::consts::TAU);
@@ -112,7 +122,17 @@ mod tests {
         for seed in 0..40 {
             let mut storage = vec![0.0; random_fourier::storage_len(D, count)];
             if orthogonal {
-                draw(seed, 0, kernel, &[0.7], D, count, &mut storage, &mut [0.0; D * D + D]).unwrap();
+                draw(
+                    seed,
+                    0,
+                    kernel,
+                    &[0.7],
+                    D,
+                    count,
+                    &mut storage,
+                    &mut [0.0; D * D + D],
+                )
+                .unwrap();
             } else {
                 random_fourier::draw(seed, 0, kernel, &[0.7], D, count, &mut storage).unwrap();
             }
@@ -140,8 +160,12 @@ mod tests {
     fn orthogonal_and_paired_features_err_less_than_plain_ones() {
         for kernel in [Stationary::SquaredExponential, Stationary::Matern52] {
             let run = |orthogonal, paired| error(kernel, kernel, orthogonal, paired);
-            let (plain, paired, orthogonal) = (run(false, false), run(false, true), run(true, true));
-            assert!(paired < plain && orthogonal < 0.8 * paired, "{kernel:?}: {plain} {paired} {orthogonal}");
+            let (plain, paired, orthogonal) =
+                (run(false, false), run(false, true), run(true, true));
+            assert!(
+                paired < plain && orthogonal < 0.8 * paired,
+                "{kernel:?}: {plain} {paired} {orthogonal}"
+            );
         }
         // Negative control: features of another kernel are seen.
         let (right, other) = (Stationary::SquaredExponential, Stationary::Matern12);
@@ -151,7 +175,17 @@ mod tests {
     #[test]
     fn blocks_are_orthogonal() {
         let mut storage = vec![0.0f64; random_fourier::storage_len(3, 7)];
-        draw(1, 0, Stationary::SquaredExponential, &[1.0], 3, 7, &mut storage, &mut [0.0; 12]).unwrap();
+        draw(
+            1,
+            0,
+            Stationary::SquaredExponential,
+            &[1.0],
+            3,
+            7,
+            &mut storage,
+            &mut [0.0; 12],
+        )
+        .unwrap();
         for block in storage[..21].chunks(9) {
             for (i, a) in block.chunks(3).enumerate() {
                 for b in block.chunks(3).take(i) {
@@ -159,6 +193,18 @@ mod tests {
                 }
             }
         }
-        assert!(draw(1, 0, Stationary::Matern12, &[1.0], 3, 7, &mut storage, &mut [0.0; 11]).is_err());
+        assert!(
+            draw(
+                1,
+                0,
+                Stationary::Matern12,
+                &[1.0],
+                3,
+                7,
+                &mut storage,
+                &mut [0.0; 11]
+            )
+            .is_err()
+        );
     }
 }

@@ -31,18 +31,33 @@ impl<T: Scalar, S: AsRef<[T]>> PairedFourier<T, S> {
     /// [`orthogonal::draw`](super::orthogonal::draw) leaves them at the front of their storage; what follows is ignored.
     ///
     /// **Errors**: [`FeatureError`].
-    pub fn new(dim: usize, pairs: usize, signal_variance: T, frequencies: S) -> Result<Self, FeatureError> {
+    pub fn new(
+        dim: usize,
+        pairs: usize,
+        signal_variance: T,
+        frequencies: S,
+    ) -> Result<Self, FeatureError> {
         if dim == 0 || pairs == 0 {
-            return Err(FeatureError::Empty { count: 2 * pairs, dim });
+            return Err(FeatureError::Empty {
+                count: 2 * pairs,
+                dim,
+            });
         }
         if !(signal_variance > T::ZERO && signal_variance.is_finite()) {
-            return Err(FeatureError::SignalVariance { value: signal_variance.to_f64() });
+            return Err(FeatureError::SignalVariance {
+                value: signal_variance.to_f64(),
+            });
         }
         let (len, expected) = (frequencies.as_ref().len(), pairs * dim);
         if len < expected {
             return Err(FeatureError::Storage { len, expected });
         }
-        Ok(PairedFourier { dim, pairs, amplitude: (signal_variance / T::from_u32(pairs as u32)).sqrt(), frequencies })
+        Ok(PairedFourier {
+            dim,
+            pairs,
+            amplitude: (signal_variance / T::from_u32(pairs as u32)).sqrt(),
+            frequencies,
+        })
     }
 }
 
@@ -56,7 +71,11 @@ impl<T: Scalar, S: AsRef<[T]>> FeatureMap<T> for PairedFourier<T, S> {
     }
 
     fn features(&self, x: &[T], out: &mut [T]) {
-        let rows = self.frequencies.as_ref().chunks_exact(self.dim).take(self.pairs);
+        let rows = self
+            .frequencies
+            .as_ref()
+            .chunks_exact(self.dim)
+            .take(self.pairs);
         for (pair, frequency) in out.chunks_exact_mut(2).zip(rows) {
             let mut angle = T::ZERO;
             for (s, x) in frequency.iter().zip(x) {

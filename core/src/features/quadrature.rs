@@ -78,28 +78,55 @@ impl<S> QuadratureFourier<S> {
         let pairs = nodes.pow(dim as u32) / 2;
         super::random_fourier::check_lengthscales(lengthscales, dim)?;
         if !(signal_variance > 0.0 && signal_variance.is_finite()) {
-            return Err(FeatureError::SignalVariance { value: signal_variance });
+            return Err(FeatureError::SignalVariance {
+                value: signal_variance,
+            });
         }
         let (len, expected) = (storage.as_ref().len(), storage_len(dim, nodes));
         if len < expected {
             return Err(FeatureError::Storage { len, expected });
         }
         // |Π aᵢ − Π bᵢ| ≤ Σ |aᵢ − bᵢ| for factors of at most 1.
-        let scale = |axis: usize| lengthscales.get(axis).or(lengthscales.first()).copied().unwrap_or(1.0);
+        let scale = |axis: usize| {
+            lengthscales
+                .get(axis)
+                .or(lengthscales.first())
+                .copied()
+                .unwrap_or(1.0)
+        };
         let total = |nodes: usize| {
             let rule = Rule::new(nodes);
             (0..dim).fold((0.0, 0.0), |(sum, worst), axis| {
                 let (error, at) = rule.kernel_error(extent / scale(axis));
-                (sum + error, if error * dim as f64 >= sum { at * scale(axis) } else { worst })
+                (
+                    sum + error,
+                    if error * dim as f64 >= sum {
+                        at * scale(axis)
+                    } else {
+                        worst
+                    },
+                )
             })
         };
         let (error, distance) = total(nodes);
         if !(error <= tolerance) {
-            let enough = (nodes / 2 + 1..=NODES_MAX / 2).map(|half| 2 * half).find(|n| total(*n).0 <= tolerance);
-            return Err(FeatureError::Aliasing { nodes, error, distance, enough });
+            let enough = (nodes / 2 + 1..=NODES_MAX / 2)
+                .map(|half| 2 * half)
+                .find(|n| total(*n).0 <= tolerance);
+            return Err(FeatureError::Aliasing {
+                nodes,
+                error,
+                distance,
+                enough,
+            });
         }
         let rule = Rule::new(nodes);
-        for (index, entry) in storage.as_mut().chunks_exact_mut(dim + 1).take(pairs).enumerate() {
+        for (index, entry) in storage
+            .as_mut()
+            .chunks_exact_mut(dim + 1)
+            .take(pairs)
+            .enumerate()
+        {
             // The first axis takes only its positive nodes, the others all.
             let (mut rest, mut weight) = (index, 2.0 * signal_variance);
             for axis in (0..dim).rev() {
@@ -111,7 +138,12 @@ impl<S> QuadratureFourier<S> {
             }
             entry[dim] = T::from_f64(Scalar::sqrt(weight));
         }
-        Ok(QuadratureFourier { dim, pairs, error, storage })
+        Ok(QuadratureFourier {
+            dim,
+            pairs,
+            error,
+            storage,
+        })
     }
 
     /// Bound of the kernel error within the box, as a fraction of s².
@@ -130,7 +162,11 @@ impl<T: Scalar, S: AsRef<[T]>> FeatureMap<T> for QuadratureFourier<S> {
     }
 
     fn features(&self, x: &[T], out: &mut [T]) {
-        let entries = self.storage.as_ref().chunks_exact(self.dim + 1).take(self.pairs);
+        let entries = self
+            .storage
+            .as_ref()
+            .chunks_exact(self.dim + 1)
+            .take(self.pairs);
         for (pair, entry) in out.chunks_exact_mut(2).zip(entries) {
             let mut angle = T::ZERO;
             for (s, x) in entry[..self.dim].iter().zip(x) {
@@ -154,7 +190,11 @@ impl Rule {
     /// `n` even. Newton's method on the orthonormal Hermite functions from asymptotic starts (Press et al., `gauher`).
     fn new(n: usize) -> Self {
         let half = n / 2;
-        let mut rule = Rule { half, node: [0.0; NODES_MAX / 2], weight: [0.0; NODES_MAX / 2] };
+        let mut rule = Rule {
+            half,
+            node: [0.0; NODES_MAX / 2],
+            weight: [0.0; NODES_MAX / 2],
+        };
         let (size, mut z) = (n as f64, 0.0);
         for i in 0..half {
             z = match i {
@@ -205,7 +245,9 @@ impl Rule {
             let d = extent * f64::from(step) / 512.0;
             let mut sum = 0.0;
             for i in 0..self.half {
-                sum += 2.0 * self.weight[i] * Scalar::cos(core::f64::consts::SQRT_2 * self.node[i] * d);
+                sum += 2.0
+                    * self.weight[i]
+                    * Scalar::cos(core::f64::consts::SQRT_2 * self.node[i] * d);
             }
             let error = Scalar::abs(sum - Scalar::exp(-0.5 * d * d));
             if error > worst.0 {
@@ -246,34 +288,64 @@ mod tests {
             let lengthscales = [0.3, 0.45, 0.6];
             let nodes = 14;
             let storage = vec![0.0; storage_len(dim, nodes)];
-            let map = QuadratureFourier::new::<f64>(dim, nodes, &lengthscales[..dim], 2.0, 1.0, 0.1, storage).unwrap();
+            let map = QuadratureFourier::new::<f64>(
+                dim,
+                nodes,
+                &lengthscales[..dim],
+                2.0,
+                1.0,
+                0.1,
+                storage,
+            )
+            .unwrap();
             let kernel = SquaredExponential::ard(&lengthscales[..dim], 2.0).unwrap();
             let m = nodes.pow(dim as u32);
             assert_eq!(FeatureMap::<f64>::count(&map), m);
             let (mut a, mut b) = (vec![0.0; m], vec![0.0; m]);
             for i in 0..=10 {
-                let (x, y) = ([0.0, 0.1, 0.0], [0.1 * f64::from(i), 1.0 - 0.09 * f64::from(i), 0.5]);
+                let (x, y) = (
+                    [0.0, 0.1, 0.0],
+                    [0.1 * f64::from(i), 1.0 - 0.09 * f64::from(i), 0.5],
+                );
                 map.features(&x[..dim], &mut a);
                 map.features(&y[..dim], &mut b);
                 let error = (dot(&a, &b) - kernel.covariance(&x[..dim], &y[..dim])).abs();
-                assert!(error <= 2.0 * map.kernel_error() + 1e-12, "{dim} {i}: {error}");
+                assert!(
+                    error <= 2.0 * map.kernel_error() + 1e-12,
+                    "{dim} {i}: {error}"
+                );
             }
         }
     }
 
     #[test]
     fn aliasing_counts_are_refused_with_the_reason() {
-        let error = QuadratureFourier::new::<f64>(2, 8, &[0.2], 1.0, 1.0, 0.1, vec![0.0; 1000]).unwrap_err();
-        let FeatureError::Aliasing { nodes: 8, error, distance, enough: Some(enough) } = error else {
+        let error = QuadratureFourier::new::<f64>(2, 8, &[0.2], 1.0, 1.0, 0.1, vec![0.0; 1000])
+            .unwrap_err();
+        let FeatureError::Aliasing {
+            nodes: 8,
+            error,
+            distance,
+            enough: Some(enough),
+        } = error
+        else {
             panic!("{error:?}")
         };
-        assert!(error > 0.3 && distance > 0.5 && (12..=16).contains(&enough), "{error} {distance} {enough}");
+        assert!(
+            error > 0.3 && distance > 0.5 && (12..=16).contains(&enough),
+            "{error} {distance} {enough}"
+        );
         let storage = vec![0.0; storage_len(2, enough)];
         assert!(QuadratureFourier::new::<f64>(2, enough, &[0.2], 1.0, 1.0, 0.1, storage).is_ok());
         for (dim, nodes) in [(0, 8), (4, 8), (1, 7), (1, 0), (1, 66)] {
-            assert!(QuadratureFourier::new::<f64>(dim, nodes, &[0.5], 1.0, 1.0, 0.1, vec![0.0; 4096]).is_err());
+            assert!(
+                QuadratureFourier::new::<f64>(dim, nodes, &[0.5], 1.0, 1.0, 0.1, vec![0.0; 4096])
+                    .is_err()
+            );
         }
         assert!(QuadratureFourier::new::<f64>(1, 8, &[0.5], 1.0, 1.0, 0.1, vec![0.0; 7]).is_err());
-        assert!(QuadratureFourier::new::<f64>(1, 8, &[f64::NAN], 1.0, 1.0, 0.1, vec![0.0; 8]).is_err());
+        assert!(
+            QuadratureFourier::new::<f64>(1, 8, &[f64::NAN], 1.0, 1.0, 0.1, vec![0.0; 8]).is_err()
+        );
     }
 }

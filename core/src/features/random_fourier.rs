@@ -84,16 +84,36 @@ impl fmt::Display for FeatureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             FeatureError::Empty { count, dim } => {
-                write!(f, "{count} features in {dim} dimensions; both must be positive")
+                write!(
+                    f,
+                    "{count} features in {dim} dimensions; both must be positive"
+                )
             }
             FeatureError::Lengthscale { len, value } => {
-                write!(f, "{len} lengthscale(s) with {value}: one, or one an axis, each finite and positive")
+                write!(
+                    f,
+                    "{len} lengthscale(s) with {value}: one, or one an axis, each finite and positive"
+                )
             }
-            FeatureError::SignalVariance { value } => write!(f, "signal variance {value} must be finite and positive"),
-            FeatureError::Storage { len, expected } => write!(f, "feature storage of {len} numbers, {expected} needed"),
-            FeatureError::NonFinite { index } => write!(f, "number {index} of the dictionary is not finite"),
-            FeatureError::Nodes { nodes } => write!(f, "{nodes} nodes per axis; an even number in 2..=64 is needed"),
-            FeatureError::Aliasing { nodes, error, distance, enough } => {
+            FeatureError::SignalVariance { value } => {
+                write!(f, "signal variance {value} must be finite and positive")
+            }
+            FeatureError::Storage { len, expected } => {
+                write!(f, "feature storage of {len} numbers, {expected} needed")
+            }
+            FeatureError::NonFinite { index } => {
+                write!(f, "number {index} of the dictionary is not finite")
+            }
+            FeatureError::Nodes { nodes } => write!(
+                f,
+                "{nodes} nodes per axis; an even number in 2..=64 is needed"
+            ),
+            FeatureError::Aliasing {
+                nodes,
+                error,
+                distance,
+                enough,
+            } => {
                 write!(
                     f,
                     "{nodes} nodes per axis alias: at distance {distance} the kernel is off by {error} of its variance; "
@@ -148,14 +168,23 @@ impl<T: Scalar, S: AsRef<[T]>> RandomFourier<T, S> {
             return Err(FeatureError::Empty { count, dim });
         }
         if !(signal_variance > T::ZERO && signal_variance.is_finite()) {
-            return Err(FeatureError::SignalVariance { value: signal_variance.to_f64() });
+            return Err(FeatureError::SignalVariance {
+                value: signal_variance.to_f64(),
+            });
         }
         let (len, expected) = (storage.as_ref().len(), storage_len(dim, count));
         if len != expected {
             return Err(FeatureError::Storage { len, expected });
         }
         let amplitude = ((signal_variance + signal_variance) / T::from_u32(count as u32)).sqrt();
-        Ok(RandomFourier { dim, count, signal_variance, amplitude, unit_norm, storage })
+        Ok(RandomFourier {
+            dim,
+            count,
+            signal_variance,
+            amplitude,
+            unit_norm,
+            storage,
+        })
     }
 
     /// Number of features M.
@@ -191,23 +220,35 @@ impl<T: Scalar, S: AsRef<[T]>> RandomFourier<T, S> {
     #[inline]
     pub fn features(&self, x: &[T], out: &mut [T]) {
         let storage = self.storage.as_ref();
-        let Some((frequencies, phases)) = storage.split_at_checked(self.count * self.dim) else { return };
+        let Some((frequencies, phases)) = storage.split_at_checked(self.count * self.dim) else {
+            return;
+        };
         let (known, _) = slice::split(out, self.count.min(phases.len()));
         // All angles before the first cosine, which needs the registers for itself.
         match *x {
             [x0, x1] if self.dim == 2 => {
-                for ((angle, phase), [s0, s1]) in known.iter_mut().zip(phases).zip(frequencies.as_chunks().0) {
+                for ((angle, phase), [s0, s1]) in
+                    known.iter_mut().zip(phases).zip(frequencies.as_chunks().0)
+                {
                     *angle = *phase + *s0 * x0 + *s1 * x1;
                 }
             }
             _ => {
-                for ((angle, phase), frequency) in known.iter_mut().zip(phases).zip(slice::rows(frequencies, self.dim))
+                for ((angle, phase), frequency) in known
+                    .iter_mut()
+                    .zip(phases)
+                    .zip(slice::rows(frequencies, self.dim))
                 {
-                    *angle = frequency.iter().zip(x).fold(*phase, |angle, (s, x)| angle + *s * *x);
+                    *angle = frequency
+                        .iter()
+                        .zip(x)
+                        .fold(*phase, |angle, (s, x)| angle + *s * *x);
                 }
             }
         }
-        known.iter_mut().for_each(|phi| *phi = self.amplitude * phi.cos());
+        known
+            .iter_mut()
+            .for_each(|phi| *phi = self.amplitude * phi.cos());
         if self.unit_norm {
             let out = out.get_mut(..self.count).unwrap_or(&mut []);
             let norm2 = sum_of_squares(out);
@@ -249,7 +290,8 @@ pub fn draw<T: Scalar>(
 ) -> Result<(), FeatureError> {
     check(lengthscales, dim, count, storage.len())?;
     let degrees = kernel.degrees_of_freedom().unwrap_or(0) as usize;
-    let mut stream = RunSeed::new(feature_seed, run_index).stream(Party::World, Purpose::Features, 0);
+    let mut stream =
+        RunSeed::new(feature_seed, run_index).stream(Party::World, Purpose::Features, 0);
     let (frequencies, phases) = slice::split(storage, count * dim);
     let mut gaussian = [0.0f64; 8];
     for (frequency, phase) in frequencies.chunks_exact_mut(dim.max(1)).zip(phases) {
@@ -271,7 +313,11 @@ pub fn draw<T: Scalar>(
             normal::fill(&mut start, &mut gaussian[..out.len()]);
             for (i, s) in out.iter_mut().enumerate() {
                 let axis = block * gaussian.len() + i;
-                let lengthscale = lengthscales.get(axis).or(lengthscales.first()).copied().unwrap_or(1.0);
+                let lengthscale = lengthscales
+                    .get(axis)
+                    .or(lengthscales.first())
+                    .copied()
+                    .unwrap_or(1.0);
                 *s = T::from_f64(gaussian[i] / lengthscale * tail);
             }
         }
@@ -281,7 +327,12 @@ pub fn draw<T: Scalar>(
 }
 
 /// What every drawing of frequencies and phases asks of its arguments.
-pub(super) fn check(lengthscales: &[f64], dim: usize, count: usize, len: usize) -> Result<(), FeatureError> {
+pub(super) fn check(
+    lengthscales: &[f64],
+    dim: usize,
+    count: usize,
+    len: usize,
+) -> Result<(), FeatureError> {
     if dim == 0 || count == 0 {
         return Err(FeatureError::Empty { count, dim });
     }
@@ -297,7 +348,10 @@ pub(super) fn check_lengthscales(lengthscales: &[f64], dim: usize) -> Result<(),
     let wrong = lengthscales.iter().find(|l| !(**l > 0.0 && l.is_finite()));
     if wrong.is_some() || (lengthscales.len() != 1 && lengthscales.len() != dim) {
         let value = *wrong.or(lengthscales.first()).unwrap_or(&f64::NAN);
-        return Err(FeatureError::Lengthscale { len: lengthscales.len(), value });
+        return Err(FeatureError::Lengthscale {
+            len: lengthscales.len(),
+            value,
+        });
     }
     Ok(())
 }
@@ -314,7 +368,12 @@ mod tests {
         // M = 4,000: the error of an inner product has standard deviation below 1/√M = 0.016; 4.5 of them.
         const M: usize = 4000;
         let points = [[0.0, 0.0], [0.1, 0.05], [0.3, -0.2], [0.5, 0.5]];
-        let all = [Stationary::SquaredExponential, Stationary::Matern12, Stationary::Matern32, Stationary::Matern52];
+        let all = [
+            Stationary::SquaredExponential,
+            Stationary::Matern12,
+            Stationary::Matern32,
+            Stationary::Matern52,
+        ];
         let error = |features: Stationary, kernel: Stationary| {
             let lengthscales = [0.3, 0.2];
             let mut storage = vec![0.0; storage_len(2, M)];
@@ -349,11 +408,27 @@ mod tests {
     #[test]
     fn refuses_nonsense() {
         let mut storage = [0.0f64; 4];
-        let mut draw = |l: &[f64], count| draw(0, 0, Stationary::Matern12, l, 1, count, &mut storage);
-        assert_eq!(draw(&[0.0], 2), Err(FeatureError::Lengthscale { len: 1, value: 0.0 }));
-        assert!(matches!(draw(&[f64::NAN], 2), Err(FeatureError::Lengthscale { .. })));
-        assert_eq!(draw(&[0.1, 0.1], 2), Err(FeatureError::Lengthscale { len: 2, value: 0.1 }));
-        assert_eq!(draw(&[0.1], 3), Err(FeatureError::Storage { len: 4, expected: 6 }));
+        let mut draw =
+            |l: &[f64], count| draw(0, 0, Stationary::Matern12, l, 1, count, &mut storage);
+        assert_eq!(
+            draw(&[0.0], 2),
+            Err(FeatureError::Lengthscale { len: 1, value: 0.0 })
+        );
+        assert!(matches!(
+            draw(&[f64::NAN], 2),
+            Err(FeatureError::Lengthscale { .. })
+        ));
+        assert_eq!(
+            draw(&[0.1, 0.1], 2),
+            Err(FeatureError::Lengthscale { len: 2, value: 0.1 })
+        );
+        assert_eq!(
+            draw(&[0.1], 3),
+            Err(FeatureError::Storage {
+                len: 4,
+                expected: 6
+            })
+        );
         assert!(RandomFourier::new(1, 2, -1.0f64, true, [0.0; 4]).is_err());
     }
 }

@@ -103,7 +103,10 @@ impl<'a, T: Scalar> Agent<'a, T> {
         let config = public.config();
         let p = config.parameters();
         if state.agent >= p.agents {
-            return Err(AgentError::NotEnrolled { agent: state.agent, agents: p.agents });
+            return Err(AgentError::NotEnrolled {
+                agent: state.agent,
+                agents: p.agents,
+            });
         }
         let AgentStorage { log, workspace } = storage;
         let workspace = match workspace {
@@ -113,11 +116,16 @@ impl<'a, T: Scalar> Agent<'a, T> {
                 workspace
             }
         };
-        for (what, len, expected) in
-            [("log", log.len(), log_len(config)), ("workspace", workspace.len(), workspace_len(public))]
-        {
+        for (what, len, expected) in [
+            ("log", log.len(), log_len(config)),
+            ("workspace", workspace.len(), workspace_len(public)),
+        ] {
             if len < expected {
-                return Err(AgentError::Storage { what, len, expected });
+                return Err(AgentError::Storage {
+                    what,
+                    len,
+                    expected,
+                });
             }
         }
         let candidates = public.candidates();
@@ -130,14 +138,31 @@ impl<'a, T: Scalar> Agent<'a, T> {
         let lambda = regularization("regularization", p.regularization)?;
         let noise_variance = regularization("noise_variance", p.noise_variance)?;
         let offset = number("offset", p.offset, "(-inf, inf)", T::is_finite)?;
-        let storage::Parts { shared, own, upload, draw, scratch } = storage::parts(workspace, public);
+        let storage::Parts {
+            shared,
+            own,
+            upload,
+            draw,
+            scratch,
+        } = storage::parts(workspace, public);
         let posterior = |width, lambda, digested: u32, numbers| {
-            WeightPosterior::resume(width, lambda, digested as usize, numbers).map_err(AgentError::Posterior)
+            WeightPosterior::resume(width, lambda, digested as usize, numbers)
+                .map_err(AgentError::Posterior)
         };
-        let shared = posterior(p.feature_count as usize, lambda, state.digested.shared, shared)?;
+        let shared = posterior(
+            p.feature_count as usize,
+            lambda,
+            state.digested.shared,
+            shared,
+        )?;
         let own = match p.own_draw {
             OwnDraw::Features => None,
-            OwnDraw::Joint => Some(posterior(public.prior().1, noise_variance, state.digested.own, own)?),
+            OwnDraw::Joint => Some(posterior(
+                public.prior().1,
+                noise_variance,
+                state.digested.own,
+                own,
+            )?),
         };
         let whole = Regions::whole(candidates.dim()).map_err(AgentError::Domain)?;
         Ok(Agent {
@@ -164,7 +189,10 @@ impl<'a, T: Scalar> Agent<'a, T> {
 
     /// The observations so far, (candidate, value − offset) in order.
     pub fn observations(&self) -> impl Iterator<Item = (u32, T)> + '_ {
-        self.log.chunks_exact(2).take(self.state.observations as usize).map(|entry| (candidate_of(entry[0]), entry[1]))
+        self.log
+            .chunks_exact(2)
+            .take(self.state.observations as usize)
+            .map(|entry| (candidate_of(entry[0]), entry[1]))
     }
 
     /// Says its last output again: the point that is awaited, or the upload of its round, drawn again from its address,
@@ -180,7 +208,9 @@ impl<'a, T: Scalar> Agent<'a, T> {
             Phase::Waiting => {
                 self.forget_work();
                 loop {
-                    if let Poll::Ready(answer) = self.upload(self.state.observations, &mut Effort::unlimited())? {
+                    if let Poll::Ready(answer) =
+                        self.upload(self.state.observations, &mut Effort::unlimited())?
+                    {
                         return Ok(self.output(answer));
                     }
                 }
@@ -194,7 +224,11 @@ impl<'a, T: Scalar> Agent<'a, T> {
         let dim = self.public.candidates().dim();
         let point = slice::head_mut(self.scratch, dim);
         self.public.candidates().point(self.state.pending, point);
-        Output::Evaluate { candidate: self.state.pending, point, number: self.state.observations }
+        Output::Evaluate {
+            candidate: self.state.pending,
+            point,
+            number: self.state.observations,
+        }
     }
 
     fn party(&self) -> Party {
@@ -211,7 +245,9 @@ impl<'a, T: Scalar> Agent<'a, T> {
         }
         let candidates = self.public.candidates().count();
         match maximum {
-            Some(found) if found >= candidates => Err(AgentError::BroadcastMaximum { found, candidates }),
+            Some(found) if found >= candidates => {
+                Err(AgentError::BroadcastMaximum { found, candidates })
+            }
             _ => Ok(()),
         }
     }
@@ -225,12 +261,29 @@ fn number<T: Scalar>(
     holds: impl FnOnce(T) -> bool,
 ) -> Result<T, AgentError> {
     let rounded = T::from_f64(value);
-    if holds(rounded) { Ok(rounded) } else { Err(AgentError::Number { field, value, format: T::NAME, admissible }) }
+    if holds(rounded) {
+        Ok(rounded)
+    } else {
+        Err(AgentError::Number {
+            field,
+            value,
+            format: T::NAME,
+            admissible,
+        })
+    }
 }
 
 /// A ridge term of the configuration in the format computed with.
-fn regularization<T: Scalar>(field: &'static str, value: f64) -> Result<Regularization<T>, AgentError> {
-    let refused = |_| AgentError::Number { field, value, format: T::NAME, admissible: "(0, inf)" };
+fn regularization<T: Scalar>(
+    field: &'static str,
+    value: f64,
+) -> Result<Regularization<T>, AgentError> {
+    let refused = |_| AgentError::Number {
+        field,
+        value,
+        format: T::NAME,
+        admissible: "(0, inf)",
+    };
     Regularization::from_f64(value).map_err(refused)
 }
 
@@ -240,8 +293,17 @@ fn judge_log<T: Scalar>(log: &[T], observations: u32, candidates: u32) -> Result
         let candidate = candidate_of(entry[0]);
         candidate < candidates && T::from_u32(candidate) == entry[0] && entry[1].is_finite()
     };
-    match log.as_chunks().0.iter().take(observations as usize).position(|entry| !admissible(entry)) {
-        Some(entry) => Err(AgentError::Log { entry: entry as u32, candidates }),
+    match log
+        .as_chunks()
+        .0
+        .iter()
+        .take(observations as usize)
+        .position(|entry| !admissible(entry))
+    {
+        Some(entry) => Err(AgentError::Log {
+            entry: entry as u32,
+            candidates,
+        }),
         None => Ok(()),
     }
 }
@@ -256,7 +318,12 @@ fn finite<T: Scalar>(draw: &[T], len: usize) -> Result<&[T], AgentError> {
 }
 
 /// ω ← ν + width·(ω − ν).
-fn widen<T: Scalar>(posterior: &mut WeightPosterior<T, &mut [T]>, width: T, draw: &mut [T], mean: &mut [T]) {
+fn widen<T: Scalar>(
+    posterior: &mut WeightPosterior<T, &mut [T]>,
+    width: T,
+    draw: &mut [T],
+    mean: &mut [T],
+) {
     if width == T::ONE {
         return;
     }

@@ -24,7 +24,12 @@ pub struct CollectorStorage<'a> {
 
 impl core::fmt::Debug for CollectorStorage<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "CollectorStorage {{ coordinates: {}, agents: {} }}", self.sums.len(), self.flags.len())
+        write!(
+            f,
+            "CollectorStorage {{ coordinates: {}, agents: {} }}",
+            self.sums.len(),
+            self.flags.len()
+        )
     }
 }
 
@@ -80,39 +85,87 @@ impl<'a, E: Encoding> Collector<'a, E> {
     ) -> Result<Self, ServerError> {
         let (len, expected) = (storage.sums.len(), encoding.sums_len());
         if len != expected {
-            return Err(ServerError::Storage { what: "sums", len, expected });
+            return Err(ServerError::Storage {
+                what: "sums",
+                len,
+                expected,
+            });
         }
         let sample = share.flags.as_ref();
         let (len, expected) = (storage.flags.len(), sample.len());
         if len != expected {
-            return Err(ServerError::Storage { what: "flags", len, expected });
+            return Err(ServerError::Storage {
+                what: "flags",
+                len,
+                expected,
+            });
         }
         let (opening, first) = (share.opening, share.first);
-        let (end, agents) = ((first as usize).saturating_add(expected), encoding.agents() as usize);
+        let (end, agents) = (
+            (first as usize).saturating_add(expected),
+            encoding.agents() as usize,
+        );
         if end > agents {
-            return Err(ServerError::Storage { what: "flags", len: end, expected: agents });
+            return Err(ServerError::Storage {
+                what: "flags",
+                len: end,
+                expected: agents,
+            });
         }
         if opening.configuration != encoding.configuration() || !encoding.is_of(opening.broadcast) {
-            return Err(ServerError::Reconfigured { broadcast: opening.broadcast });
+            return Err(ServerError::Reconfigured {
+                broadcast: opening.broadcast,
+            });
         }
         storage.sums.fill(0);
-        storage.flags.iter_mut().zip(sample).for_each(|(own, told)| *own = told & SELECTED);
+        storage
+            .flags
+            .iter_mut()
+            .zip(sample)
+            .for_each(|(own, told)| *own = told & SELECTED);
         *storage.counters = Counters::ZERO;
-        Ok(Collector { encoding, opening, first, storage })
+        Ok(Collector {
+            encoding,
+            opening,
+            first,
+            storage,
+        })
     }
 
     /// No further uploads: what was taken, for [`super::Server::merge`].
     pub fn finish(self) -> Partial<&'a [u8], &'a [i64]> {
-        let CollectorStorage { sums, flags, counters } = self.storage;
-        Partial { opening: self.opening, first: self.first, flags, sums, counters: *counters }
+        let CollectorStorage {
+            sums,
+            flags,
+            counters,
+        } = self.storage;
+        Partial {
+            opening: self.opening,
+            first: self.first,
+            flags,
+            sums,
+            counters: *counters,
+        }
     }
 
     /// Takes one upload, or refuses it by name.
     ///
     /// **Errors**: [`ServerError`]; nothing changed then.
-    pub fn upload<T: Scalar>(&mut self, agent: u32, broadcast: u32, vector: &[T]) -> Result<(), ServerError> {
+    pub fn upload<T: Scalar>(
+        &mut self,
+        agent: u32,
+        broadcast: u32,
+        vector: &[T],
+    ) -> Result<(), ServerError> {
         let collected = self.opening.broadcast;
-        upload(&self.encoding, collected, self.first, &mut self.storage, (agent, broadcast), vector)
+        upload(
+            &self.encoding,
+            collected,
+            self.first,
+            &mut self.storage,
+            (agent, broadcast),
+            vector,
+        )
     }
 }
 
@@ -126,16 +179,29 @@ pub(super) fn upload<T: Scalar, E: Encoding>(
     (agent, broadcast): (u32, u32),
     vector: &[T],
 ) -> Result<(), ServerError> {
-    let flag = agent.checked_sub(first).and_then(|i| storage.flags.get_mut(i as usize));
+    let flag = agent
+        .checked_sub(first)
+        .and_then(|i| storage.flags.get_mut(i as usize));
     let Some(flag) = flag else {
-        return Err(ServerError::UnknownAgent { agent, agents: encoding.agents() });
+        return Err(ServerError::UnknownAgent {
+            agent,
+            agents: encoding.agents(),
+        });
     };
     if broadcast != collected {
-        return Err(ServerError::WrongBroadcast { agent, found: broadcast, expected: collected });
+        return Err(ServerError::WrongBroadcast {
+            agent,
+            found: broadcast,
+            expected: collected,
+        });
     }
     let expected = encoding.upload_len();
     if vector.len() != expected {
-        return Err(ServerError::VectorLength { agent, len: vector.len(), expected });
+        return Err(ServerError::VectorLength {
+            agent,
+            len: vector.len(),
+            expected,
+        });
     }
     if *flag & UPLOADED != 0 {
         return Err(ServerError::DuplicateUpload { agent, broadcast });
@@ -146,7 +212,8 @@ pub(super) fn upload<T: Scalar, E: Encoding>(
     let outcome = encoding.add_if(selected == SELECTED, agent, vector, storage.sums)?;
     *flag |= UPLOADED;
     storage.counters.received += 1;
-    storage.counters.clipped += u32::from(selected) & u32::from(matches!(outcome, Outcome::Clipped));
+    storage.counters.clipped +=
+        u32::from(selected) & u32::from(matches!(outcome, Outcome::Clipped));
     storage.counters.zeroed += u32::from(selected) & u32::from(matches!(outcome, Outcome::Zeroed));
     Ok(())
 }

@@ -146,7 +146,13 @@ impl Aggregation {
 impl Parameters {
     /// N agents that explore these regions for T rounds with M features, and the constants of the paper's synthetic
     /// experiments: ten initial points, λ and noise variance 0.01, own draws by features.
-    pub fn usual(agents: u32, regions: Regions, rounds: u32, feature_count: u32, aggregation: Aggregation) -> Self {
+    pub fn usual(
+        agents: u32,
+        regions: Regions,
+        rounds: u32,
+        feature_count: u32,
+        aggregation: Aggregation,
+    ) -> Self {
         Parameters {
             agents,
             regions,
@@ -197,7 +203,12 @@ impl Config {
         let p = &parameters;
         enrolled(p.agents)?;
         whole("rounds", p.rounds, 1..=1 << 20, "1..=1048576")?;
-        whole("initial_points", p.initial_points, 1..=1 << 20, "1..=1048576")?;
+        whole(
+            "initial_points",
+            p.initial_points,
+            1..=1 << 20,
+            "1..=1048576",
+        )?;
         whole("feature_count", p.feature_count, 1..=1 << 14, "1..=16384")?;
         let positive = |field, x: f64| check(field, x, x > 0.0 && x.is_finite(), "(0, inf)");
         positive("regularization", p.regularization)?;
@@ -211,8 +222,18 @@ impl Config {
             "[regions, 16777216]: one for each region",
         )?;
         let a = p.concentration.start;
-        check("concentration.start", a, (0.0..=CONCENTRATION_MAX).contains(&a), "[0, 700]")?;
-        if let Aggregation::Private { sampling_probability, grid_exponent, .. } = p.aggregation {
+        check(
+            "concentration.start",
+            a,
+            (0.0..=CONCENTRATION_MAX).contains(&a),
+            "[0, 700]",
+        )?;
+        if let Aggregation::Private {
+            sampling_probability,
+            grid_exponent,
+            ..
+        } = p.aggregation
+        {
             let q = sampling_probability;
             check("sampling_probability", q, q > 0.0 && q <= 1.0, "(0, 1]")?;
             grid(grid_exponent)?;
@@ -249,7 +270,12 @@ impl Config {
     /// φ_n^(i) at a concentration.
     pub fn weight(&self, concentration: f64, agent: u32, region: u32) -> f64 {
         let explores = self.region_of_agent(agent) == region;
-        region_weight(concentration, self.0.agents, self.explorers(region), explores)
+        region_weight(
+            concentration,
+            self.0.agents,
+            self.explorers(region),
+            explores,
+        )
     }
 
     /// Observations one agent makes in a whole run: N_init + T.
@@ -290,13 +316,26 @@ mod tests {
 
     #[test]
     fn mended_a_region_without_agents_or_weight_is_refused_by_name() {
-        let at = |start| WeightConcentration { start, ..WeightConcentration::PAPER };
-        let refused = |agents, splits: &[u32], start| Config::new(parameters(agents, splits, at(start))).err();
-        let few = ConfigError { field: "agents", value: 3.0, admissible: "[regions, 16777216]: one for each region" };
+        let at = |start| WeightConcentration {
+            start,
+            ..WeightConcentration::PAPER
+        };
+        let refused = |agents, splits: &[u32], start| {
+            Config::new(parameters(agents, splits, at(start))).err()
+        };
+        let few = ConfigError {
+            field: "agents",
+            value: 3.0,
+            admissible: "[regions, 16777216]: one for each region",
+        };
         assert_eq!(refused(3, &[2, 2], 15.0), Some(few));
         for start in [700.5, 746.0, 1e6, f64::INFINITY, f64::NAN] {
             let error = refused(4, &[2, 2], start).unwrap();
-            assert_eq!((error.field, error.admissible), ("concentration.start", "[0, 700]"), "{start}");
+            assert_eq!(
+                (error.field, error.admissible),
+                ("concentration.start", "[0, 700]"),
+                "{start}"
+            );
         }
         assert_eq!(refused(4, &[2, 2], 700.0), None);
     }
@@ -308,7 +347,8 @@ mod tests {
         let (mut accepted, mut refused) = (0, 0);
         for _ in 0..2000 {
             let splits = [1 + stream.below(8), 1 + stream.below(8)];
-            let start = [0.0, 15.0, 700.0, 745.5, 1e4][stream.below(5) as usize] * stream.unit::<f64>().sqrt();
+            let start = [0.0, 15.0, 700.0, 745.5, 1e4][stream.below(5) as usize]
+                * stream.unit::<f64>().sqrt();
             let (hold, decay) = (stream.below(3), stream.below(3));
             let most = [70, 100_000][stream.below(2) as usize];
             let agents = 1 + stream.below(most);
@@ -322,12 +362,17 @@ mod tests {
                 let a = concentration.at(broadcast);
                 for region in 0..splits[0] * splits[1] {
                     let explorers = f64::from(config.explorers(region));
-                    let weight = |explores| region_weight(a, agents, config.explorers(region), explores);
-                    let sum = explorers * weight(true) + (f64::from(agents) - explorers) * weight(false);
+                    let weight =
+                        |explores| region_weight(a, agents, config.explorers(region), explores);
+                    let sum =
+                        explorers * weight(true) + (f64::from(agents) - explorers) * weight(false);
                     assert!((sum - 1.0).abs() < 1e-12, "{agents} {splits:?} {a}: {sum}");
                 }
                 let norm = l2_sensitivity(&config, broadcast).unwrap();
-                assert!(norm.is_normal() && norm > 0.0, "{agents} {splits:?} {a}: {norm}");
+                assert!(
+                    norm.is_normal() && norm > 0.0,
+                    "{agents} {splits:?} {a}: {norm}"
+                );
             }
         }
         assert!(accepted > 300 && refused > 300, "{accepted} {refused}");

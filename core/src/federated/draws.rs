@@ -43,13 +43,18 @@ impl RoundWeights {
         };
         for i in 0..regions {
             let explorers = config.explorers(i as u32);
-            weights.inside[i] = crate::schedule::region_weight(concentration, p.agents, explorers, true);
-            weights.outside[i] = crate::schedule::region_weight(concentration, p.agents, explorers, false);
+            weights.inside[i] =
+                crate::schedule::region_weight(concentration, p.agents, explorers, true);
+            weights.outside[i] =
+                crate::schedule::region_weight(concentration, p.agents, explorers, false);
         }
         let mut buffer = [0.0; REGION_WEIGHTS_MAX];
         for i in 0..regions {
             if config.explorers(i as u32) > 0 {
-                let squares: f64 = weights.of_agent(i, &mut buffer).iter().fold(0.0, |sum, w| sum + w * w);
+                let squares: f64 = weights
+                    .of_agent(i, &mut buffer)
+                    .iter()
+                    .fold(0.0, |sum, w| sum + w * w);
                 weights.norm_max = Scalar::max(weights.norm_max, Scalar::sqrt(squares));
             }
         }
@@ -105,7 +110,11 @@ pub struct Draws<'a> {
 
 impl core::fmt::Debug for Draws<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "Draws {{ mechanism: {:?}, clipping_radius: {} }}", self.mechanism, self.clipping_radius)
+        write!(
+            f,
+            "Draws {{ mechanism: {:?}, clipping_radius: {} }}",
+            self.mechanism, self.clipping_radius
+        )
     }
 }
 
@@ -116,25 +125,49 @@ impl<'a> Draws<'a> {
     pub fn new(config: &'a Config, broadcast: u32) -> Result<Self, ServerError> {
         let mechanism = mechanism(config)?;
         let (clipping_radius, signal) = match config.parameters().aggregation {
-            Aggregation::Private { clipping_norm, signal, .. } => {
-                (clipping_norm.value() / Scalar::sqrt(config.region_count() as f64), signal)
-            }
+            Aggregation::Private {
+                clipping_norm,
+                signal,
+                ..
+            } => (
+                clipping_norm.value() / Scalar::sqrt(config.region_count() as f64),
+                signal,
+            ),
             _ => (0.0, Signal::Vectors),
         };
         let weights = RoundWeights::new(config, broadcast);
-        Ok(Draws { config, mechanism, clipping_radius, broadcast, weights, signal })
+        Ok(Draws {
+            config,
+            mechanism,
+            clipping_radius,
+            broadcast,
+            weights,
+            signal,
+        })
     }
 }
 
 /// The mechanism of every broadcast; nothing if releases are not private.
 fn mechanism(config: &Config) -> Result<Option<GridGaussian>, GaussianError> {
     let p = config.parameters();
-    let Aggregation::Private { sampling_probability, noise_multiplier, grid_exponent, .. } = p.aggregation else {
+    let Aggregation::Private {
+        sampling_probability,
+        noise_multiplier,
+        grid_exponent,
+        ..
+    } = p.aggregation
+    else {
         return Ok(None);
     };
     let probability = SamplingProbability::new(sampling_probability);
     let probability = probability.map_err(|_| GaussianError::Constant(sampling_probability))?;
-    GridGaussian::new(grid_exponent, noise_multiplier.value(), probability, p.agents).map(Some)
+    GridGaussian::new(
+        grid_exponent,
+        noise_multiplier.value(),
+        probability,
+        p.agents,
+    )
+    .map(Some)
 }
 
 impl sealed::Sealed for Draws<'_> {}
@@ -178,7 +211,9 @@ impl Encoding for Draws<'_> {
         sums: &mut [i64],
     ) -> Result<Outcome, EncodeError> {
         let mut buffer = [0.0; REGION_WEIGHTS_MAX];
-        let weights = self.weights.of_agent(self.config.region_of_agent(agent) as usize, &mut buffer);
+        let weights = self
+            .weights
+            .of_agent(self.config.region_of_agent(agent) as usize, &mut buffer);
         match &self.mechanism {
             Some(mechanism) => {
                 let encoder = mechanism.encoder(self.l2_sensitivity(), self.clipping_radius)?;
@@ -194,7 +229,11 @@ impl Encoding for Draws<'_> {
 
     /// Weights sum to 1, so no coordinate passes the limit; one unit each for rounding.
     fn mean_limit(&self, uploaded: u32) -> u64 {
-        if uploaded == 0 { 0 } else { MEAN_LIMIT + u64::from(uploaded) }
+        if uploaded == 0 {
+            0
+        } else {
+            MEAN_LIMIT + u64::from(uploaded)
+        }
     }
 
     fn decode_mean<T: Scalar>(&self, sums: &[i64], out: &mut [T]) {

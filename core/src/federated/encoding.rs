@@ -26,7 +26,12 @@ pub struct Counters {
 }
 
 impl Counters {
-    pub(super) const ZERO: Self = Counters { received: 0, selected: 0, clipped: 0, zeroed: 0 };
+    pub(super) const ZERO: Self = Counters {
+        received: 0,
+        selected: 0,
+        clipped: 0,
+        zeroed: 0,
+    };
 
     /// Adds those of other agents; nothing if a count leaves 32 bits.
     #[cfg(feature = "alloc")]
@@ -84,7 +89,9 @@ pub trait Encoding: sealed::Sealed {
 
     /// Standard deviation of the noise on every released number, that of all servers; 0 without a mechanism.
     fn noise_std(&self) -> f64 {
-        let one = self.mechanism().map_or(0.0, |mechanism| mechanism.noise_std(self.l2_sensitivity()));
+        let one = self
+            .mechanism()
+            .map_or(0.0, |mechanism| mechanism.noise_std(self.l2_sensitivity()));
         one * Scalar::sqrt(f64::from(self.noises()))
     }
 

@@ -108,30 +108,58 @@ pub enum AgentError {
 impl fmt::Display for AgentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            AgentError::UnexpectedInput { phase, input } => write!(f, "{input} does not belong to phase {phase:?}"),
-            AgentError::ObservationNotFinite { round } => write!(f, "observation of round {round} is not finite"),
+            AgentError::UnexpectedInput { phase, input } => {
+                write!(f, "{input} does not belong to phase {phase:?}")
+            }
+            AgentError::ObservationNotFinite { round } => {
+                write!(f, "observation of round {round} is not finite")
+            }
             AgentError::BroadcastLength { len, expected } => {
                 write!(f, "broadcast of {len} numbers, {expected} expected")
             }
-            AgentError::BroadcastNotFinite { index } => write!(f, "broadcast number {index} is not finite"),
+            AgentError::BroadcastNotFinite { index } => {
+                write!(f, "broadcast number {index} is not finite")
+            }
             AgentError::BroadcastMaximum { found, candidates } => {
-                write!(f, "broadcast with argmax {found}, there are {candidates} candidates")
+                write!(
+                    f,
+                    "broadcast with argmax {found}, there are {candidates} candidates"
+                )
             }
             AgentError::UploadNotFinite { index } => {
-                write!(f, "upload number {index} is not finite; nothing is sent, the round is over")
+                write!(
+                    f,
+                    "upload number {index} is not finite; nothing is sent, the round is over"
+                )
             }
-            AgentError::DrawNotFinite { index } => write!(f, "number {index} of the agent's own draw is not finite"),
-            AgentError::Storage { what, len, expected } => {
+            AgentError::DrawNotFinite { index } => {
+                write!(f, "number {index} of the agent's own draw is not finite")
+            }
+            AgentError::Storage {
+                what,
+                len,
+                expected,
+            } => {
                 write!(f, "agent {what} of {len} numbers, {expected} needed")
             }
-            AgentError::NotEnrolled { agent, agents } => write!(f, "agent {agent} is not among the {agents} enrolled"),
+            AgentError::NotEnrolled { agent, agents } => {
+                write!(f, "agent {agent} is not among the {agents} enrolled")
+            }
             AgentError::State(error) => write!(f, "{error}"),
             AgentError::Log { entry, candidates } => write!(
                 f,
                 "log entry {entry} is no observation: the index of one of {candidates} candidates and a finite value"
             ),
-            AgentError::Number { field, value, format, admissible } => {
-                write!(f, "{field} = {value} is outside {admissible} when it is rounded to {format}")
+            AgentError::Number {
+                field,
+                value,
+                format,
+                admissible,
+            } => {
+                write!(
+                    f,
+                    "{field} = {value} is outside {admissible} when it is rounded to {format}"
+                )
             }
             AgentError::Posterior(error) => write!(f, "{error}"),
             AgentError::Domain(error) => write!(f, "{error}"),
@@ -273,45 +301,96 @@ pub enum ServerError {
 impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            ServerError::UnexpectedInput { phase, input } => write!(f, "{input} does not belong to phase {phase:?}"),
+            ServerError::UnexpectedInput { phase, input } => {
+                write!(f, "{input} does not belong to phase {phase:?}")
+            }
             ServerError::UnknownAgent { agent, agents } => {
                 write!(f, "agent {agent} is not among the {agents} enrolled")
             }
             ServerError::DuplicateUpload { agent, broadcast } => {
-                write!(f, "agent {agent} already uploaded for broadcast {broadcast}")
+                write!(
+                    f,
+                    "agent {agent} already uploaded for broadcast {broadcast}"
+                )
             }
-            ServerError::WrongBroadcast { agent, found, expected } => {
-                write!(f, "agent {agent} uploaded for broadcast {found}, {expected} is collected")
+            ServerError::WrongBroadcast {
+                agent,
+                found,
+                expected,
+            } => {
+                write!(
+                    f,
+                    "agent {agent} uploaded for broadcast {found}, {expected} is collected"
+                )
             }
-            ServerError::VectorLength { agent, len, expected } => {
-                write!(f, "agent {agent} uploaded {len} numbers, {expected} expected")
+            ServerError::VectorLength {
+                agent,
+                len,
+                expected,
+            } => {
+                write!(
+                    f,
+                    "agent {agent} uploaded {len} numbers, {expected} expected"
+                )
             }
             ServerError::Partial(ref error) => write!(f, "{error}"),
             ServerError::Range { first, end, agents } => {
-                write!(f, "agents {first} to {end} are not all among the {agents} enrolled")
+                write!(
+                    f,
+                    "agents {first} to {end} are not all among the {agents} enrolled"
+                )
             }
             ServerError::NotEverybody { received, agents } => {
-                write!(f, "{received} of {agents} agents have answered: the round ends at its deadline")
+                write!(
+                    f,
+                    "{received} of {agents} agents have answered: the round ends at its deadline"
+                )
             }
             ServerError::Reconfigured { broadcast } => {
-                write!(f, "broadcast {broadcast} was opened under another configuration")
+                write!(
+                    f,
+                    "broadcast {broadcast} was opened under another configuration"
+                )
             }
             ServerError::OtherReceipt { broadcast } => {
-                write!(f, "a receipt for something else than this opening of broadcast {broadcast}")
+                write!(
+                    f,
+                    "a receipt for something else than this opening of broadcast {broadcast}"
+                )
             }
             ServerError::OtherPool { broadcast } => {
-                write!(f, "noise that was drawn for another opening than this one of broadcast {broadcast}")
+                write!(
+                    f,
+                    "noise that was drawn for another opening than this one of broadcast {broadcast}"
+                )
             }
-            ServerError::Answers { broadcast, found, expected } => {
-                write!(f, "broadcast {broadcast}: {found} answers of a helper, {expected} needed")
+            ServerError::Answers {
+                broadcast,
+                found,
+                expected,
+            } => {
+                write!(
+                    f,
+                    "broadcast {broadcast}: {found} answers of a helper, {expected} needed"
+                )
             }
-            ServerError::State { broadcast, releases, rounds } => write!(
+            ServerError::State {
+                broadcast,
+                releases,
+                rounds,
+            } => write!(
                 f,
                 "stored server: {releases} releases before broadcast {broadcast} of {rounds}; admissible is \
                  releases <= broadcast <= {rounds}"
             ),
-            ServerError::MixedSources { coins, noise } => write!(f, "the sample is by {coins}, the noise by {noise}"),
-            ServerError::Storage { what, len, expected } => {
+            ServerError::MixedSources { coins, noise } => {
+                write!(f, "the sample is by {coins}, the noise by {noise}")
+            }
+            ServerError::Storage {
+                what,
+                len,
+                expected,
+            } => {
                 write!(f, "server {what}: {len} entries, {expected} needed")
             }
             ServerError::Noise(ref error) => write!(f, "{error}"),

@@ -139,7 +139,11 @@ pub struct Have {
 
 impl fmt::Debug for Have {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Have {{ frames: {}, chain: {} }}", self.frames, self.chain)
+        write!(
+            f,
+            "Have {{ frames: {}, chain: {} }}",
+            self.frames, self.chain
+        )
     }
 }
 

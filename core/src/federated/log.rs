@@ -49,7 +49,11 @@ pub struct LogFull {
 
 impl fmt::Display for LogFull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "observation {} has no place in a log of {}", self.number, self.capacity)
+        write!(
+            f,
+            "observation {} has no place in a log of {}",
+            self.number, self.capacity
+        )
     }
 }
 
@@ -64,8 +68,13 @@ impl<T: Scalar> Entry<T> {
     pub fn put(&self, number: u32, offset: f64, log: &mut [T]) -> Result<(), LogFull> {
         let capacity = log.len() / 2;
         let (pairs, _) = log.as_chunks_mut::<2>();
-        let pair = pairs.get_mut(number as usize).ok_or(LogFull { number, capacity })?;
-        *pair = [T::from_u32(self.candidate), self.value - T::from_f64(offset)];
+        let pair = pairs
+            .get_mut(number as usize)
+            .ok_or(LogFull { number, capacity })?;
+        *pair = [
+            T::from_u32(self.candidate),
+            self.value - T::from_f64(offset),
+        ];
         Ok(())
     }
 }

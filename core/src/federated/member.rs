@@ -108,7 +108,10 @@ impl<T: Scalar> Member<T> for Agent<'_, T> {
     fn enter(&mut self, frame: Frame<'_, T>) -> Result<(), AgentError> {
         let input = match frame {
             Frame::Start => Input::Start,
-            Frame::Released(vectors) => Input::Broadcast { vectors, maximum: None },
+            Frame::Released(vectors) => Input::Broadcast {
+                vectors,
+                maximum: None,
+            },
             Frame::Nothing => Input::NoBroadcast,
             Frame::Missed(_) => Input::Missed,
         };
@@ -117,9 +120,13 @@ impl<T: Scalar> Member<T> for Agent<'_, T> {
 
     fn next(&mut self) -> Result<Next<'_, T>, AgentError> {
         match self.repeat() {
-            Ok(Output::Evaluate { candidate, number, .. }) => Ok(Next::Query { candidate, number }),
+            Ok(Output::Evaluate {
+                candidate, number, ..
+            }) => Ok(Next::Query { candidate, number }),
             Ok(Output::Upload(numbers)) => Ok(Next::Give(numbers)),
-            Ok(Output::Wait | Output::Done) | Err(AgentError::UploadNotFinite { .. }) => Ok(Next::Give(&[])),
+            Ok(Output::Wait | Output::Done) | Err(AgentError::UploadNotFinite { .. }) => {
+                Ok(Next::Give(&[]))
+            }
             Err(error) => Err(error),
         }
     }

@@ -75,7 +75,9 @@ pub mod transcript;
 mod wiped;
 
 pub use crate::parameter::{ConfigError, StateError};
-pub use agent::{Agent, AgentState, AgentStorage, Sizes, Workspace, log_len, storage_len, workspace_len};
+pub use agent::{
+    Agent, AgentState, AgentStorage, Sizes, Workspace, log_len, storage_len, workspace_len,
+};
 pub use collector::{Collector, CollectorStorage};
 pub use config::{AGENTS_MAX, Aggregation, Config, InitialRegion, OwnDraw, Parameters, Signal};
 pub use draws::{Draws, l2_sensitivity};

@@ -40,7 +40,12 @@ impl<T: Scalar> ServerNumbers<T> {
     /// Zeros, as many as releases of `released` numbers of this number of agents ask for.
     pub fn sized(released: usize, agents: u32) -> Self {
         let (sums, noise) = (Wiped::zeros(released), Wiped::zeros(released));
-        ServerNumbers { sums, noise, flags: Wiped::zeros(agents as usize), vectors: vec![T::ZERO; released] }
+        ServerNumbers {
+            sums,
+            noise,
+            flags: Wiped::zeros(agents as usize),
+            vectors: vec![T::ZERO; released],
+        }
     }
 
     /// The numbers, for [`Server::attach`](super::Server::attach).

@@ -45,8 +45,10 @@ pub struct Packed {
 impl Packed {
     /// Packs flags; nothing if one of them is none of a share or a partial.
     fn new(flags: &[u8]) -> Option<Self> {
-        let mut packed =
-            Packed { count: u32::try_from(flags.len()).ok()?, bytes: vec![0; flags.len().div_ceil(IN_A_BYTE)] };
+        let mut packed = Packed {
+            count: u32::try_from(flags.len()).ok()?,
+            bytes: vec![0; flags.len().div_ceil(IN_A_BYTE)],
+        };
         for (byte, flags) in packed.bytes.iter_mut().zip(flags.chunks(IN_A_BYTE)) {
             for (place, flag) in flags.iter().enumerate() {
                 if flag & !(SELECTED | UPLOADED) != 0 {
@@ -62,7 +64,11 @@ impl Packed {
     fn flags(&self) -> Option<Wiped<u8>> {
         let count = self.count as usize;
         let mut flags = Wiped::<u8>::zeros(self.bytes.len().checked_mul(IN_A_BYTE)?);
-        for (flags, byte) in flags.numbers_mut().chunks_exact_mut(IN_A_BYTE).zip(&self.bytes) {
+        for (flags, byte) in flags
+            .numbers_mut()
+            .chunks_exact_mut(IN_A_BYTE)
+            .zip(&self.bytes)
+        {
             flags
                 .iter_mut()
                 .enumerate()
@@ -91,30 +97,62 @@ impl fmt::Debug for Packed {
 impl<F: AsRef<[u8]>> Share<F> {
     /// The same share with two bits for each agent; nothing if its flags are none of a share.
     pub fn packed(&self) -> Option<Share<Packed>> {
-        Some(Share { opening: self.opening, first: self.first, flags: Packed::new(self.flags.as_ref())? })
+        Some(Share {
+            opening: self.opening,
+            first: self.first,
+            flags: Packed::new(self.flags.as_ref())?,
+        })
     }
 }
 
 impl Share<Packed> {
     /// The share that was packed; nothing if it is none.
     pub fn unpacked(&self) -> Option<Share<Wiped<u8>>> {
-        Some(Share { opening: self.opening, first: self.first, flags: self.flags.flags()? })
+        Some(Share {
+            opening: self.opening,
+            first: self.first,
+            flags: self.flags.flags()?,
+        })
     }
 }
 
 impl Partial<Packed, Wiped<i64>> {
     /// The partial that was packed; nothing if it is none. It is still judged by the server that merges it.
     pub fn unpacked(self) -> Option<Partial<Wiped<u8>, Wiped<i64>>> {
-        let Partial { opening, first, flags, sums, counters } = self;
-        Some(Partial { opening, first, flags: flags.flags()?, sums, counters })
+        let Partial {
+            opening,
+            first,
+            flags,
+            sums,
+            counters,
+        } = self;
+        Some(Partial {
+            opening,
+            first,
+            flags: flags.flags()?,
+            sums,
+            counters,
+        })
     }
 }
 
 impl Partial<Wiped<u8>, Wiped<i64>> {
     /// The same partial with two bits for each agent; nothing if its flags are none of a partial.
     pub fn packed(self) -> Option<Partial<Packed, Wiped<i64>>> {
-        let Partial { opening, first, flags, sums, counters } = self;
-        Some(Partial { opening, first, flags: Packed::new(flags.as_ref())?, sums, counters })
+        let Partial {
+            opening,
+            first,
+            flags,
+            sums,
+            counters,
+        } = self;
+        Some(Partial {
+            opening,
+            first,
+            flags: Packed::new(flags.as_ref())?,
+            sums,
+            counters,
+        })
     }
 
     /// Partials of neighbours as the one that a single collector of all their agents would have finished with.
@@ -124,7 +162,10 @@ impl Partial<Wiped<u8>, Wiped<i64>> {
     pub fn join(parts: &[Self]) -> Option<Self> {
         let first = parts.first()?;
         let agents = parts.iter().map(|part| part.flags.as_ref().len()).sum();
-        let (mut flags, mut sums) = (Wiped::<u8>::zeros(agents), Wiped::<i64>::zeros(first.sums.as_ref().len()));
+        let (mut flags, mut sums) = (
+            Wiped::<u8>::zeros(agents),
+            Wiped::<i64>::zeros(first.sums.as_ref().len()),
+        );
         let (mut counters, mut end) = (Counters::ZERO, 0);
         for part in parts {
             let (here, own) = (part.flags.as_ref(), part.sums.as_ref());
@@ -139,7 +180,13 @@ impl Partial<Wiped<u8>, Wiped<i64>> {
             counters.add(&part.counters)?;
             end += here.len();
         }
-        Some(Partial { opening: first.opening, first: first.first, flags, sums, counters })
+        Some(Partial {
+            opening: first.opening,
+            first: first.first,
+            flags,
+            sums,
+            counters,
+        })
     }
 }
 
@@ -154,13 +201,29 @@ mod tests {
         for count in 0..=9usize {
             let flags: Vec<u8> = (0..count).map(|i| (i * 7 % 4) as u8).collect();
             let packed = Packed::new(&flags).unwrap();
-            assert_eq!((packed.bytes.len(), packed.flags().unwrap().as_ref()), (count.div_ceil(4), &flags[..]));
+            assert_eq!(
+                (packed.bytes.len(), packed.flags().unwrap().as_ref()),
+                (count.div_ceil(4), &flags[..])
+            );
         }
         assert!(Packed::new(&[0, 4]).is_none(), "no flag of ours");
         // Bytes of more or fewer agents than are said, and bits behind the last agent.
-        for (count, bytes) in [(5, vec![0]), (3, vec![0, 0]), (u32::MAX, vec![1]), (3, vec![0b0100_0000]), (1, vec![4])]
-        {
-            assert!(Packed { count, bytes: bytes.clone() }.flags().is_none(), "{count} {bytes:?}");
+        for (count, bytes) in [
+            (5, vec![0]),
+            (3, vec![0, 0]),
+            (u32::MAX, vec![1]),
+            (3, vec![0b0100_0000]),
+            (1, vec![4]),
+        ] {
+            assert!(
+                Packed {
+                    count,
+                    bytes: bytes.clone()
+                }
+                .flags()
+                .is_none(),
+                "{count} {bytes:?}"
+            );
         }
     }
 
@@ -169,17 +232,40 @@ mod tests {
     /// Agents `first..` with these flags; `opening` as a number.
     fn partial(opening: u8, first: u32, flags: &[u8], sums: &[i64]) -> Owned {
         let nonce = postcard::from_bytes(&[opening, 0]).unwrap();
-        let opening = Opening { nonce, broadcast: 0, configuration: Digest::default() };
-        let counters = Counters { received: flags.len() as u32, ..Counters::default() };
-        Partial { opening, first, flags, sums, counters }.to_owned()
+        let opening = Opening {
+            nonce,
+            broadcast: 0,
+            configuration: Digest::default(),
+        };
+        let counters = Counters {
+            received: flags.len() as u32,
+            ..Counters::default()
+        };
+        Partial {
+            opening,
+            first,
+            flags,
+            sums,
+            counters,
+        }
+        .to_owned()
     }
 
     #[test]
     fn neighbours_are_joined_and_nobody_else() {
-        let parts = [partial(1, 4, &[3, 2], &[5, -7]), partial(1, 6, &[2, 2, 3], &[1, i64::MAX])];
+        let parts = [
+            partial(1, 4, &[3, 2], &[5, -7]),
+            partial(1, 6, &[2, 2, 3], &[1, i64::MAX]),
+        ];
         let joined = Owned::join(&parts).unwrap();
-        assert_eq!((joined.agents(), joined.flags.as_ref()), (4..9, &[3, 2, 2, 2, 3][..]));
-        assert_eq!((joined.sums.as_ref(), joined.counters.received), (&[6, i64::MAX - 7][..], 5));
+        assert_eq!(
+            (joined.agents(), joined.flags.as_ref()),
+            (4..9, &[3, 2, 2, 2, 3][..])
+        );
+        assert_eq!(
+            (joined.sums.as_ref(), joined.counters.received),
+            (&[6, i64::MAX - 7][..], 5)
+        );
         // There and back over two bits for each agent.
         assert!(joined.packed().unwrap().unpacked().unwrap() == Owned::join(&parts).unwrap());
         assert!(Owned::join(&parts[..1]).unwrap() == parts[0]);

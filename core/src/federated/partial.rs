@@ -59,13 +59,22 @@ impl<F: AsRef<[u8]>> Share<F> {
     pub fn part(&self, agents: Range<u32>) -> Option<Share<&[u8]>> {
         let start = agents.start.checked_sub(self.first)? as usize;
         let end = agents.end.checked_sub(self.first)? as usize;
-        Some(Share { opening: self.opening, first: agents.start, flags: self.flags.as_ref().get(start..end)? })
+        Some(Share {
+            opening: self.opening,
+            first: agents.start,
+            flags: self.flags.as_ref().get(start..end)?,
+        })
     }
 }
 
 impl<F: AsRef<[u8]>> fmt::Debug for Share<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Share {{ broadcast: {}, agents: {:?} }}", self.broadcast(), self.agents())
+        write!(
+            f,
+            "Share {{ broadcast: {}, agents: {:?} }}",
+            self.broadcast(),
+            self.agents()
+        )
     }
 }
 
@@ -92,7 +101,13 @@ impl<F: AsRef<[u8]>, S: AsRef<[i64]>> Partial<F, S> {
     /// The same, its slices taken once.
     pub(super) fn borrowed(&self) -> Partial<&[u8], &[i64]> {
         let (flags, sums) = (self.flags.as_ref(), self.sums.as_ref());
-        Partial { opening: self.opening, first: self.first, flags, sums, counters: self.counters }
+        Partial {
+            opening: self.opening,
+            first: self.first,
+            flags,
+            sums,
+            counters: self.counters,
+        }
     }
 }
 
@@ -116,23 +131,44 @@ impl Partial<&[u8], &[i64]> {
             return Err(PartialError::Opening);
         }
         if sums.len() != len {
-            return Err(PartialError::Length { len: sums.len(), expected: len });
+            return Err(PartialError::Length {
+                len: sums.len(),
+                expected: len,
+            });
         }
         let first = self.first as usize;
         let range = first..first.saturating_add(flags.len());
         let Some(own) = own.get(range.clone()) else {
-            return Err(PartialError::Agents { end: range.end, agents: own.len() });
+            return Err(PartialError::Agents {
+                end: range.end,
+                agents: own.len(),
+            });
         };
-        if own.iter().zip(flags).any(|(own, part)| (own ^ part) & !UPLOADED != 0) {
+        if own
+            .iter()
+            .zip(flags)
+            .any(|(own, part)| (own ^ part) & !UPLOADED != 0)
+        {
             return Err(PartialError::Sample);
         }
-        if let Some(agent) = own.iter().zip(flags).position(|(own, part)| own & part & UPLOADED != 0) {
-            return Err(PartialError::Counted { agent: self.first + agent as u32 });
+        if let Some(agent) = own
+            .iter()
+            .zip(flags)
+            .position(|(own, part)| own & part & UPLOADED != 0)
+        {
+            return Err(PartialError::Counted {
+                agent: self.first + agent as u32,
+            });
         }
         let uploaded = flags.iter().filter(|flag| **flag & UPLOADED != 0).count() as u32;
-        let contributed = flags.iter().filter(|flag| **flag & (SELECTED | UPLOADED) == SELECTED | UPLOADED).count();
+        let contributed = flags
+            .iter()
+            .filter(|flag| **flag & (SELECTED | UPLOADED) == SELECTED | UPLOADED)
+            .count();
         let told = &self.counters;
-        if told.received != uploaded || told.clipped.saturating_add(told.zeroed) > contributed as u32 {
+        if told.received != uploaded
+            || told.clipped.saturating_add(told.zeroed) > contributed as u32
+        {
             return Err(PartialError::Counters);
         }
         within(encoding, sums, contributed as u64, uploaded).map(|()| range)
@@ -140,13 +176,26 @@ impl Partial<&[u8], &[i64]> {
 }
 
 /// Whether sums can be what `uploaded` agents sent, of whom `contributed` are in the sample.
-fn within<E: Encoding>(encoding: &E, sums: &[i64], contributed: u64, uploaded: u32) -> Result<(), PartialError> {
+fn within<E: Encoding>(
+    encoding: &E,
+    sums: &[i64],
+    contributed: u64,
+    uploaded: u32,
+) -> Result<(), PartialError> {
     let Some(mechanism) = encoding.mechanism() else {
         let limit = encoding.mean_limit(uploaded);
         let fits = sums.iter().all(|sum| sum.unsigned_abs() <= limit);
-        return if fits { Ok(()) } else { Err(PartialError::Bound) };
+        return if fits {
+            Ok(())
+        } else {
+            Err(PartialError::Bound)
+        };
     };
-    let contributed = if encoding.carries_vectors() { contributed } else { 0 };
+    let contributed = if encoding.carries_vectors() {
+        contributed
+    } else {
+        0
+    };
     norm_within(sums, contributed, mechanism.radius())
 }
 
@@ -167,7 +216,12 @@ fn norm_within(sums: &[i64], contributed: u64, radius: u64) -> Result<(), Partia
 
 impl<F: AsRef<[u8]>, S: AsRef<[i64]>> fmt::Debug for Partial<F, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Partial {{ broadcast: {}, agents: {:?} }}", self.opening.broadcast, self.agents())
+        write!(
+            f,
+            "Partial {{ broadcast: {}, agents: {:?} }}",
+            self.opening.broadcast,
+            self.agents()
+        )
     }
 }
 
@@ -225,7 +279,9 @@ impl fmt::Display for PartialError {
             PartialError::Configuration => f.write_str("its collector had another configuration"),
             PartialError::Opening => f.write_str("it is of an earlier opening of this broadcast"),
             PartialError::Length { len, expected } => write!(f, "{len} sums, {expected} expected"),
-            PartialError::Agents { end, agents } => write!(f, "its agents end at {end}, {agents} are enrolled"),
+            PartialError::Agents { end, agents } => {
+                write!(f, "its agents end at {end}, {agents} are enrolled")
+            }
             PartialError::Sample => f.write_str("it believes another secret sample"),
             PartialError::Counted { agent } => write!(f, "agent {agent} was counted before"),
             PartialError::Counters => f.write_str("its counters do not fit its flags"),

@@ -63,7 +63,12 @@ pub struct Pool<P: Provenance> {
 
 impl<P: Provenance> fmt::Debug for Pool<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Pool {{ broadcast: {}, coordinates: {} }}", self.opening.broadcast, self.noise.as_ref().len())
+        write!(
+            f,
+            "Pool {{ broadcast: {}, coordinates: {} }}",
+            self.opening.broadcast,
+            self.noise.as_ref().len()
+        )
     }
 }
 
@@ -76,13 +81,22 @@ impl Recipe {
         // It would wipe what it borrows; that is its owner's to do now.
         core::mem::forget(self.mechanism.fill_noise(source, noise.as_mut())?);
         let grid_exponent = self.mechanism.grid_exponent();
-        Ok(Pool { opening: self.opening, noise, grid_exponent, provenance: PhantomData })
+        Ok(Pool {
+            opening: self.opening,
+            noise,
+            grid_exponent,
+            provenance: PhantomData,
+        })
     }
 }
 
 impl<P: Provenance> Pool<P> {
     /// The noise, for the one release that takes the pool.
     pub(super) fn noise(&mut self) -> NoisePool<'_, P> {
-        NoisePool { noise: self.noise.as_mut(), grid_exponent: self.grid_exponent, provenance: PhantomData }
+        NoisePool {
+            noise: self.noise.as_mut(),
+            grid_exponent: self.grid_exponent,
+            provenance: PhantomData,
+        }
     }
 }

@@ -66,7 +66,12 @@ pub struct Tables<'a, T> {
 
 impl<T> Tables<'_, T> {
     /// No table, and every width 1.
-    pub const NONE: Self = Tables { rows: None, prior_rows: &[], prior_outline: None, confidence_widths: &[] };
+    pub const NONE: Self = Tables {
+        rows: None,
+        prior_rows: &[],
+        prior_outline: None,
+        confidence_widths: &[],
+    };
 }
 
 /// Features and region of every candidate, in their order.
@@ -117,14 +122,25 @@ impl fmt::Display for PublicError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("public context: ")?;
         match self {
-            PublicError::Length { what, found, expected } => {
+            PublicError::Length {
+                what,
+                found,
+                expected,
+            } => {
                 write!(f, "{what} has {found} entries, {expected} expected")
             }
-            PublicError::Region { candidate, found, regions } => {
+            PublicError::Region {
+                candidate,
+                found,
+                regions,
+            } => {
                 write!(f, "candidate {candidate} is in region {found} of {regions}")
             }
             PublicError::Width { round, found } => {
-                write!(f, "confidence width {found} of round {round} is outside [0, inf)")
+                write!(
+                    f,
+                    "confidence width {found} of round {round} is outside [0, inf)"
+                )
             }
         }
     }
@@ -157,31 +173,68 @@ impl<'a, T: Scalar> Public<'a, T> {
         let p = config.parameters();
         let (count, m) = (candidates.count() as usize, p.feature_count as usize);
         let same = |what, found, expected| {
-            if found == expected { Ok(()) } else { Err(PublicError::Length { what, found, expected }) }
+            if found == expected {
+                Ok(())
+            } else {
+                Err(PublicError::Length {
+                    what,
+                    found,
+                    expected,
+                })
+            }
         };
         same("features", features.count(), m)?;
         same("feature dimension", features.dim(), candidates.dim())?;
         same("region splits", p.regions.splits().len(), candidates.dim())?;
-        if let Some(CandidateRows { features, region_of }) = tables.rows {
+        if let Some(CandidateRows {
+            features,
+            region_of,
+        }) = tables.rows
+        {
             same("feature rows", features.len(), count * m)?;
             same("candidate regions", region_of.len(), count)?;
             let regions = p.regions.count();
-            if let Some((candidate, found)) = (0..).zip(region_of).find(|(_, region)| **region >= regions) {
-                return Err(PublicError::Region { candidate, found: *found, regions });
+            if let Some((candidate, found)) =
+                (0..).zip(region_of).find(|(_, region)| **region >= regions)
+            {
+                return Err(PublicError::Region {
+                    candidate,
+                    found: *found,
+                    regions,
+                });
             }
         }
-        let prior = |expected| PublicError::Length { what: "prior factor", found: tables.prior_rows.len(), expected };
+        let prior = |expected| PublicError::Length {
+            what: "prior factor",
+            found: tables.prior_rows.len(),
+            expected,
+        };
         let rank = columns(tables.prior_rows.len(), count).map_err(prior)?;
         if p.own_draw == OwnDraw::Joint && rank == 0 {
             return Err(prior(count));
         }
         if let Some(outline) = tables.prior_outline {
-            same("outline of the prior factor", outline.shape().0 * outline.shape().1, tables.prior_rows.len())?;
+            same(
+                "outline of the prior factor",
+                outline.shape().0 * outline.shape().1,
+                tables.prior_rows.len(),
+            )?;
         }
         let inadmissible = |width: &T| !(*width >= T::ZERO && width.is_finite());
-        match (1..).zip(tables.confidence_widths).find(|(_, width)| inadmissible(width)) {
-            Some((round, width)) => Err(PublicError::Width { round, found: width.to_f64() }),
-            None => Ok(Public { config, candidates, features, tables }),
+        match (1..)
+            .zip(tables.confidence_widths)
+            .find(|(_, width)| inadmissible(width))
+        {
+            Some((round, width)) => Err(PublicError::Width {
+                round,
+                found: width.to_f64(),
+            }),
+            None => Ok(Public {
+                config,
+                candidates,
+                features,
+                tables,
+            }),
         }
     }
 
@@ -210,26 +263,41 @@ impl<'a, T: Scalar> Public<'a, T> {
     /// F, and its number of columns; 0 without it.
     pub(super) fn prior(&self) -> (&'a [T], usize) {
         let rows = self.tables.prior_rows;
-        (rows, rows.len().checked_div(self.candidates.count() as usize).unwrap_or(0))
+        (
+            rows,
+            rows.len()
+                .checked_div(self.candidates.count() as usize)
+                .unwrap_or(0),
+        )
     }
 
     /// argmax of F·ω, the lowest index among equals.
     pub(super) fn maximize_prior(&self, weights: &[T]) -> Maximum<T> {
         match self.tables.prior_outline {
             // A device has no vectors for it, and its stack no room for a panel's sums.
-            Some(outline) if cfg!(feature = "dispatch") => outline.maximize(self.tables.prior_rows, weights),
+            Some(outline) if cfg!(feature = "dispatch") => {
+                outline.maximize(self.tables.prior_rows, weights)
+            }
             _ => thompson::maximize_rows(self.tables.prior_rows, weights.len(), &[], weights),
         }
     }
 
     /// The factor of an own draw's standard deviation in a round.
     pub(super) fn confidence_width(&self, round: u32) -> T {
-        self.tables.confidence_widths.get(round as usize - 1).copied().unwrap_or(T::ONE)
+        self.tables
+            .confidence_widths
+            .get(round as usize - 1)
+            .copied()
+            .unwrap_or(T::ONE)
     }
 
     /// Region of a candidate; `point` is scratch of D numbers.
     pub(super) fn region(&self, candidate: u32, point: &mut [T]) -> u32 {
-        match self.tables.rows.and_then(|rows| rows.region_of.get(candidate as usize)) {
+        match self
+            .tables
+            .rows
+            .and_then(|rows| rows.region_of.get(candidate as usize))
+        {
             Some(region) => *region,
             None => {
                 self.candidates.point(candidate, point);
@@ -240,8 +308,15 @@ impl<'a, T: Scalar> Public<'a, T> {
 
     /// φ of a candidate into `phi`; `point` is scratch of D numbers.
     pub(super) fn feature_row(&self, candidate: u32, point: &mut [T], phi: &mut [T]) {
-        let (m, start) = (self.features.count(), candidate as usize * self.features.count());
-        match self.tables.rows.and_then(|rows| rows.features.get(start..start + m)) {
+        let (m, start) = (
+            self.features.count(),
+            candidate as usize * self.features.count(),
+        );
+        match self
+            .tables
+            .rows
+            .and_then(|rows| rows.features.get(start..start + m))
+        {
             Some(row) => phi.iter_mut().zip(row).for_each(|(to, from)| *to = *from),
             None => {
                 self.candidates.point(candidate, point);
@@ -254,7 +329,9 @@ impl<'a, T: Scalar> Public<'a, T> {
     pub fn maximize(&self, regions: &Regions, weights: &[T], scratch: &mut [T]) -> Maximum<T> {
         let mut streaming = Streaming::begin();
         loop {
-            if let Poll::Ready(best) = self.maximize_step(&mut streaming, u32::MAX, regions, weights, scratch) {
+            if let Poll::Ready(best) =
+                self.maximize_step(&mut streaming, u32::MAX, regions, weights, scratch)
+            {
                 return best;
             }
         }
@@ -270,9 +347,25 @@ impl<'a, T: Scalar> Public<'a, T> {
         scratch: &mut [T],
     ) -> Poll<Maximum<T>> {
         let Some(rows) = self.tables.rows else {
-            return streaming.step(count, &self.candidates, &self.features, regions, weights, scratch);
+            return streaming.step(
+                count,
+                &self.candidates,
+                &self.features,
+                regions,
+                weights,
+                scratch,
+            );
         };
-        let region_of = if regions.count() == 1 { &[] } else { rows.region_of };
-        Poll::Ready(thompson::maximize_rows(rows.features, self.features.count(), region_of, weights))
+        let region_of = if regions.count() == 1 {
+            &[]
+        } else {
+            rows.region_of
+        };
+        Poll::Ready(thompson::maximize_rows(
+            rows.features,
+            self.features.count(),
+            region_of,
+            weights,
+        ))
     }
 }

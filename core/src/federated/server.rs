@@ -71,8 +71,16 @@ fn begin_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Serv
 
 impl fmt::Debug for ServerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ServerState { phase, broadcast, releases, .. } = self;
-        write!(f, "ServerState {{ phase: {phase:?}, broadcast: {broadcast}, releases: {releases} }}")
+        let ServerState {
+            phase,
+            broadcast,
+            releases,
+            ..
+        } = self;
+        write!(
+            f,
+            "ServerState {{ phase: {phase:?}, broadcast: {broadcast}, releases: {releases} }}"
+        )
     }
 }
 
@@ -133,7 +141,12 @@ pub struct ServerStorage<'a, T> {
 
 impl<T> fmt::Debug for ServerStorage<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ServerStorage {{ coordinates: {}, agents: {} }}", self.sums.len(), self.flags.len())
+        write!(
+            f,
+            "ServerStorage {{ coordinates: {}, agents: {} }}",
+            self.sums.len(),
+            self.flags.len()
+        )
     }
 }
 
@@ -196,7 +209,11 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
     /// [`ServerError::Mechanism`] if the sums could overflow; [`ServerError::Reconfigured`] inside a release that was
     /// opened under another configuration, other terms or another multiplier: its sums are on the grid that they were
     /// collected on.
-    pub fn attach(method: M, state: &'a mut ServerState, storage: ServerStorage<'a, T>) -> Result<Self, ServerError> {
+    pub fn attach(
+        method: M,
+        state: &'a mut ServerState,
+        storage: ServerStorage<'a, T>,
+    ) -> Result<Self, ServerError> {
         let (len, agents) = (method.released_len(), method.agents() as usize);
         for (what, found, expected) in [
             ("sums", storage.sums.len(), len),
@@ -205,25 +222,49 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
             ("vectors", storage.vectors.len(), len),
         ] {
             if found != expected {
-                return Err(ServerError::Storage { what, len: found, expected });
+                return Err(ServerError::Storage {
+                    what,
+                    len: found,
+                    expected,
+                });
             }
         }
         let rounds = method.releases();
         if rounds == 0 && *state == ServerState::new() {
             state.phase = ServerPhase::Done;
         }
-        let ServerState { phase, broadcast, releases, ref opened, .. } = *state;
-        if releases > broadcast || broadcast > rounds || (broadcast == rounds) != (phase == ServerPhase::Done) {
-            return Err(ServerError::State { broadcast, releases, rounds });
+        let ServerState {
+            phase,
+            broadcast,
+            releases,
+            ref opened,
+            ..
+        } = *state;
+        if releases > broadcast
+            || broadcast > rounds
+            || (broadcast == rounds) != (phase == ServerPhase::Done)
+        {
+            return Err(ServerError::State {
+                broadcast,
+                releases,
+                rounds,
+            });
         }
         let encoding = method.encoding(broadcast)?;
         if matches!(phase, ServerPhase::Collecting | ServerPhase::Charging) {
             let configuration = encoding.as_ref().map(Encoding::configuration);
-            if configuration.is_none() || opened.map(|(opening, _)| opening.configuration) != configuration {
+            if configuration.is_none()
+                || opened.map(|(opening, _)| opening.configuration) != configuration
+            {
                 return Err(ServerError::Reconfigured { broadcast });
             }
         }
-        Ok(Server { method, state, storage, encoding })
+        Ok(Server {
+            method,
+            state,
+            storage,
+            encoding,
+        })
     }
 
     /// The state it works on: its phase and counts.
@@ -243,8 +284,16 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
         let (opening, _) = self.collecting("share")?;
         let Range { start: first, end } = agents;
         match self.storage.flags.get(first as usize..end as usize) {
-            Some(flags) => Ok(Share { opening, first, flags }),
-            None => Err(ServerError::Range { first, end, agents: self.method.agents() }),
+            Some(flags) => Ok(Share {
+                opening,
+                first,
+                flags,
+            }),
+            None => Err(ServerError::Range {
+                first,
+                end,
+                agents: self.method.agents(),
+            }),
         }
     }
 
@@ -252,21 +301,40 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
     ///
     /// **Errors**: [`ServerError::UnexpectedInput`] unless collecting; [`ServerError::Partial`] with the reason; a sum
     /// that would overflow ([`ServerError::Mechanism`]). Nothing changed then.
-    pub fn merge<F: AsRef<[u8]>, S: AsRef<[i64]>>(&mut self, partial: &Partial<F, S>) -> Result<(), ServerError> {
+    pub fn merge<F: AsRef<[u8]>, S: AsRef<[i64]>>(
+        &mut self,
+        partial: &Partial<F, S>,
+    ) -> Result<(), ServerError> {
         let (opening, encoding) = self.collecting("merge")?;
         // Read once: what is judged is what is added.
         let partial = partial.borrowed();
         let range = partial.judge(encoding, &opening, self.storage.flags)?;
         let (flags, sums) = (partial.flags, partial.sums);
-        if self.storage.sums.iter().zip(sums).any(|(sum, part)| sum.checked_add(*part).is_none()) {
+        if self
+            .storage
+            .sums
+            .iter()
+            .zip(sums)
+            .any(|(sum, part)| sum.checked_add(*part).is_none())
+        {
             return Err(EncodeError::SumOverflow.into());
         }
         let Some(own) = self.storage.flags.get_mut(range.clone()) else {
             let agents = self.method.agents() as usize;
-            return Err(PartialError::Agents { end: range.end, agents }.into());
+            return Err(PartialError::Agents {
+                end: range.end,
+                agents,
+            }
+            .into());
         };
-        own.iter_mut().zip(flags).for_each(|(own, part)| *own |= part & UPLOADED);
-        self.storage.sums.iter_mut().zip(sums).for_each(|(sum, part)| *sum += part);
+        own.iter_mut()
+            .zip(flags)
+            .for_each(|(own, part)| *own |= part & UPLOADED);
+        self.storage
+            .sums
+            .iter_mut()
+            .zip(sums)
+            .for_each(|(sum, part)| *sum += part);
         self.state.counters.received += partial.counters.received;
         self.state.counters.clipped += partial.counters.clipped;
         self.state.counters.zeroed += partial.counters.zeroed;
@@ -277,7 +345,9 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
     fn collecting(&self, input: &'static str) -> Result<(Opening, &M::Encoding), ServerError> {
         let phase = self.state.phase;
         match (self.state.opened, &self.encoding) {
-            (Some((opening, _)), Some(encoding)) if phase == ServerPhase::Collecting => Ok((opening, encoding)),
+            (Some((opening, _)), Some(encoding)) if phase == ServerPhase::Collecting => {
+                Ok((opening, encoding))
+            }
             _ => Err(ServerError::UnexpectedInput { phase, input }),
         }
     }
@@ -304,28 +374,61 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
                 self.open(source)?;
                 Ok(ServerOutput::Wait)
             }
-            (ServerPhase::Collecting, ServerInput::Upload { agent, broadcast, vector }) => {
+            (
+                ServerPhase::Collecting,
+                ServerInput::Upload {
+                    agent,
+                    broadcast,
+                    vector,
+                },
+            ) => {
                 let Some(encoding) = &self.encoding else {
-                    return Err(ServerError::Reconfigured { broadcast: self.state.broadcast });
+                    return Err(ServerError::Reconfigured {
+                        broadcast: self.state.broadcast,
+                    });
                 };
                 let mut storage = CollectorStorage {
                     sums: self.storage.sums,
                     flags: self.storage.flags,
                     counters: &mut self.state.counters,
                 };
-                collector::upload(encoding, self.state.broadcast, 0, &mut storage, (agent, broadcast), vector)?;
+                collector::upload(
+                    encoding,
+                    self.state.broadcast,
+                    0,
+                    &mut storage,
+                    (agent, broadcast),
+                    vector,
+                )?;
                 Ok(ServerOutput::Wait)
             }
             (ServerPhase::Collecting, ServerInput::CloseEarly) => {
                 let (received, agents) = (self.state.counters.received, self.method.agents());
-                if received < agents { Err(ServerError::NotEverybody { received, agents }) } else { self.close::<S>() }
+                if received < agents {
+                    Err(ServerError::NotEverybody { received, agents })
+                } else {
+                    self.close::<S>()
+                }
             }
-            (ServerPhase::Collecting | ServerPhase::Charging, ServerInput::Close) => self.close::<S>(),
+            (ServerPhase::Collecting | ServerPhase::Charging, ServerInput::Close) => {
+                self.close::<S>()
+            }
             (ServerPhase::Charging, ServerInput::Charged(receipt)) => {
                 let (mechanism, sample) = self.paid(&receipt)?;
-                let ServerStorage { sums, noise, flags, vectors } = &mut self.storage;
+                let ServerStorage {
+                    sums,
+                    noise,
+                    flags,
+                    vectors,
+                } = &mut self.storage;
                 let noise = mechanism.fill_noise(source, noise)?;
-                let open = OpenRelease { state: self.state, encoding: &mut self.encoding, sums, flags, vectors };
+                let open = OpenRelease {
+                    state: self.state,
+                    encoding: &mut self.encoding,
+                    sums,
+                    flags,
+                    vectors,
+                };
                 open.release(&mut self.method, &mechanism, sample, noise)
             }
             (ServerPhase::Idle | ServerPhase::Charging, ServerInput::Skip) => {
@@ -333,7 +436,10 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
                 self.next_broadcast();
                 Ok(ServerOutput::NoBroadcast { broadcast })
             }
-            (phase, input) => Err(ServerError::UnexpectedInput { phase, input: input.name() }),
+            (phase, input) => Err(ServerError::UnexpectedInput {
+                phase,
+                input: input.name(),
+            }),
         }
     }
 
@@ -347,13 +453,22 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
         };
         match encoding.mechanism() {
             // What the coins were flipped with is remembered in the state, and asked for at the release.
-            Some(mechanism) if mechanism.flips_coins() => drop(mechanism.sample(source, self.storage.flags)?),
+            Some(mechanism) if mechanism.flips_coins() => {
+                drop(mechanism.sample(source, self.storage.flags)?)
+            }
             _ => self.storage.flags.fill(SELECTED),
         }
         let selected = self.storage.flags.iter().map(|flag| u32::from(*flag)).sum();
         self.storage.sums.fill(0);
-        self.state.counters = Counters { selected, ..Counters::ZERO };
-        let opening = Opening { nonce, broadcast, configuration: encoding.configuration() };
+        self.state.counters = Counters {
+            selected,
+            ..Counters::ZERO
+        };
+        let opening = Opening {
+            nonce,
+            broadcast,
+            configuration: encoding.configuration(),
+        };
         (self.state.opened, self.state.answers) = (Some((opening, source.kind())), 0);
         self.state.phase = ServerPhase::Collecting;
         self.encoding = Some(encoding);
@@ -367,21 +482,35 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
         };
         let (found, expected) = (self.state.answers, encoding.noises() - 1);
         if found != expected {
-            return Err(ServerError::Answers { broadcast, found, expected });
+            return Err(ServerError::Answers {
+                broadcast,
+                found,
+                expected,
+            });
         }
         if let Some(mechanism) = encoding.mechanism() {
-            let charge = Charge::one(opening.nonce, u64::from(self.state.releases), mechanism.event());
+            let charge = Charge::one(
+                opening.nonce,
+                u64::from(self.state.releases),
+                mechanism.event(),
+            );
             self.state.phase = ServerPhase::Charging;
             return Ok(ServerOutput::Charge(charge));
         }
         encoding.decode_mean(self.storage.sums, self.storage.vectors);
         self.method.learn(broadcast, self.storage.vectors, 0.0)?;
         self.next_broadcast();
-        Ok(ServerOutput::Unprotected { broadcast, vectors: self.storage.vectors })
+        Ok(ServerOutput::Unprotected {
+            broadcast,
+            vectors: self.storage.vectors,
+        })
     }
 
     /// Mechanism and sample of the opening that this receipt pays.
-    fn paid<P: Provenance>(&self, receipt: &Receipt<P>) -> Result<(GridGaussian, Sample<P>), ServerError> {
+    fn paid<P: Provenance>(
+        &self,
+        receipt: &Receipt<P>,
+    ) -> Result<(GridGaussian, Sample<P>), ServerError> {
         let broadcast = self.state.broadcast;
         let mechanism = self.encoding.as_ref().and_then(Encoding::mechanism);
         let (Some(mechanism), Some((opening, coins))) = (mechanism, self.state.opened) else {
@@ -390,8 +519,12 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
         if !receipt.pays(opening.nonce, &[mechanism.event()]) {
             return Err(ServerError::OtherReceipt { broadcast });
         }
-        let sample = Sample::drawn_before(mechanism.sampling_probability(), coins)
-            .ok_or(ServerError::MixedSources { coins, noise: P::KIND })?;
+        let sample = Sample::drawn_before(mechanism.sampling_probability(), coins).ok_or(
+            ServerError::MixedSources {
+                coins,
+                noise: P::KIND,
+            },
+        )?;
         Ok((*mechanism, sample))
     }
 
@@ -402,7 +535,11 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
     pub fn recipe(&self) -> Result<Option<Recipe>, ServerError> {
         let (opening, encoding) = self.collecting("recipe")?;
         let len = encoding.sums_len();
-        Ok(encoding.mechanism().map(|mechanism| Recipe { opening, mechanism: *mechanism, len }))
+        Ok(encoding.mechanism().map(|mechanism| Recipe {
+            opening,
+            mechanism: *mechanism,
+            len,
+        }))
     }
 
     /// Whether this noise was drawn for the broadcast that is open.
@@ -412,7 +549,9 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
     pub fn admits<P: Provenance>(&self, pool: &Pool<P>) -> Result<(), ServerError> {
         match self.state.opened {
             Some((opening, _)) if opening == pool.opening => Ok(()),
-            _ => Err(ServerError::OtherPool { broadcast: self.state.broadcast }),
+            _ => Err(ServerError::OtherPool {
+                broadcast: self.state.broadcast,
+            }),
         }
     }
 
@@ -429,12 +568,26 @@ impl<'a, T: Scalar, M: Estimator<T>> Server<'a, T, M> {
     ) -> Result<ServerOutput<'_, T, P>, ServerError> {
         let phase = self.state.phase;
         if phase != ServerPhase::Charging {
-            return Err(ServerError::UnexpectedInput { phase, input: "release with noise drawn ahead" });
+            return Err(ServerError::UnexpectedInput {
+                phase,
+                input: "release with noise drawn ahead",
+            });
         }
         self.admits(&pool)?;
         let (mechanism, sample) = self.paid(&receipt)?;
-        let ServerStorage { sums, flags, vectors, .. } = &mut self.storage;
-        let open = OpenRelease { state: self.state, encoding: &mut self.encoding, sums, flags, vectors };
+        let ServerStorage {
+            sums,
+            flags,
+            vectors,
+            ..
+        } = &mut self.storage;
+        let open = OpenRelease {
+            state: self.state,
+            encoding: &mut self.encoding,
+            sums,
+            flags,
+            vectors,
+        };
         open.release(&mut self.method, &mechanism, sample, pool.noise())
     }
 
@@ -464,9 +617,17 @@ impl<'r, T: Scalar, E: Encoding> OpenRelease<'r, T, E> {
         sample: Sample<P>,
         noise: NoisePool<'_, P>,
     ) -> Result<ServerOutput<'r, T, P>, ServerError> {
-        let OpenRelease { state, encoding, sums, flags, vectors } = self;
+        let OpenRelease {
+            state,
+            encoding,
+            sums,
+            flags,
+            vectors,
+        } = self;
         let broadcast = state.broadcast;
-        let (sensitivity, noise_std) = encoding.as_ref().map_or((0.0, 0.0), |e| (e.l2_sensitivity(), e.noise_std()));
+        let (sensitivity, noise_std) = encoding
+            .as_ref()
+            .map_or((0.0, 0.0), |e| (e.l2_sensitivity(), e.noise_std()));
         let release = mechanism.release(sums, sample, noise, sensitivity, vectors)?;
         leave(state, sums, flags);
         *encoding = None;
@@ -487,5 +648,9 @@ fn leave(state: &mut ServerState, sums: &mut [i64], flags: &mut [u8]) {
 
 fn next_broadcast(state: &mut ServerState, rounds: u32) {
     state.broadcast += 1;
-    state.phase = if state.broadcast == rounds { ServerPhase::Done } else { ServerPhase::Idle };
+    state.phase = if state.broadcast == rounds {
+        ServerPhase::Done
+    } else {
+        ServerPhase::Idle
+    };
 }

@@ -113,16 +113,27 @@ pub enum SmallError {
 impl fmt::Display for SmallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SmallError::Unclipped => f.write_str("a configuration without clipping_norm has no 16-bit uploads"),
-            SmallError::NotFinite => f.write_str("a vector that is not finite, or too long to measure"),
+            SmallError::Unclipped => {
+                f.write_str("a configuration without clipping_norm has no 16-bit uploads")
+            }
+            SmallError::NotFinite => {
+                f.write_str("a vector that is not finite, or too long to measure")
+            }
             SmallError::Features { len, expected } => {
                 write!(f, "{len} numbers, {expected} (at most 65535) are expected")
             }
-            SmallError::Buffer { len, needed } => write!(f, "a buffer of {len} bytes, {needed} are needed"),
-            SmallError::Format => f.write_str("no 16-bit upload: another first byte, or another length"),
+            SmallError::Buffer { len, needed } => {
+                write!(f, "a buffer of {len} bytes, {needed} are needed")
+            }
+            SmallError::Format => {
+                f.write_str("no 16-bit upload: another first byte, or another length")
+            }
             SmallError::Checksum => f.write_str("the frame was changed on its way"),
             SmallError::Tag { found, expected } => {
-                write!(f, "a frame of another federation or history: tag {found:08x}, {expected:08x} was expected")
+                write!(
+                    f,
+                    "a frame of another federation or history: tag {found:08x}, {expected:08x} was expected"
+                )
             }
             SmallError::Wire(error) => write!(f, "{error}"),
         }
@@ -144,17 +155,32 @@ impl core::error::Error for SmallError {
 /// [`Output::Upload`](super::Output::Upload); `out` of [`frame_len`] bytes.
 ///
 /// **Errors**: [`SmallError::Unclipped`], [`SmallError::Features`], [`SmallError::NotFinite`], [`SmallError::Buffer`].
-pub fn encode<T: Scalar>(config: &Config, header: Header, weights: &[T], out: &mut [u8]) -> Result<usize, SmallError> {
+pub fn encode<T: Scalar>(
+    config: &Config,
+    header: Header,
+    weights: &[T],
+    out: &mut [u8],
+) -> Result<usize, SmallError> {
     let radius = radius(config)?;
     let expected = config.parameters().feature_count as usize;
     let (Ok(len), true) = (u16::try_from(weights.len()), weights.len() == expected) else {
-        return Err(SmallError::Features { len: weights.len(), expected });
+        return Err(SmallError::Features {
+            len: weights.len(),
+            expected,
+        });
     };
     let factor = clip_factor(weights, radius).ok_or(SmallError::NotFinite)?;
     let (have, needed) = (out.len(), frame_len(weights.len()));
-    let frame = out.get_mut(..needed).ok_or(SmallError::Buffer { len: have, needed })?;
+    let frame = out
+        .get_mut(..needed)
+        .ok_or(SmallError::Buffer { len: have, needed })?;
     let mut bytes = frame.iter_mut();
-    let mut put = |field: &[u8]| field.iter().zip(&mut bytes).for_each(|(from, to)| *to = *from);
+    let mut put = |field: &[u8]| {
+        field
+            .iter()
+            .zip(&mut bytes)
+            .for_each(|(from, to)| *to = *from)
+    };
     put(&[FORMAT]);
     put(&tag(&header).to_le_bytes());
     put(&header.agent.to_le_bytes());
@@ -187,8 +213,28 @@ pub fn decode<T: Scalar>(
     let radius = radius(config)?;
     let m = config.parameters().feature_count as usize;
     let (front, sum) = bytes.split_last_chunk::<4>().ok_or(SmallError::Format)?;
-    let (head, numbers) = front.split_first_chunk::<HEADER>().ok_or(SmallError::Format)?;
-    let [format, t0, t1, t2, t3, a0, a1, a2, a3, r0, r1, r2, r3, b0, b1, l0, l1] = *head;
+    let (head, numbers) = front
+        .split_first_chunk::<HEADER>()
+        .ok_or(SmallError::Format)?;
+    let [
+        format,
+        t0,
+        t1,
+        t2,
+        t3,
+        a0,
+        a1,
+        a2,
+        a3,
+        r0,
+        r1,
+        r2,
+        r3,
+        b0,
+        b1,
+        l0,
+        l1,
+    ] = *head;
     let len = usize::from(u16::from_le_bytes([l0, l1]));
     if format != FORMAT || numbers.len() != 2 * len {
         return Err(SmallError::Format);
@@ -198,16 +244,31 @@ pub fn decode<T: Scalar>(
     }
     let (found, wanted) = (u32::from_le_bytes([t0, t1, t2, t3]), tag(&expected));
     if found != wanted {
-        return Err(SmallError::Tag { found, expected: wanted });
+        return Err(SmallError::Tag {
+            found,
+            expected: wanted,
+        });
     }
     if len != m || weights.len() != m {
-        return Err(SmallError::Features { len: if len == m { weights.len() } else { len }, expected: m });
+        return Err(SmallError::Features {
+            len: if len == m { weights.len() } else { len },
+            expected: m,
+        });
     }
     for (x, pair) in weights.iter_mut().zip(numbers.as_chunks::<2>().0) {
         *x = T::from_f64(f64::from(i16::from_le_bytes(*pair)) * (radius / STEPS));
     }
-    let (agent, round) = (u32::from_le_bytes([a0, a1, a2, a3]), u32::from_le_bytes([r0, r1, r2, r3]));
-    Ok(Header { kind: Kind::Upload, agent, round, attempt: u16::from_le_bytes([b0, b1]), ..expected })
+    let (agent, round) = (
+        u32::from_le_bytes([a0, a1, a2, a3]),
+        u32::from_le_bytes([r0, r1, r2, r3]),
+    );
+    Ok(Header {
+        kind: Kind::Upload,
+        agent,
+        round,
+        attempt: u16::from_le_bytes([b0, b1]),
+        ..expected
+    })
 }
 
 /// Makes the ordinary frame of a small one, for a gateway between a radio and a server: returns its length.

@@ -96,22 +96,38 @@ pub struct Step {
 /// ```
 pub fn steps(protocol: &Protocol, epoch: u32) -> impl Iterator<Item = Step> + use<> {
     let initial = protocol.initial_points();
-    let first = epoch.checked_sub(1).map_or(0, |before| protocol.last_round(before) + 1);
+    let first = epoch
+        .checked_sub(1)
+        .map_or(0, |before| protocol.last_round(before) + 1);
     let last = protocol.last_round(epoch);
-    let gives = matches!(protocol, Protocol::Draws(_) | Protocol::Vote(_) | Protocol::Own(_));
+    let gives = matches!(
+        protocol,
+        Protocol::Draws(_) | Protocol::Vote(_) | Protocol::Own(_)
+    );
     let end = initial + last;
-    let release = Step { round: last, observations: (end, end), gives: true };
+    let release = Step {
+        round: last,
+        observations: (end, end),
+        gives: true,
+    };
     let release = (!gives && epoch < protocol.epochs()).then_some(release);
     let queries = (first..=last).map(move |round| {
         let from = round.checked_sub(1).map_or(0, |before| initial + before);
-        Step { round, observations: (from, initial + round), gives }
+        Step {
+            round,
+            observations: (from, initial + round),
+            gives,
+        }
     });
     queries.chain(release)
 }
 
 /// The most steps that an epoch has.
 pub fn steps_max(protocol: &Protocol) -> usize {
-    (0..=protocol.epochs()).map(|epoch| steps(protocol, epoch).count()).max().unwrap_or(1)
+    (0..=protocol.epochs())
+        .map(|epoch| steps(protocol, epoch).count())
+        .max()
+        .unwrap_or(1)
 }
 
 /// One block's part of a round.
@@ -149,11 +165,19 @@ pub fn block_leaf(block: u32, agents: &[Digest]) -> Digest {
 
 /// The leaves of all blocks from the leaves of all agents, in order.
 pub fn block_leaves(agents: &[Digest]) -> impl Iterator<Item = Digest> + '_ {
-    agents.chunks(BLOCK as usize).enumerate().map(|(block, agents)| block_leaf(block as u32, agents))
+    agents
+        .chunks(BLOCK as usize)
+        .enumerate()
+        .map(|(block, agents)| block_leaf(block as u32, agents))
 }
 
 /// The next element of the chain: round t after `previous`, with every block's leaf and the broadcast (empty if none).
-pub fn link<T: Scalar>(previous: &Digest, round: u32, blocks: impl Iterator<Item = Digest>, broadcast: &[T]) -> Digest {
+pub fn link<T: Scalar>(
+    previous: &Digest,
+    round: u32,
+    blocks: impl Iterator<Item = Digest>,
+    broadcast: &[T],
+) -> Digest {
     let mut frame = previous.frame();
     frame.u32(round);
     blocks.for_each(|leaf| frame.digest(&leaf));
@@ -180,36 +204,64 @@ mod tests {
             landmarks: Digest::default(),
             publication: Digest::default(),
         });
-        let step = |round, observations, gives| Step { round, observations, gives };
+        let step = |round, observations, gives| Step {
+            round,
+            observations,
+            gives,
+        };
         let of = |epoch| steps(&protocol, epoch).collect::<Vec<_>>();
         let release = step(0, (10, 10), true);
         assert_eq!(of(0), [step(0, (0, 10), false), release]);
         assert_eq!(of(1), [release]);
-        assert_eq!(of(2), [step(1, (10, 11), false), step(2, (11, 12), false), step(3, (12, 13), false)]);
+        assert_eq!(
+            of(2),
+            [
+                step(1, (10, 11), false),
+                step(2, (11, 12), false),
+                step(3, (12, 13), false)
+            ]
+        );
         assert_eq!(steps_max(&protocol), 3);
     }
 
     /// The layout of the module's head, written out byte by byte for 1,025 agents: a whole block and one of one agent.
     #[test]
     fn a_round_is_hashed_block_by_block() {
-        let agents: Vec<Digest> = (0..BLOCK + 1).map(|agent| AgentLeaf::new(agent, 7, 0).end::<f64>(&[])).collect();
+        let agents: Vec<Digest> = (0..BLOCK + 1)
+            .map(|agent| AgentLeaf::new(agent, 7, 0).end::<f64>(&[]))
+            .collect();
         let sha = |bytes: &[u8]| {
             let mut frame = Frame::leaf();
             frame.bytes(bytes);
             frame.end().0
         };
-        let bytes_of = |agent: u32| [agent.to_le_bytes(), 7u32.to_le_bytes(), [0; 4], [0; 4]].concat();
+        let bytes_of =
+            |agent: u32| [agent.to_le_bytes(), 7u32.to_le_bytes(), [0; 4], [0; 4]].concat();
         let first: Vec<u8> = (0..1024).flat_map(|agent| sha(&bytes_of(agent))).collect();
         let blocks = [
             sha(&[&[0; 4][..], &1024u32.to_le_bytes(), &first].concat()),
-            sha(&[&1u32.to_le_bytes()[..], &1u32.to_le_bytes(), &sha(&bytes_of(1024))].concat()),
+            sha(&[
+                &1u32.to_le_bytes()[..],
+                &1u32.to_le_bytes(),
+                &sha(&bytes_of(1024)),
+            ]
+            .concat()),
         ];
-        let round = [&[9; 32][..], &7u32.to_le_bytes(), &blocks.concat(), &1u32.to_le_bytes(), &0.5f64.to_le_bytes()];
+        let round = [
+            &[9; 32][..],
+            &7u32.to_le_bytes(),
+            &blocks.concat(),
+            &1u32.to_le_bytes(),
+            &0.5f64.to_le_bytes(),
+        ];
         let linked = link(&Digest([9; 32]), 7, block_leaves(&agents), &[0.5]);
         assert_eq!(linked.0, sha(&round.concat()));
         // Negative control: an agent in another place is another round.
         let mut swapped = agents.clone();
         swapped.swap(1023, 1024);
-        assert_ne!(linked, link(&Digest([9; 32]), 7, block_leaves(&swapped), &[0.5]));
+        assert_ne!(
+            linked,
+            link(&Digest([9; 32]), 7, block_leaves(&swapped), &[0.5])
+        );
     }
 }

@@ -81,7 +81,11 @@ impl<T: Zeroize> fmt::Debug for Wiped<T> {
 impl<F: AsRef<[u8]>> Share<F> {
     /// The same share with its flags in memory of its own, which is wiped when it is dropped.
     pub fn to_owned(&self) -> Share<Wiped<u8>> {
-        Share { opening: self.opening, first: self.first, flags: Wiped(self.flags.as_ref().to_vec()) }
+        Share {
+            opening: self.opening,
+            first: self.first,
+            flags: Wiped(self.flags.as_ref().to_vec()),
+        }
     }
 }
 

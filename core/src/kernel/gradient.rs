@@ -35,7 +35,8 @@ impl<T: Scalar, F: Radial, L: Lengthscales<T>> LogGradient<T> for RadialKernel<T
         let weight = weight * self.signal_variance();
         let count = self.lengthscales().count().min(out.len());
         let (lengthscales, signal) = slice::split(out, count);
-        self.lengthscales().add_parts(a, b, weight * self.shape().steepness(r2), lengthscales);
+        self.lengthscales()
+            .add_parts(a, b, weight * self.shape().steepness(r2), lengthscales);
         if let Some(out) = signal.first_mut() {
             *out += weight * self.shape().correlation(r2);
         }
@@ -51,11 +52,15 @@ mod tests {
     fn agrees_with_finite_differences() {
         let (a, b) = ([0.1, 0.7, 0.2], [0.4, 0.3, 0.25]);
         let parameters = [0.3f64, 0.5, 0.9, 1.7];
-        let value =
-            |shape, p: &[f64]| StationaryKernel::ard_with_shape(shape, &p[..3], p[3]).unwrap().covariance(&a, &b);
+        let value = |shape, p: &[f64]| {
+            StationaryKernel::ard_with_shape(shape, &p[..3], p[3])
+                .unwrap()
+                .covariance(&a, &b)
+        };
         for shape in Stationary::ALL {
             let mut found = [0.0; 4];
-            let kernel = StationaryKernel::ard_with_shape(shape, &parameters[..3], parameters[3]).unwrap();
+            let kernel =
+                StationaryKernel::ard_with_shape(shape, &parameters[..3], parameters[3]).unwrap();
             assert_eq!(kernel.parameter_count(), 4);
             kernel.add_log_gradient(&a, &b, 1.0, &mut found);
             for j in 0..4 {
@@ -63,13 +68,22 @@ mod tests {
                 up[j] *= libm::exp(1e-5);
                 down[j] *= libm::exp(-1e-5);
                 let expected = (value(shape, &up) - value(shape, &down)) / 2e-5;
-                assert!((found[j] - expected).abs() < 1e-8, "{shape:?} {j}: {} {expected}", found[j]);
+                assert!(
+                    (found[j] - expected).abs() < 1e-8,
+                    "{shape:?} {j}: {} {expected}",
+                    found[j]
+                );
             }
             let isotropic = StationaryKernel::with_shape(shape, 0.4, 1.0).unwrap();
             let (mut one, mut all) = ([0.0; 2], [0.0; 4]);
             isotropic.add_log_gradient(&a, &b, 2.0, &mut one);
-            StationaryKernel::ard_with_shape(shape, [0.4; 3], 1.0).unwrap().add_log_gradient(&a, &b, 2.0, &mut all);
-            assert!((one[0] - all[0] - all[1] - all[2]).abs() < 1e-12 && (one[1] - all[3]).abs() < 1e-12);
+            StationaryKernel::ard_with_shape(shape, [0.4; 3], 1.0)
+                .unwrap()
+                .add_log_gradient(&a, &b, 2.0, &mut all);
+            assert!(
+                (one[0] - all[0] - all[1] - all[2]).abs() < 1e-12
+                    && (one[1] - all[3]).abs() < 1e-12
+            );
             // Coincident points: no gradient, no NaN.
             let mut zero = [0.0; 4];
             kernel.add_log_gradient(&a, &a, 1.0, &mut zero);

@@ -39,7 +39,14 @@ pub trait Lengthscales<T: Scalar> {
 fn check<T: Scalar>(index: usize, lengthscale: T) -> Result<T, KernelError> {
     let inverse_squared = T::ONE / (lengthscale * lengthscale);
     let usable = lengthscale > T::ZERO && inverse_squared > T::ZERO && inverse_squared.is_finite();
-    if usable { Ok(inverse_squared) } else { Err(KernelError::Lengthscale { index, value: lengthscale.to_f64() }) }
+    if usable {
+        Ok(inverse_squared)
+    } else {
+        Err(KernelError::Lengthscale {
+            index,
+            value: lengthscale.to_f64(),
+        })
+    }
 }
 
 pub(super) fn check_list<T: Scalar>(list: &[T]) -> Result<(), KernelError> {
@@ -62,7 +69,10 @@ pub struct Isotropic<T> {
 impl<T: Scalar> Isotropic<T> {
     /// **Errors**: [`KernelError::Lengthscale`] unless positive and finite, its square and inverse square too.
     pub fn new(lengthscale: T) -> Result<Self, KernelError> {
-        Ok(Isotropic { lengthscale, inverse_squared: check(0, lengthscale)? })
+        Ok(Isotropic {
+            lengthscale,
+            inverse_squared: check(0, lengthscale)?,
+        })
     }
 }
 
@@ -199,7 +209,13 @@ impl<T: Scalar, S: AsRef<[T]>> Lengthscales<T> for InverseSquares<S> {
         self.scales.as_ref().len()
     }
     fn add_parts(&self, a: &[T], b: &[T], weight: T, out: &mut [T]) {
-        for (axis, (((a, b), scale), out)) in a.iter().zip(b).zip(self.scales.as_ref()).zip(out).enumerate() {
+        for (axis, (((a, b), scale), out)) in a
+            .iter()
+            .zip(b)
+            .zip(self.scales.as_ref())
+            .zip(out)
+            .enumerate()
+        {
             let d = self.apart(axis, *a, *b);
             *out += weight * (d * d * *scale);
         }
@@ -208,7 +224,11 @@ impl<T: Scalar, S: AsRef<[T]>> Lengthscales<T> for InverseSquares<S> {
     #[cfg_attr(not(feature = "dispatch"), inline)]
     fn squared_distances(&self, x: &[T], points: &[T], out: &mut [T]) {
         // As of `Isotropic`: small dimensions by name.
-        let known = if self.categories == 0 { self.scales.as_ref() } else { &[] };
+        let known = if self.categories == 0 {
+            self.scales.as_ref()
+        } else {
+            &[]
+        };
         match (x, known) {
             ([x0], [w0]) => {
                 for (p, out) in points.iter().zip(out) {

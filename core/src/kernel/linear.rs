@@ -28,7 +28,10 @@ impl<T: Scalar, S: AsRef<[T]>> Linear<T, S> {
     pub fn new(lengthscales: S, signal_variance: T) -> Result<Self, KernelError> {
         super::lengthscale::check_list(lengthscales.as_ref())?;
         super::check_signal_variance(signal_variance)?;
-        Ok(Linear { lengthscales, signal_variance })
+        Ok(Linear {
+            lengthscales,
+            signal_variance,
+        })
     }
 }
 
@@ -55,9 +58,17 @@ mod tests {
     #[test]
     fn values_by_hand() {
         let kernel = Linear::new([2.0, 0.5], 3.0).unwrap();
-        assert_eq!(kernel.covariance(&[1.0, 2.0], &[4.0, -1.0]), 3.0 * (1.0 - 8.0));
+        assert_eq!(
+            kernel.covariance(&[1.0, 2.0], &[4.0, -1.0]),
+            3.0 * (1.0 - 8.0)
+        );
         assert_eq!(kernel.variance(&[2.0, 1.0]), 15.0);
-        assert_eq!(Linear::new([2.0], 1.0).unwrap().covariance(&[2.0, 2.0], &[4.0, 4.0]), 4.0);
+        assert_eq!(
+            Linear::new([2.0], 1.0)
+                .unwrap()
+                .covariance(&[2.0, 2.0], &[4.0, 4.0]),
+            4.0
+        );
         assert!(Linear::new([0.0], 1.0).is_err() && Linear::new([1.0], f64::NAN).is_err());
         assert!(Linear::<f64, [f64; 0]>::new([], 1.0).is_err());
     }

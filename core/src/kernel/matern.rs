@@ -41,7 +41,11 @@ impl Radial for Matern12Shape {
     fn steepness<T: Scalar>(&self, r2: T) -> T {
         // e^(−r)/r; at r = 0 it multiplies a difference of exactly 0, so any finite value does.
         let r = r2.sqrt();
-        if r > T::ZERO { (-r).exp_nonpositive() / r } else { T::ZERO }
+        if r > T::ZERO {
+            (-r).exp_nonpositive() / r
+        } else {
+            T::ZERO
+        }
     }
 }
 

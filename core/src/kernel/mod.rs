@@ -67,7 +67,10 @@ pub trait Kernel<T: Scalar> {
     ///
     /// **Numerics**: as [`Kernel::covariances`].
     fn covariance_rows(&self, inputs: &[T], points: &[T], dim: usize, width: usize, out: &mut [T]) {
-        for (input, row) in inputs.chunks_exact(dim.max(1)).zip(out.chunks_exact_mut(width.max(1))) {
+        for (input, row) in inputs
+            .chunks_exact(dim.max(1))
+            .zip(out.chunks_exact_mut(width.max(1)))
+        {
             self.covariances(input, points, row);
         }
     }
@@ -92,7 +95,9 @@ fn check_signal_variance<T: Scalar>(value: T) -> Result<(), KernelError> {
     if value > T::ZERO && value.is_finite() {
         Ok(())
     } else {
-        Err(KernelError::SignalVariance { value: value.to_f64() })
+        Err(KernelError::SignalVariance {
+            value: value.to_f64(),
+        })
     }
 }
 
@@ -137,11 +142,17 @@ impl core::fmt::Display for KernelError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             KernelError::Lengthscale { index, value } => {
-                write!(f, "lengthscale {index} is {value:e}; it must be positive and finite, its square too")
+                write!(
+                    f,
+                    "lengthscale {index} is {value:e}; it must be positive and finite, its square too"
+                )
             }
             KernelError::NoLengthscales => write!(f, "the list of lengthscales is empty"),
             KernelError::SignalVariance { value } => {
-                write!(f, "the signal variance is {value:e}; it must be positive and finite")
+                write!(
+                    f,
+                    "the signal variance is {value:e}; it must be positive and finite"
+                )
             }
             KernelError::TableLength { expected, given } => {
                 write!(

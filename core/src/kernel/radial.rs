@@ -59,9 +59,17 @@ impl<T: Scalar, S: AsRef<[T]>, F: Radial + Default> RadialKernel<T, F, Ard<S>> {
 }
 
 impl<T: Scalar, F: Radial, L: Lengthscales<T>> RadialKernel<T, F, L> {
-    pub(crate) fn build(shape: F, lengthscales: L, signal_variance: T) -> Result<Self, KernelError> {
+    pub(crate) fn build(
+        shape: F,
+        lengthscales: L,
+        signal_variance: T,
+    ) -> Result<Self, KernelError> {
         super::check_signal_variance(signal_variance)?;
-        Ok(RadialKernel { shape, lengthscales, signal_variance })
+        Ok(RadialKernel {
+            shape,
+            lengthscales,
+            signal_variance,
+        })
     }
 
     /// Signal variance s², unit y².
@@ -88,7 +96,10 @@ impl<T: Scalar, F: Radial, L: Lengthscales<T>> RadialKernel<T, F, L> {
 impl<T: Scalar, F: Radial, L: Lengthscales<T>> Kernel<T> for RadialKernel<T, F, L> {
     #[inline]
     fn covariance(&self, a: &[T], b: &[T]) -> T {
-        self.signal_variance * self.shape.correlation(self.lengthscales.squared_distance(a, b))
+        self.signal_variance
+            * self
+                .shape
+                .correlation(self.lengthscales.squared_distance(a, b))
     }
 
     #[inline]
@@ -118,7 +129,10 @@ impl<T: Scalar, F: Radial, L: Lengthscales<T>> Kernel<T> for RadialKernel<T, F, 
         dispatch::run(
             #[inline(always)]
             |_| {
-                for (input, row) in inputs.chunks_exact(dim.max(1)).zip(out.chunks_exact_mut(width.max(1))) {
+                for (input, row) in inputs
+                    .chunks_exact(dim.max(1))
+                    .zip(out.chunks_exact_mut(width.max(1)))
+                {
                     self.lengthscales.squared_distances(input, points, row);
                 }
                 self.shape.covariances(self.signal_variance, out);

@@ -58,7 +58,11 @@ pub struct Product<A, B> {
 impl<A, B> Product<A, B> {
     /// `first` sees coordinates before `split`, `second` the others; a shorter point gives `second` nothing.
     pub fn new(split: usize, first: A, second: B) -> Self {
-        Product { split, first, second }
+        Product {
+            split,
+            first,
+            second,
+        }
     }
 
     fn halves<'a, T>(&self, x: &'a [T]) -> (&'a [T], &'a [T]) {
@@ -84,7 +88,10 @@ mod tests {
 
     #[test]
     fn products_are_products() {
-        let (a, b) = (SquaredExponential::new(0.3, 2.0).unwrap(), Matern32::new(0.5, 1.0).unwrap());
+        let (a, b) = (
+            SquaredExponential::new(0.3, 2.0).unwrap(),
+            Matern32::new(0.5, 1.0).unwrap(),
+        );
         let product = Product::new(1, a, Scaled::new(3.0, b).unwrap());
         let (x, y) = ([0.1, 0.2, 0.3], [0.4, 0.0, 0.9]);
         let expected = a.covariance(&x[..1], &y[..1]) * (3.0 * b.covariance(&x[1..], &y[1..]));

@@ -36,8 +36,12 @@ pub enum Stationary {
 
 impl Stationary {
     /// All four, in the order of smoothness.
-    pub const ALL: [Stationary; 4] =
-        [Stationary::Matern12, Stationary::Matern32, Stationary::Matern52, Stationary::SquaredExponential];
+    pub const ALL: [Stationary; 4] = [
+        Stationary::Matern12,
+        Stationary::Matern32,
+        Stationary::Matern52,
+        Stationary::SquaredExponential,
+    ];
 
     /// The name used in scenario files.
     pub const fn name(self) -> &'static str {
@@ -88,7 +92,9 @@ impl Radial for Stationary {
     #[cfg_attr(not(feature = "dispatch"), inline)]
     fn covariances<T: Scalar>(&self, signal_variance: T, values: &mut [T]) {
         match self {
-            Stationary::SquaredExponential => SquaredExponentialShape.covariances(signal_variance, values),
+            Stationary::SquaredExponential => {
+                SquaredExponentialShape.covariances(signal_variance, values)
+            }
             Stationary::Matern12 => Matern12Shape.covariances(signal_variance, values),
             Stationary::Matern32 => Matern32Shape.covariances(signal_variance, values),
             Stationary::Matern52 => Matern52Shape.covariances(signal_variance, values),
@@ -100,7 +106,11 @@ impl<T: Scalar> StationaryKernel<T> {
     /// The kernel of `shape` with one `lengthscale` for all coordinates.
     ///
     /// **Errors**: [`KernelError`] unless both numbers are positive and finite.
-    pub fn with_shape(shape: Stationary, lengthscale: T, signal_variance: T) -> Result<Self, KernelError> {
+    pub fn with_shape(
+        shape: Stationary,
+        lengthscale: T,
+        signal_variance: T,
+    ) -> Result<Self, KernelError> {
         Self::build(shape, Isotropic::new(lengthscale)?, signal_variance)
     }
 }
@@ -109,7 +119,11 @@ impl<T: Scalar, S: AsRef<[T]>> StationaryKernel<T, Ard<S>> {
     /// The kernel of `shape` with one lengthscale per coordinate, in storage of the caller.
     ///
     /// **Errors**: [`KernelError`] unless all are positive and finite and there is at least one lengthscale.
-    pub fn ard_with_shape(shape: Stationary, lengthscales: S, signal_variance: T) -> Result<Self, KernelError> {
+    pub fn ard_with_shape(
+        shape: Stationary,
+        lengthscales: S,
+        signal_variance: T,
+    ) -> Result<Self, KernelError> {
         Self::build(shape, Ard::new(lengthscales)?, signal_variance)
     }
 }
@@ -169,21 +183,39 @@ mod tests {
             }
             let typed = Matern52::new(0.3, 1.7).unwrap();
             let named = StationaryKernel::with_shape(Stationary::Matern52, 0.3, 1.7).unwrap();
-            assert_eq!(typed.covariance(x, &points[..dim]).to_bits(), named.covariance(x, &points[..dim]).to_bits());
+            assert_eq!(
+                typed.covariance(x, &points[..dim]).to_bits(),
+                named.covariance(x, &points[..dim]).to_bits()
+            );
         }
     }
 
     #[test]
     fn nonsense_is_refused() {
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-200, 1e200] {
-            assert!(matches!(SquaredExponential::new(bad, 1.0), Err(KernelError::Lengthscale { index: 0, .. })));
+            assert!(matches!(
+                SquaredExponential::new(bad, 1.0),
+                Err(KernelError::Lengthscale { index: 0, .. })
+            ));
         }
         for bad in [0.0f32, -1.0, f32::NAN, f32::INFINITY] {
-            assert!(matches!(Matern12::new(1.0, bad), Err(KernelError::SignalVariance { .. })));
+            assert!(matches!(
+                Matern12::new(1.0, bad),
+                Err(KernelError::SignalVariance { .. })
+            ));
         }
-        assert_eq!(SquaredExponential::<f64, _>::ard([0.0; 0], 1.0).unwrap_err(), KernelError::NoLengthscales);
+        assert_eq!(
+            SquaredExponential::<f64, _>::ard([0.0; 0], 1.0).unwrap_err(),
+            KernelError::NoLengthscales
+        );
         let error = Matern32::ard([1.0, -0.5], 1.0).unwrap_err();
-        assert_eq!(error, KernelError::Lengthscale { index: 1, value: -0.5 });
+        assert_eq!(
+            error,
+            KernelError::Lengthscale {
+                index: 1,
+                value: -0.5
+            }
+        );
     }
 
     #[test]
@@ -200,8 +232,12 @@ mod tests {
         for shape in Stationary::ALL {
             for r2 in [0.01, 0.3, 1.0, 4.0, 9.0] {
                 let h = 1e-6 * r2;
-                let slope = (shape.correlation::<f64>(r2 + h) - shape.correlation(r2 - h)) / (2.0 * h);
-                assert!((-2.0 * slope - shape.steepness(r2)).abs() < 1e-6 * shape.steepness(r2), "{shape:?} {r2}");
+                let slope =
+                    (shape.correlation::<f64>(r2 + h) - shape.correlation(r2 - h)) / (2.0 * h);
+                assert!(
+                    (-2.0 * slope - shape.steepness(r2)).abs() < 1e-6 * shape.steepness(r2),
+                    "{shape:?} {r2}"
+                );
             }
         }
     }

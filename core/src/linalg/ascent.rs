@@ -61,7 +61,13 @@ fn split<T>(storage: &mut [T], count: usize) -> Parts<'_, T> {
     let (gradient, rest) = slice::split(rest, count);
     let (trial, rest) = slice::split(rest, count);
     let (direction, rest) = slice::split(rest, count);
-    Parts { best, gradient, trial, direction, inverse: head_mut(rest, packed_len(count)) }
+    Parts {
+        best,
+        gradient,
+        trial,
+        direction,
+        inverse: head_mut(rest, packed_len(count)),
+    }
 }
 
 impl<T: Scalar> Ascent<T> {
@@ -69,7 +75,16 @@ impl<T: Scalar> Ascent<T> {
     /// parameter; a step that promises, or brought twice, less than `tolerance` is the last.
     pub(crate) fn new(count: usize, first: T, reach: T, tolerance: T) -> Self {
         let value = -T::INFINITY;
-        Ascent { count, value, step: T::ONE, reach, first, tolerance, curved: false, idle: 0 }
+        Ascent {
+            count,
+            value,
+            step: T::ONE,
+            reach,
+            first,
+            tolerance,
+            curved: false,
+            idle: 0,
+        }
     }
 
     /// The best value; −∞ before the first.
@@ -93,14 +108,31 @@ impl<T: Scalar> Ascent<T> {
     }
 
     /// Takes in the value of the trial point; NaN and −∞ are no values.
-    pub(crate) fn look(&mut self, value: T, bounds: impl Fn(usize) -> (T, T), storage: &mut [T]) -> Looked {
+    pub(crate) fn look(
+        &mut self,
+        value: T,
+        bounds: impl Fn(usize) -> (T, T),
+        storage: &mut [T],
+    ) -> Looked {
         if !(self.value > -T::INFINITY) {
-            return if value > -T::INFINITY && value < T::INFINITY { Looked::Better } else { Looked::Ended };
+            return if value > -T::INFINITY && value < T::INFINITY {
+                Looked::Better
+            } else {
+                Looked::Ended
+            };
         }
         let parts = split(storage, self.count);
-        let promised = (parts.trial.iter().zip(parts.best.iter()).zip(parts.gradient.iter()))
-            .fold(T::ZERO, |sum, ((trial, best), gradient)| sum + (*trial - *best) * *gradient);
-        if value < T::INFINITY && value >= self.value + T::from_f64(1e-4) * promised.max(T::ZERO) && value > self.value
+        let promised = (parts
+            .trial
+            .iter()
+            .zip(parts.best.iter())
+            .zip(parts.gradient.iter()))
+        .fold(T::ZERO, |sum, ((trial, best), gradient)| {
+            sum + (*trial - *best) * *gradient
+        });
+        if value < T::INFINITY
+            && value >= self.value + T::from_f64(1e-4) * promised.max(T::ZERO)
+            && value > self.value
         {
             return Looked::Better;
         }
@@ -109,9 +141,17 @@ impl<T: Scalar> Ascent<T> {
         }
         // The parabola through the value, its slope and the new value; at least a tenth, at most a half.
         let lost = promised + (self.value - value);
-        let cut = if lost.is_finite() { T::from_f64(0.5) * promised / lost } else { T::ZERO };
+        let cut = if lost.is_finite() {
+            T::from_f64(0.5) * promised / lost
+        } else {
+            T::ZERO
+        };
         self.step *= cut.max(T::from_f64(0.1)).min(T::from_f64(0.5));
-        if self.propose(bounds, storage) { Looked::Again } else { Looked::Ended }
+        if self.propose(bounds, storage) {
+            Looked::Again
+        } else {
+            Looked::Ended
+        }
     }
 
     /// Takes in the gradient at the trial point, which is the new best: the next one is proposed, or the search has ended.
@@ -131,7 +171,11 @@ impl<T: Scalar> Ascent<T> {
                 set(parts.best, i, at(parts.gradient, i) - at(gradient, i));
             }
             self.update(parts.direction, parts.best, parts.inverse, parts.gradient);
-            self.idle = if value - self.value > self.tolerance { 0 } else { self.idle + 1 };
+            self.idle = if value - self.value > self.tolerance {
+                0
+            } else {
+                self.idle + 1
+            };
         } else {
             identity(parts.inverse, T::ONE);
         }
@@ -154,10 +198,21 @@ impl<T: Scalar> Ascent<T> {
         if !(slope > self.tolerance) && (self.curved || !(slope > T::ZERO)) {
             return Looked::Ended;
         }
-        let largest = split(storage, self.count).direction.iter().fold(T::ZERO, |m, d| m.max(d.abs()));
+        let largest = split(storage, self.count)
+            .direction
+            .iter()
+            .fold(T::ZERO, |m, d| m.max(d.abs()));
         let reach = if self.curved { self.reach } else { self.first };
-        self.step = if self.curved { T::ONE.min(reach / largest) } else { reach / largest };
-        if self.propose(bounds, storage) { Looked::Again } else { Looked::Ended }
+        self.step = if self.curved {
+            T::ONE.min(reach / largest)
+        } else {
+            reach / largest
+        };
+        if self.propose(bounds, storage) {
+            Looked::Again
+        } else {
+            Looked::Ended
+        }
     }
 
     /// The direction H∇f of the free axes.
@@ -167,7 +222,11 @@ impl<T: Scalar> Ascent<T> {
             set(
                 parts.trial,
                 i,
-                if free(bounds(i), at(parts.best, i), at(parts.gradient, i)) { T::ONE } else { T::ZERO },
+                if free(bounds(i), at(parts.best, i), at(parts.gradient, i)) {
+                    T::ONE
+                } else {
+                    T::ZERO
+                },
             );
         }
         for i in 0..self.count {
@@ -186,7 +245,9 @@ impl<T: Scalar> Ascent<T> {
         for i in 0..self.count {
             let (low, high) = bounds(i);
             let before = at(parts.best, i);
-            let to = (before + self.step * at(parts.direction, i)).max(low).min(high);
+            let to = (before + self.step * at(parts.direction, i))
+                .max(low)
+                .min(high);
             moved |= to != before;
             set(parts.trial, i, to);
         }
@@ -196,7 +257,8 @@ impl<T: Scalar> Ascent<T> {
     /// H ← (I − ρsyᵀ)H(I − ρysᵀ) + ρssᵀ, ρ = 1/(s·y); `product` is overwritten.
     fn update(&mut self, s: &[T], y: &[T], inverse: &mut [T], product: &mut [T]) {
         let (curvature, length) = (dot(s, y), dot(y, y));
-        if !(curvature > T::EPSILON.sqrt() * (dot(s, s) * length).sqrt()) || !curvature.is_finite() {
+        if !(curvature > T::EPSILON.sqrt() * (dot(s, s) * length).sqrt()) || !curvature.is_finite()
+        {
             return;
         }
         if !self.curved {
@@ -204,7 +266,8 @@ impl<T: Scalar> Ascent<T> {
             self.curved = true;
         }
         for i in 0..self.count {
-            let sum = (0..self.count).fold(T::ZERO, |sum, j| sum + element(inverse, i, j) * at(y, j));
+            let sum =
+                (0..self.count).fold(T::ZERO, |sum, j| sum + element(inverse, i, j) * at(y, j));
             set(product, i, sum);
         }
         let scale = (T::ONE + dot(y, product) / curvature) / curvature;
@@ -212,7 +275,11 @@ impl<T: Scalar> Ascent<T> {
             for j in 0..=i {
                 let cross = at(product, i) * at(s, j) + at(s, i) * at(product, j);
                 let place = packed_len(i) + j;
-                set(inverse, place, at(inverse, place) + scale * at(s, i) * at(s, j) - cross / curvature);
+                set(
+                    inverse,
+                    place,
+                    at(inverse, place) + scale * at(s, i) * at(s, j) - cross / curvature,
+                );
             }
         }
     }
@@ -243,7 +310,10 @@ mod tests {
     use super::*;
 
     /// Evaluations until it ends, and where.
-    fn climb<const N: usize>(start: [f64; N], f: impl Fn(&[f64]) -> (f64, [f64; N])) -> (u32, [f64; N], f64) {
+    fn climb<const N: usize>(
+        start: [f64; N],
+        f: impl Fn(&[f64]) -> (f64, [f64; N]),
+    ) -> (u32, [f64; N], f64) {
         let mut storage = [0.0; 64];
         let mut ascent = Ascent::new(N, 0.1, 0.5, 1e-10);
         ascent.trial_mut(&mut storage).copy_from_slice(&start);
@@ -267,18 +337,30 @@ mod tests {
     /// A narrow curved ridge with its top at (0.6, 0.36).
     fn ridge(x: &[f64]) -> (f64, [f64; 2]) {
         let (a, b) = (x[1] - x[0] * x[0], x[0] - 0.6);
-        (-100.0 * a * a - b * b, [400.0 * x[0] * a - 2.0 * b, -200.0 * a])
+        (
+            -100.0 * a * a - b * b,
+            [400.0 * x[0] * a - 2.0 * b, -200.0 * a],
+        )
     }
 
     #[test]
     fn climbs_a_curved_ridge_and_stops_on_borders() {
         let (evaluations, best, value) = climb([0.1, 0.9], ridge);
-        assert!((best[0] - 0.6).abs() < 1e-3 && value > -1e-6 && evaluations < 80, "{evaluations} {best:?} {value}");
+        assert!(
+            (best[0] - 0.6).abs() < 1e-3 && value > -1e-6 && evaluations < 80,
+            "{evaluations} {best:?} {value}"
+        );
         let (evaluations, best, _) = climb([0.4, 0.4, 0.4], |x| {
             let d = [x[0] - 0.3, x[1] - 1.5, x[2] + 0.5];
-            (-d[0] * d[0] - d[1] * d[1] - d[2] * d[2], [-2.0 * d[0], -2.0 * d[1], -2.0 * d[2]])
+            (
+                -d[0] * d[0] - d[1] * d[1] - d[2] * d[2],
+                [-2.0 * d[0], -2.0 * d[1], -2.0 * d[2]],
+            )
         });
-        assert!((best[0] - 0.3).abs() < 1e-4 && best[1..] == [1.0, 0.0] && evaluations < 30, "{evaluations} {best:?}");
+        assert!(
+            (best[0] - 0.3).abs() < 1e-4 && best[1..] == [1.0, 0.0] && evaluations < 30,
+            "{evaluations} {best:?}"
+        );
         // Negative control: with a gradient that is wrong it does not come there.
         let (_, _, value) = climb([0.1, 0.9], |x| (ridge(x).0, [ridge(x).1[1], ridge(x).1[0]]));
         assert!(value < -1e-3, "{value}");
@@ -287,7 +369,13 @@ mod tests {
     #[test]
     fn a_start_without_a_value_ends_and_later_ones_are_left() {
         assert_eq!(climb([0.5], |_| (f64::NAN, [1.0])).0, 1);
-        let (_, best, value) = climb([0.2], |x| if x[0] < 0.7 { (x[0], [1.0]) } else { (f64::NAN, [1.0]) });
+        let (_, best, value) = climb([0.2], |x| {
+            if x[0] < 0.7 {
+                (x[0], [1.0])
+            } else {
+                (f64::NAN, [1.0])
+            }
+        });
         assert!(best[0] > 0.6 && value < 0.7, "{best:?} {value}");
     }
 }

@@ -23,13 +23,19 @@ pub(crate) fn solve<T: Scalar, const W: usize>(factor: &[T], block: &mut [[T; W]
 
 /// [`solve`] inside of a kernel.
 #[inline(always)]
-pub(crate) fn solve_here<T: Scalar, const W: usize>(width: Width, factor: &[T], block: &mut [[T; W]]) {
+pub(crate) fn solve_here<T: Scalar, const W: usize>(
+    width: Width,
+    factor: &[T],
+    block: &mut [[T; W]],
+) {
     match width {
         Width::Baseline => solve_singly(factor, block, 0),
         Width::Avx2 | Width::Avx512 => {
             let (mut rest, mut i) = (factor, 0);
             while i + 4 <= block.len() {
-                let Some((rows, tail)) = rest.split_at_checked(4 * i + 10) else { return };
+                let Some((rows, tail)) = rest.split_at_checked(4 * i + 10) else {
+                    return;
+                };
                 if solve_four_rows(width, rows, block, i).is_none() {
                     return;
                 }
@@ -43,7 +49,12 @@ pub(crate) fn solve_here<T: Scalar, const W: usize>(width: Width, factor: &[T], 
 /// Rows i..i+4, i a multiple of 4. `None` if the slices do not hold them. The block comes whole, see
 /// [`super::lower`]'s function of this name.
 #[inline(always)]
-fn solve_four_rows<T: Scalar, const W: usize>(width: Width, rows: &[T], block: &mut [[T; W]], i: usize) -> Option<()> {
+fn solve_four_rows<T: Scalar, const W: usize>(
+    width: Width,
+    rows: &[T],
+    block: &mut [[T; W]],
+    i: usize,
+) -> Option<()> {
     let (r0, rows) = rows.split_at_checked(i + 1)?;
     let (r1, rows) = rows.split_at_checked(i + 2)?;
     let (r2, r3) = rows.split_at_checked(i + 3)?;
@@ -52,7 +63,10 @@ fn solve_four_rows<T: Scalar, const W: usize>(width: Width, rows: &[T], block: &
     let (l2, [a20, a21, a22]) = slice::split_last_chunk(r2)?;
     let (l3, [a30, a31, a32, a33]) = slice::split_last_chunk(r3)?;
     // Whole chunks, as i is a multiple of 4.
-    let (done, [l0, l1, l2, l3]) = (block.get(..i)?.as_chunks().0, [l0, l1, l2, l3].map(|l| l.as_chunks().0));
+    let (done, [l0, l1, l2, l3]) = (
+        block.get(..i)?.as_chunks().0,
+        [l0, l1, l2, l3].map(|l| l.as_chunks().0),
+    );
     let lanes = if width == Width::Avx512 {
         four_rows(l0, l1, l2, l3, done)
     } else {
@@ -121,10 +135,14 @@ fn two_rows<T: Scalar, const W: usize>(
 fn solve_singly<T: Scalar, const W: usize>(factor: &[T], block: &mut [[T; W]], start: usize) {
     let mut rest = super::slice::tail(factor, packed_len(start));
     for i in start..block.len() {
-        let Some((row, tail)) = rest.split_at_checked(i + 1) else { return };
+        let Some((row, tail)) = rest.split_at_checked(i + 1) else {
+            return;
+        };
         rest = tail;
         let (done, current) = slice::split(block, i);
-        let (Some((pivot, l)), Some(current)) = (row.split_last(), current.first_mut()) else { return };
+        let (Some((pivot, l)), Some(current)) = (row.split_last(), current.first_mut()) else {
+            return;
+        };
         finish(current, dot(l, done), *pivot);
     }
 }
@@ -143,11 +161,15 @@ pub(crate) fn solve_root_transposed<T: Scalar, const W: usize>(root: &[T], block
 #[inline(always)]
 fn solve_root_transposed_here<T: Scalar, const W: usize>(root: &[T], block: &mut [[T; W]]) {
     let m = block.len();
-    let Some(root) = root.get(..packed_len(m)) else { return };
+    let Some(root) = root.get(..packed_len(m)) else {
+        return;
+    };
     let mut diagonal = 0;
     for j in 0..m {
         let (done, current) = slice::split(block, j);
-        let (Some(x), Some(pivot)) = (current.first_mut(), root.get(diagonal)) else { return };
+        let (Some(x), Some(pivot)) = (current.first_mut(), root.get(diagonal)) else {
+            return;
+        };
         *x = subtract_column(root, m, done, *x);
         x.iter_mut().for_each(|x| *x /= *pivot);
         diagonal += m - j;
@@ -157,7 +179,12 @@ fn solve_root_transposed_here<T: Scalar, const W: usize>(root: &[T], block: &mut
 /// x − Σᵢ Rᵢⱼ · doneᵢ, j = `done.len()`, one after the other.
 #[cfg_attr(feature = "dispatch", inline(always))]
 #[cfg_attr(not(feature = "dispatch"), inline(never))]
-fn subtract_column<T: Scalar, const W: usize>(root: &[T], m: usize, done: &[[T; W]], mut x: [T; W]) -> [T; W] {
+fn subtract_column<T: Scalar, const W: usize>(
+    root: &[T],
+    m: usize,
+    done: &[[T; W]],
+    mut x: [T; W],
+) -> [T; W] {
     let (mut at, mut step) = (done.len(), m);
     for v in done {
         let Some(r) = root.get(at) else { return x };
@@ -184,7 +211,12 @@ fn sum<T: Scalar, const W: usize>(lanes: [[T; W]; LANES]) -> [T; W] {
 
 /// [`super::dot`] of `l` with each of the W columns of `block`.
 pub(crate) fn dot<T: Scalar, const W: usize>(l: &[T], block: &[[T; W]]) -> [T; W] {
-    sum([lane::<T, W, 0>(l, block), lane::<T, W, 1>(l, block), lane::<T, W, 2>(l, block), lane::<T, W, 3>(l, block)])
+    sum([
+        lane::<T, W, 0>(l, block),
+        lane::<T, W, 1>(l, block),
+        lane::<T, W, 2>(l, block),
+        lane::<T, W, 3>(l, block),
+    ])
 }
 
 /// [`super::sum_of_squares`] of each of the W columns of `block`.

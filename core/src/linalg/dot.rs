@@ -15,7 +15,11 @@ pub(super) fn tree<T: Scalar>(lane: [T; LANES]) -> T {
 
 /// lane + a·b, lane by lane. By value: accumulators that are updated in place stay scalar or in memory.
 #[inline(always)]
-pub(super) fn accumulate<T: Scalar>(mut lane: [T; LANES], a: &[T; LANES], b: &[T; LANES]) -> [T; LANES] {
+pub(super) fn accumulate<T: Scalar>(
+    mut lane: [T; LANES],
+    a: &[T; LANES],
+    b: &[T; LANES],
+) -> [T; LANES] {
     for i in 0..LANES {
         lane[i] += a[i] * b[i];
     }
@@ -155,20 +159,30 @@ pub(crate) fn matvec_here<T: Scalar>(width: Width, matrix: &[T], x: &[T], out: &
     if width > Width::Baseline {
         let eights = rows - rows % 8;
         let mut lanes = [[T::ZERO; LANES]; WAITING];
-        for (rows, out) in
-            head(matrix, eights * m).chunks((WAITING * m).max(1)).zip(head_mut(out, eights).chunks_mut(WAITING))
+        for (rows, out) in head(matrix, eights * m)
+            .chunks((WAITING * m).max(1))
+            .zip(head_mut(out, eights).chunks_mut(WAITING))
         {
             sums_together(rows, x, &mut lanes, out);
         }
-        (matrix, out) = (slice::tail(matrix, eights * m), slice::tail_mut(out, eights));
+        (matrix, out) = (
+            slice::tail(matrix, eights * m),
+            slice::tail_mut(out, eights),
+        );
     }
     let mut blocks = matrix.chunks_exact((4 * m).max(1));
     let mut outs = out.chunks_exact_mut(4);
     for (block, out) in blocks.by_ref().zip(outs.by_ref()) {
-        let Some([r0, r1, r2, r3]) = quarters(block, m) else { return };
+        let Some([r0, r1, r2, r3]) = quarters(block, m) else {
+            return;
+        };
         slice::copy(&dot_four_rows(r0, r1, r2, r3, x), out);
     }
-    for (out, row) in outs.into_remainder().iter_mut().zip(slice::rows(blocks.remainder(), m)) {
+    for (out, row) in outs
+        .into_remainder()
+        .iter_mut()
+        .zip(slice::rows(blocks.remainder(), m))
+    {
         *out = dot(row, x);
     }
 }
@@ -181,9 +195,14 @@ const WAITING: usize = 64;
 #[inline(always)]
 fn sums_together<T: Scalar>(rows: &[T], x: &[T], lanes: &mut [[T; LANES]; WAITING], out: &mut [T]) {
     let m = x.len();
-    for (block, lanes) in rows.chunks_exact((8 * m).max(1)).zip(lanes.as_chunks_mut::<8>().0) {
+    for (block, lanes) in rows
+        .chunks_exact((8 * m).max(1))
+        .zip(lanes.as_chunks_mut::<8>().0)
+    {
         let (upper, lower) = (head(block, 4 * m), slice::tail(block, 4 * m));
-        let (Some(upper), Some(lower)) = (quarters(upper, m), quarters(lower, m)) else { return };
+        let (Some(upper), Some(lower)) = (quarters(upper, m), quarters(lower, m)) else {
+            return;
+        };
         *lanes = eight_rows(upper, lower, x);
     }
     let whole = m - m % LANES;
@@ -203,7 +222,11 @@ fn sums_together<T: Scalar>(rows: &[T], x: &[T], lanes: &mut [[T; LANES]; WAITIN
 pub(super) fn dot_four_rows<T: Scalar>(r0: &[T], r1: &[T], r2: &[T], r3: &[T], x: &[T]) -> [T; 4] {
     let lanes = four_rows(r0, r1, r2, r3, x);
     let whole = x.len() - x.len() % LANES;
-    close(&lanes, [r0, r1, r2, r3].map(|row| slice::tail(row, whole)), slice::tail(x, whole))
+    close(
+        &lanes,
+        [r0, r1, r2, r3].map(|row| slice::tail(row, whole)),
+        slice::tail(x, whole),
+    )
 }
 
 /// [`dot`] of eight rows.
@@ -220,7 +243,11 @@ pub(super) fn dot_eight_rows<T: Scalar>(upper: [&[T]; 4], lower: [&[T]; 4], x: &
 /// The lanes of [`dot`] for eight rows at once, over the whole chunks: as many chains of additions as keep two wide adders
 /// busy.
 #[inline(always)]
-pub(super) fn eight_rows<T: Scalar>(upper: [&[T]; 4], lower: [&[T]; 4], x: &[T]) -> [[T; LANES]; 8] {
+pub(super) fn eight_rows<T: Scalar>(
+    upper: [&[T]; 4],
+    lower: [&[T]; 4],
+    x: &[T],
+) -> [[T; LANES]; 8] {
     let chunks = |row| <[T]>::as_chunks::<LANES>(row).0;
     let ([a, b, c, d], [e, f, g, h]) = (upper.map(chunks), lower.map(chunks));
     let zero = [T::ZERO; LANES];
@@ -228,7 +255,9 @@ pub(super) fn eight_rows<T: Scalar>(upper: [&[T]; 4], lower: [&[T]; 4], x: &[T])
     let (mut l4, mut l5, mut l6, mut l7) = (zero, zero, zero, zero);
     let first = a.iter().zip(b).zip(c).zip(d);
     let second = e.iter().zip(f).zip(g).zip(h);
-    for ((x, (((a, b), c), d)), (((e, f), g), h)) in x.as_chunks::<LANES>().0.iter().zip(first).zip(second) {
+    for ((x, (((a, b), c), d)), (((e, f), g), h)) in
+        x.as_chunks::<LANES>().0.iter().zip(first).zip(second)
+    {
         l0 = accumulate(l0, a, x);
         l1 = accumulate(l1, b, x);
         l2 = accumulate(l2, c, x);
@@ -244,7 +273,13 @@ pub(super) fn eight_rows<T: Scalar>(upper: [&[T]; 4], lower: [&[T]; 4], x: &[T])
 /// The lanes of [`dot`] for four rows at once, over the whole chunks: x is read once, and four chains of additions hide
 /// each other's latency.
 #[inline(always)]
-pub(super) fn four_rows<T: Scalar>(r0: &[T], r1: &[T], r2: &[T], r3: &[T], x: &[T]) -> [[T; LANES]; 4] {
+pub(super) fn four_rows<T: Scalar>(
+    r0: &[T],
+    r1: &[T],
+    r2: &[T],
+    r3: &[T],
+    x: &[T],
+) -> [[T; LANES]; 4] {
     let x = x.as_chunks::<LANES>().0;
     let (r0, r1) = (r0.as_chunks::<LANES>().0, r1.as_chunks::<LANES>().0);
     let (r2, r3) = (r2.as_chunks::<LANES>().0, r3.as_chunks::<LANES>().0);
@@ -320,7 +355,11 @@ mod tests {
                 let mut out = [0.0; 77];
                 matvec_here(width, &a, &x[..m], &mut out[..rows]);
                 for (row, y) in a.chunks(m).zip(&out[..rows]) {
-                    assert_eq!(dot(row, &x[..m]).to_bits(), y.to_bits(), "{width:?} {rows}x{m}");
+                    assert_eq!(
+                        dot(row, &x[..m]).to_bits(),
+                        y.to_bits(),
+                        "{width:?} {rows}x{m}"
+                    );
                 }
             }
         }

@@ -46,7 +46,11 @@ pub fn row_mut<T>(factor: &mut [T], i: usize) -> &mut [T] {
 /// rows before it are untouched, so that the caller may repair and try [`finish_row`] again.
 ///
 /// **Cost**: n² + O(n) flops.
-pub fn append_row<T: Scalar>(factor: &mut [T], n: usize, threshold: T) -> Result<T, NotPositiveDefinite> {
+pub fn append_row<T: Scalar>(
+    factor: &mut [T],
+    n: usize,
+    threshold: T,
+) -> Result<T, NotPositiveDefinite> {
     let start = packed_len(n).min(factor.len());
     let (done, rest) = slice::split(factor, start);
     let (row, _) = slice::split(rest, n + 1);
@@ -69,7 +73,11 @@ pub fn finish_row<T: Scalar>(row: &mut [T], threshold: T) -> Result<T, NotPositi
         None => (T::ZERO, T::ZERO),
     };
     if !(squared > threshold) {
-        return Err(NotPositiveDefinite { row: n, pivot: squared.to_f64(), threshold: threshold.to_f64() });
+        return Err(NotPositiveDefinite {
+            row: n,
+            pivot: squared.to_f64(),
+            threshold: threshold.to_f64(),
+        });
     }
     if let Some(last) = row.last_mut() {
         *last = pivot;
@@ -100,10 +108,15 @@ pub(crate) fn solve_here<T: Scalar>(width: Width, factor: &[T], b: &mut [T]) {
     while i + 4 <= b.len() {
         // Where there are registers for them, and rows are long, twice as many chains of additions.
         let eight = width > Width::Baseline && i >= EIGHT_FROM && i + 8 <= b.len();
-        let Some((rows, tail)) = rest.split_at_checked(if eight { 8 * i + 36 } else { 4 * i + 10 }) else {
+        let Some((rows, tail)) = rest.split_at_checked(if eight { 8 * i + 36 } else { 4 * i + 10 })
+        else {
             break;
         };
-        let solved = if eight { solve_eight_rows(rows, b, i) } else { solve_four_rows(rows, b, i) };
+        let solved = if eight {
+            solve_eight_rows(rows, b, i)
+        } else {
+            solve_four_rows(rows, b, i)
+        };
         if solved.is_none() {
             return;
         }
@@ -138,14 +151,18 @@ pub(crate) fn solve_side_by_side<T: Scalar>(factors: &mut [T], stride: usize, n:
                     let (rows, b) = slice::split(factor, packed_len(n));
                     let b = slice::head_mut(b, n);
                     if step == 4 {
-                        if solve_four_rows(slice::part(rows, packed_len(i), 4 * i + 10), b, i).is_none() {
+                        if solve_four_rows(slice::part(rows, packed_len(i), 4 * i + 10), b, i)
+                            .is_none()
+                        {
                             // Shorter than its order says: nothing to solve.
                             return;
                         }
                         continue;
                     }
                     let (done, current) = slice::split(b, i);
-                    if let (Some((pivot, l)), Some(x)) = (row(rows, i).split_last(), current.first_mut()) {
+                    if let (Some((pivot, l)), Some(x)) =
+                        (row(rows, i).split_last(), current.first_mut())
+                    {
                         *x = (*x - dot(l, done)) / *pivot;
                     }
                 }
@@ -180,7 +197,12 @@ fn solve_eight_rows<T: Scalar>(rows: &[T], b: &mut [T], i: usize) -> Option<()> 
     let [n4, n5, n6, n7] = lower.map(|row| slice::tail(row, i).first_chunk());
     let (x, rest) = b.get_mut(i..)?.split_first_chunk_mut()?;
     *x = finish_four_apart(upper_corner, &[l0, l1, l2, l3], *x);
-    let lanes = [accumulate(l4, n4?, x), accumulate(l5, n5?, x), accumulate(l6, n6?, x), accumulate(l7, n7?, x)];
+    let lanes = [
+        accumulate(l4, n4?, x),
+        accumulate(l5, n5?, x),
+        accumulate(l6, n6?, x),
+        accumulate(l7, n7?, x),
+    ];
     let next = rest.first_chunk_mut()?;
     *next = finish_four_apart(lower_corner, &lanes, *next);
     Some(())
@@ -258,7 +280,11 @@ fn solve_transposed_here<T: Scalar>(factor: &[T], b: &mut [T]) {
 ///
 /// **Errors**: [`NotPositiveDefinite`] at the first row whose squared pivot does not exceed `threshold`.
 /// **Cost**: n³/3 flops.
-pub fn factor<T: Scalar>(matrix: &mut [T], n: usize, threshold: T) -> Result<(), NotPositiveDefinite> {
+pub fn factor<T: Scalar>(
+    matrix: &mut [T],
+    n: usize,
+    threshold: T,
+) -> Result<(), NotPositiveDefinite> {
     for i in 0..n {
         append_row(matrix, i, threshold)?;
     }
@@ -305,7 +331,11 @@ mod tests {
         let mut factor = [0.0f64; packed_len(23)];
         for i in 0..23 {
             for (j, l) in row_mut(&mut factor, i).iter_mut().enumerate() {
-                *l = if i == j { 1.0 + 0.1 * i as f64 } else { 0.3 - 0.07 * ((3 * i + 5 * j) % 11) as f64 };
+                *l = if i == j {
+                    1.0 + 0.1 * i as f64
+                } else {
+                    0.3 - 0.07 * ((3 * i + 5 * j) % 11) as f64
+                };
             }
         }
         for n in 0..=23 {
@@ -317,7 +347,8 @@ mod tests {
                 current[0] = (current[0] - dot(l, done)) / pivot;
             }
             solve(&factor, &mut fast[..n]);
-            let block: [[f64; 3]; 23] = core::array::from_fn(|i| [start[i], -start[i], 2.0 * start[i]]);
+            let block: [[f64; 3]; 23] =
+                core::array::from_fn(|i| [start[i], -start[i], 2.0 * start[i]]);
             let blocks = Width::ALL.map(|width| {
                 let mut solved = block;
                 block::solve_here(width, &factor, &mut solved[..n]);
@@ -327,7 +358,10 @@ mod tests {
             let mut beside = [[0.0; packed_len(24)]; 3];
             for (factors, sign) in beside.iter_mut().zip([1.0, -1.0, 2.0]) {
                 factors[..packed_len(n)].copy_from_slice(&factor[..packed_len(n)]);
-                row_mut(factors, n).iter_mut().zip(start).for_each(|(to, from)| *to = sign * from);
+                row_mut(factors, n)
+                    .iter_mut()
+                    .zip(start)
+                    .for_each(|(to, from)| *to = sign * from);
             }
             solve_side_by_side(beside.as_flattened_mut(), packed_len(24), n);
             for i in 0..n {
@@ -336,7 +370,12 @@ mod tests {
                     assert_eq!(row(factors, n)[i].to_bits(), (sign * plain[i]).to_bits());
                 }
                 let expected = [plain[i], -plain[i], 2.0 * plain[i]].map(f64::to_bits);
-                assert!(blocks.iter().all(|solved| solved[i].map(f64::to_bits) == expected), "row {i} of {n}");
+                assert!(
+                    blocks
+                        .iter()
+                        .all(|solved| solved[i].map(f64::to_bits) == expected),
+                    "row {i} of {n}"
+                );
             }
         }
     }
@@ -348,7 +387,11 @@ mod tests {
         let mut factor = [0.0f64; packed_len(N)];
         for i in 0..N {
             for (j, l) in row_mut(&mut factor, i).iter_mut().enumerate() {
-                *l = if i == j { 2.0 + 0.1 * i as f64 } else { 0.3 - 0.07 * ((3 * i + 5 * j) % 11) as f64 };
+                *l = if i == j {
+                    2.0 + 0.1 * i as f64
+                } else {
+                    0.3 - 0.07 * ((3 * i + 5 * j) % 11) as f64
+                };
             }
         }
         let start: [f64; N] = core::array::from_fn(|i| 1.0 / (i as f64 + 0.3));
@@ -362,7 +405,13 @@ mod tests {
             for width in Width::ALL {
                 let mut fast = start;
                 solve_here(width, &factor, &mut fast[..n]);
-                assert!(fast[..n].iter().zip(plain).all(|(x, y)| x.to_bits() == y.to_bits()), "{width:?}, {n}");
+                assert!(
+                    fast[..n]
+                        .iter()
+                        .zip(plain)
+                        .all(|(x, y)| x.to_bits() == y.to_bits()),
+                    "{width:?}, {n}"
+                );
                 assert_eq!(fast[n..], start[n..]);
             }
             // A factor that ends too early leaves the rest as it was.

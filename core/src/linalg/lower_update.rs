@@ -11,13 +11,20 @@ use crate::math::Scalar;
 ///
 /// **Numerics**: Givens rotations, backward stable; never fails for finite input.
 /// **Cost**: 3m² + O(m) flops, m square roots, m = `v.len()`. **Source**: Gill, Golub, Murray and Saunders 1974.
-pub fn rank_one_update<T: Scalar>(factor: &mut [T], first: usize, v: &mut [T], rhs: &mut [T], extra: T) {
+pub fn rank_one_update<T: Scalar>(
+    factor: &mut [T],
+    first: usize,
+    v: &mut [T],
+    rhs: &mut [T],
+    extra: T,
+) {
     let mut extra = extra;
     for k in 0..v.len() {
         let diagonal = packed_len(first + k) + first + k;
-        let (Some(pivot), Some((&mut head, below))) =
-            (factor.get_mut(diagonal), v.get_mut(k..).and_then(|v| v.split_first_mut()))
-        else {
+        let (Some(pivot), Some((&mut head, below))) = (
+            factor.get_mut(diagonal),
+            v.get_mut(k..).and_then(|v| v.split_first_mut()),
+        ) else {
             return;
         };
         let radius = (*pivot * *pivot + head * head).sqrt();
@@ -60,20 +67,32 @@ pub fn rank_one_downdate<T: Scalar>(
     for i in 0..m {
         let start = packed_len(first + i) + first;
         let (done, current) = split(v, i);
-        let row = factor.get(start..start + i + 1).and_then(|row| row.split_last());
+        let row = factor
+            .get(start..start + i + 1)
+            .and_then(|row| row.split_last());
         if let (Some((pivot, l)), Some(x)) = (row, current.first_mut()) {
             *x = (*x - super::dot(l, done)) / *pivot;
         }
     }
     let rest = T::ONE - super::sum_of_squares(v);
     if !(rest > threshold) {
-        return Err(NotPositiveDefinite { row: first, pivot: rest.to_f64(), threshold: threshold.to_f64() });
+        return Err(NotPositiveDefinite {
+            row: first,
+            pivot: rest.to_f64(),
+            threshold: threshold.to_f64(),
+        });
     }
     // Rotations that carry (p, √rest) to (0, 1), from the last entry up, applied to the columns of (L, 0).
     let mut alpha = rest.sqrt();
     let swept = match scratch.get_mut(..m) {
         Some(swept) => swept,
-        None => return Err(NotPositiveDefinite { row: first, pivot: 0.0, threshold: threshold.to_f64() }),
+        None => {
+            return Err(NotPositiveDefinite {
+                row: first,
+                pivot: 0.0,
+                threshold: threshold.to_f64(),
+            });
+        }
     };
     swept.fill(T::ZERO);
     for k in (0..m).rev() {
@@ -99,7 +118,13 @@ pub fn rank_one_downdate<T: Scalar>(
 ///
 /// **Numerics**: what is removed is *added* to the rows below it: an update, backward stable.
 /// **Cost**: 3(n − index)² flops and n²/2 moves. **Source**: Osborne 2010, appendix B.
-pub fn delete_row<T: Scalar>(factor: &mut [T], n: usize, index: usize, rhs: &mut [T], scratch: &mut [T]) {
+pub fn delete_row<T: Scalar>(
+    factor: &mut [T],
+    n: usize,
+    index: usize,
+    rhs: &mut [T],
+    scratch: &mut [T],
+) {
     if index >= n || factor.len() < packed_len(n) || scratch.len() + index + 1 < n {
         return;
     }
@@ -132,11 +157,13 @@ mod tests {
     /// A random symmetric positive definite matrix, packed.
     fn matrix(seed: u64) -> [f64; packed_len(N)] {
         let mut stream = Stream::from_seed(seed);
-        let b: [[f64; N]; N] = core::array::from_fn(|_| core::array::from_fn(|_| stream.unit::<f64>() - 0.5));
+        let b: [[f64; N]; N] =
+            core::array::from_fn(|_| core::array::from_fn(|_| stream.unit::<f64>() - 0.5));
         let mut a = [0.0; packed_len(N)];
         for i in 0..N {
             for j in 0..=i {
-                a[packed_len(i) + j] = super::super::dot(&b[i], &b[j]) + if i == j { 0.2 } else { 0.0 };
+                a[packed_len(i) + j] =
+                    super::super::dot(&b[i], &b[j]) + if i == j { 0.2 } else { 0.0 };
             }
         }
         a
@@ -192,8 +219,12 @@ mod tests {
             delete_row(&mut l, N, index, &mut z, &mut scratch);
             let (mut expected, mut rhs, mut at) = ([0.0; packed_len(N)], [0.0; N], 0);
             for i in (0..N).filter(|i| *i != index) {
-                let kept = row(&full, i).iter().enumerate().filter(|(j, _)| *j != index);
-                kept.zip(&mut expected[packed_len(at)..]).for_each(|((_, from), to)| *to = *from);
+                let kept = row(&full, i)
+                    .iter()
+                    .enumerate()
+                    .filter(|(j, _)| *j != index);
+                kept.zip(&mut expected[packed_len(at)..])
+                    .for_each(|((_, from), to)| *to = *from);
                 rhs[at] = y[i];
                 at += 1;
             }

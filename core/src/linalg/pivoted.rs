@@ -30,7 +30,15 @@ pub fn pivoted_cholesky<T: Scalar>(
     tolerance: T,
     covariance: impl FnMut(usize, usize) -> T,
 ) -> PivotedCholesky<T> {
-    pivoted_cholesky_with(n, rank_max, factor, diagonal, tolerance, covariance, |_, _| ())
+    pivoted_cholesky_with(
+        n,
+        rank_max,
+        factor,
+        diagonal,
+        tolerance,
+        covariance,
+        |_, _| (),
+    )
 }
 
 /// [`pivoted_cholesky`] that tells each point it takes, `taken(step, i)`; `diagonal` is then what K − FFᵀ has there.
@@ -55,7 +63,10 @@ pub(crate) fn pivoted_cholesky_with<T: Scalar>(
             }
         }
         if step == rank_max || !(residual > tolerance) {
-            return PivotedCholesky { rank: step, residual };
+            return PivotedCholesky {
+                rank: step,
+                residual,
+            };
         }
         taken(step, pivot);
         let root = residual.sqrt();
@@ -68,10 +79,21 @@ pub(crate) fn pivoted_cholesky_with<T: Scalar>(
                 (covariance(i, pivot) - super::dot(a, b)) / root
             };
             slice::set(factor, i * rank_max + step, value);
-            slice::set(diagonal, i, if i == pivot { T::ZERO } else { slice::at(diagonal, i) - value * value });
+            slice::set(
+                diagonal,
+                i,
+                if i == pivot {
+                    T::ZERO
+                } else {
+                    slice::at(diagonal, i) - value * value
+                },
+            );
         }
     }
-    PivotedCholesky { rank: rank_max, residual: T::ZERO }
+    PivotedCholesky {
+        rank: rank_max,
+        residual: T::ZERO,
+    }
 }
 
 #[cfg(test)]
@@ -90,7 +112,8 @@ mod tests {
         assert!(reached.rank < 25 && reached.residual <= 1e-8);
         for i in 0..N {
             for j in 0..N {
-                let error = k(i, j) - super::super::dot(&factor[i * N..][..N], &factor[j * N..][..N]);
+                let error =
+                    k(i, j) - super::super::dot(&factor[i * N..][..N], &factor[j * N..][..N]);
                 assert!(error.abs() < 1.1e-8);
             }
         }

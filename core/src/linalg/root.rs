@@ -53,7 +53,11 @@ pub fn rotate_in<T: Scalar>(root: &mut [T], c: &mut [T], phi: &mut [T], y: T) ->
 #[inline(always)]
 fn rotate_in_here<T: Scalar>(root: &mut [T], c: &mut [T], phi: &mut [T], y: T) -> T {
     let (mut rest, mut c, mut phi, mut y) = (root, c, phi, y);
-    while cfg!(feature = "dispatch") && phi.len() >= 4 && c.len() >= 4 && rest.len() > 4 * (phi.len() - 2) {
+    while cfg!(feature = "dispatch")
+        && phi.len() >= 4
+        && c.len() >= 4
+        && rest.len() > 4 * (phi.len() - 2)
+    {
         let (rows, tail) = split(core::mem::take(&mut rest), 4 * phi.len() - 6);
         let (four, others) = split(core::mem::take(&mut c), 4);
         rotate_in_four(rows, four, phi, &mut y);
@@ -65,9 +69,10 @@ fn rotate_in_here<T: Scalar>(root: &mut [T], c: &mut [T], phi: &mut [T], y: T) -
             return y;
         };
         rest = tail;
-        let (Some((diagonal, row)), Some((head, others))) =
-            (row.split_first_mut(), core::mem::take(&mut phi).split_first_mut())
-        else {
+        let (Some((diagonal, row)), Some((head, others))) = (
+            row.split_first_mut(),
+            core::mem::take(&mut phi).split_first_mut(),
+        ) else {
             return y;
         };
         let (cos, sin) = onto(diagonal, *head);
@@ -84,7 +89,12 @@ fn rotate_in_here<T: Scalar>(root: &mut [T], c: &mut [T], phi: &mut [T], y: T) -
 /// rows, the second is at the block before, and so on: what one waits for, another computes.
 ///
 /// **Cost**: N times that of [`rotate_in`].
-pub(crate) fn rotate_all_in<T: Scalar, const N: usize>(root: &mut [T], c: &mut [T], phis: [&mut [T]; N], ys: [T; N]) {
+pub(crate) fn rotate_all_in<T: Scalar, const N: usize>(
+    root: &mut [T],
+    c: &mut [T],
+    phis: [&mut [T]; N],
+    ys: [T; N],
+) {
     dispatch::run_short(
         #[inline(always)]
         |_| rotate_all_in_here(root, c, phis, ys),
@@ -92,8 +102,14 @@ pub(crate) fn rotate_all_in<T: Scalar, const N: usize>(root: &mut [T], c: &mut [
 }
 
 #[inline(always)]
-fn rotate_all_in_here<T: Scalar, const N: usize>(root: &mut [T], c: &mut [T], mut phis: [&mut [T]; N], mut ys: [T; N]) {
-    let (mut rest, mut c, mut left) = (root, c, phis.iter().map(|phi| phi.len()).min().unwrap_or(0));
+fn rotate_all_in_here<T: Scalar, const N: usize>(
+    root: &mut [T],
+    c: &mut [T],
+    mut phis: [&mut [T]; N],
+    mut ys: [T; N],
+) {
+    let (mut rest, mut c, mut left) =
+        (root, c, phis.iter().map(|phi| phi.len()).min().unwrap_or(0));
     let mut blocks: [Option<(&mut [T], &mut [T])>; N] = [const { None }; N];
     loop {
         blocks.rotate_right(1);
@@ -128,12 +144,18 @@ fn rotate_in_four<T: Scalar>(rows: &mut [T], c: &mut [T], phi: &mut [T], y: &mut
     let (r0, rows) = split(rows, m);
     let (r1, rows) = split(rows, m.saturating_sub(1));
     let (r2, r3) = split(rows, m.saturating_sub(2));
-    let (Some(([d0, a01, a02, a03], r0)), Some(([d1, a12, a13], r1)), Some(([d2, a23], r2)), Some(([d3], r3))) = (
+    let (
+        Some(([d0, a01, a02, a03], r0)),
+        Some(([d1, a12, a13], r1)),
+        Some(([d2, a23], r2)),
+        Some(([d3], r3)),
+    ) = (
         r0.split_first_chunk_mut(),
         r1.split_first_chunk_mut(),
         r2.split_first_chunk_mut(),
         r3.split_first_chunk_mut(),
-    ) else {
+    )
+    else {
         return;
     };
     let (Some(([x0, x1, x2, x3], phi)), Some(([c0, c1, c2, c3], _))) =
@@ -155,7 +177,11 @@ fn rotate_in_four<T: Scalar>(rows: &mut [T], c: &mut [T], phi: &mut [T], y: &mut
     turn(cos2, sin2, c2, y);
     let (cos3, sin3) = onto(d3, *x3);
     turn(cos3, sin3, c3, y);
-    turn_rows([(cos0, sin0), (cos1, sin1), (cos2, sin2), (cos3, sin3)], [r0, r1, r2, r3], phi);
+    turn_rows(
+        [(cos0, sin0), (cos1, sin1), (cos2, sin2), (cos3, sin3)],
+        [r0, r1, r2, r3],
+        phi,
+    );
 }
 
 /// Four rotations of (rowᵢ, φ), one after the other, element by element.
@@ -167,10 +193,19 @@ fn rotate_in_four<T: Scalar>(rows: &mut [T], c: &mut [T], phi: &mut [T], y: &mut
 fn turn_rows<T: Scalar>(rotations: [(T, T); 4], rows: [&mut [T]; 4], phi: &mut [T]) {
     let [(r0, a8), (r1, b8), (r2, c8), (r3, d8)] = rows.map(|row| row.as_rchunks_mut::<8>());
     let (rest, phi8) = phi.as_rchunks_mut::<8>();
-    let [(r0, a), (r1, b), (r2, c), (r3, d)] = [r0, r1, r2, r3].map(|row| row.as_rchunks_mut::<4>());
+    let [(r0, a), (r1, b), (r2, c), (r3, d)] =
+        [r0, r1, r2, r3].map(|row| row.as_rchunks_mut::<4>());
     let (rest, phi) = rest.as_rchunks_mut::<4>();
     let [r0, r1, r2, r3] = [r0, r1, r2, r3].map(|row| row.as_chunks_mut::<1>().0);
-    for ((((x, a), b), c), d) in rest.as_chunks_mut().0.iter_mut().zip(r0).zip(r1).zip(r2).zip(r3) {
+    for ((((x, a), b), c), d) in rest
+        .as_chunks_mut()
+        .0
+        .iter_mut()
+        .zip(r0)
+        .zip(r1)
+        .zip(r2)
+        .zip(r3)
+    {
         turn_chunk(rotations, [a, b, c, d], x);
     }
     for ((((x, a), b), c), d) in phi.iter_mut().zip(a).zip(b).zip(c).zip(d) {
@@ -183,7 +218,11 @@ fn turn_rows<T: Scalar>(rotations: [(T, T); 4], rows: [&mut [T]; 4], phi: &mut [
 
 /// [`turn_rows`] for N elements, by value: what is updated in place stays in memory.
 #[inline(always)]
-fn turn_chunk<T: Scalar, const N: usize>(rotations: [(T, T); 4], rows: [&mut [T; N]; 4], phi: &mut [T; N]) {
+fn turn_chunk<T: Scalar, const N: usize>(
+    rotations: [(T, T); 4],
+    rows: [&mut [T; N]; 4],
+    phi: &mut [T; N],
+) {
     let mut x = *phi;
     for (row, (cos, sin)) in rows.into_iter().zip(rotations) {
         let (old, mut new) = (*row, x);
@@ -216,8 +255,14 @@ pub fn rotate_out<T: Scalar>(
     threshold: T,
 ) -> Result<(), NotPositiveDefinite> {
     let m = c.len();
-    let refuse = |pivot: T| NotPositiveDefinite { row: m, pivot: pivot.to_f64(), threshold: threshold.to_f64() };
-    let (Some(p), Some(swept)) = (phi.get_mut(..m), scratch.get_mut(..m)) else { return Err(refuse(T::ZERO)) };
+    let refuse = |pivot: T| NotPositiveDefinite {
+        row: m,
+        pivot: pivot.to_f64(),
+        threshold: threshold.to_f64(),
+    };
+    let (Some(p), Some(swept)) = (phi.get_mut(..m), scratch.get_mut(..m)) else {
+        return Err(refuse(T::ZERO));
+    };
     solve_transposed(root, p);
     let rest = T::ONE - dot(p, p);
     if !(rest > threshold && rest > T::ZERO) {
@@ -328,7 +373,12 @@ mod tests {
     #[test]
     fn rotations_build_the_normal_equations() {
         const M: usize = 3;
-        let rows = [[1.0, 0.5, -0.3], [0.2, -1.0, 0.7], [0.4, 0.4, 0.4], [2.0, 0.0, -1.0f64]];
+        let rows = [
+            [1.0, 0.5, -0.3],
+            [0.2, -1.0, 0.7],
+            [0.4, 0.4, 0.4],
+            [2.0, 0.0, -1.0f64],
+        ];
         let y = [0.3, -1.2, 2.0, 0.7];
         let (mut root, mut c) = ([0.0; packed_len(M)], [0.0; M]);
         reset(&mut root, &mut c, 0.1);
@@ -352,7 +402,9 @@ mod tests {
     #[test]
     fn rotating_out_undoes_rotating_in_or_refuses() {
         const M: usize = 4;
-        let row = |i: usize| -> [f64; M] { core::array::from_fn(|j| 0.9 - 0.37 * ((i * 5 + j * 3) % 7) as f64) };
+        let row = |i: usize| -> [f64; M] {
+            core::array::from_fn(|j| 0.9 - 0.37 * ((i * 5 + j * 3) % 7) as f64)
+        };
         let build = |from: usize| {
             let (mut root, mut c) = ([0.0; packed_len(M)], [0.0; M]);
             reset(&mut root, &mut c, 0.05);
@@ -364,14 +416,27 @@ mod tests {
         let ((mut root, mut c), (expected, expected_c)) = (build(0), build(2));
         let mut scratch = [0.0; M];
         for i in 0..2 {
-            rotate_out(&mut root, &mut c, &mut row(i), i as f64 - 3.0, &mut scratch, 1e-8).unwrap();
+            rotate_out(
+                &mut root,
+                &mut c,
+                &mut row(i),
+                i as f64 - 3.0,
+                &mut scratch,
+                1e-8,
+            )
+            .unwrap();
         }
-        for (x, y) in root.iter().chain(&c).zip(expected.iter().chain(&expected_c)) {
+        for (x, y) in root
+            .iter()
+            .chain(&c)
+            .zip(expected.iter().chain(&expected_c))
+        {
             assert!((x - y).abs() < 1e-12, "{x} {y}");
         }
         // What never was in cannot be taken out.
         let before = (root, c);
-        let error = rotate_out(&mut root, &mut c, &mut [9.0; M], 1.0, &mut scratch, 1e-8).unwrap_err();
+        let error =
+            rotate_out(&mut root, &mut c, &mut [9.0; M], 1.0, &mut scratch, 1e-8).unwrap_err();
         assert!(error.pivot < 0.0);
         assert_eq!((root, c), before);
         assert!(rotate_out(&mut root, &mut c, &mut row(3), 0.0, &mut [], 1e-8).is_err());
@@ -380,17 +445,29 @@ mod tests {
     #[test]
     fn observations_rotated_in_together_have_the_bits_of_one_after_the_other() {
         const M: usize = 37;
-        let row = |i: usize| -> [f32; M] { core::array::from_fn(|j| 0.9 - 0.11 * ((i * 5 + j * 3) % 17) as f32) };
+        let row = |i: usize| -> [f32; M] {
+            core::array::from_fn(|j| 0.9 - 0.11 * ((i * 5 + j * 3) % 17) as f32)
+        };
         for m in 0..=M {
             let (mut root, mut c) = ([0.0; packed_len(M)], [0.0; M]);
             reset(&mut root[..packed_len(m)], &mut c[..m], 0.05);
             let (mut expected, mut expected_c) = (root, c);
             let [mut a, mut b, mut d] = [row(1), row(2), row(3)];
             for (i, phi) in [a, b, d].iter_mut().enumerate() {
-                rotate_in(&mut expected[..packed_len(m)], &mut expected_c[..m], &mut phi[..m], i as f32 - 0.4);
+                rotate_in(
+                    &mut expected[..packed_len(m)],
+                    &mut expected_c[..m],
+                    &mut phi[..m],
+                    i as f32 - 0.4,
+                );
             }
             let phis = [&mut a[..m], &mut b[..m], &mut d[..m]];
-            rotate_all_in(&mut root[..packed_len(m)], &mut c[..m], phis, [-0.4, 0.6, 1.6]);
+            rotate_all_in(
+                &mut root[..packed_len(m)],
+                &mut c[..m],
+                phis,
+                [-0.4, 0.6, 1.6],
+            );
             assert_eq!(root.map(f32::to_bits), expected.map(f32::to_bits), "{m}");
             assert_eq!(c.map(f32::to_bits), expected_c.map(f32::to_bits), "{m}");
         }

@@ -16,7 +16,8 @@ pub(crate) fn dots_here<'r, T: Scalar, I>(
     mut put: impl FnMut(I, T),
 ) {
     if !cfg!(feature = "dispatch") {
-        rows.zip(targets).for_each(|(row, target)| put(target, dot(row, x)));
+        rows.zip(targets)
+            .for_each(|(row, target)| put(target, dot(row, x)));
         return;
     }
     loop {
@@ -57,7 +58,10 @@ pub(crate) fn dots_here<'r, T: Scalar, I>(
 ///
 /// With the feature `dispatch` four rows are added while `out` is read and written once.
 #[inline(always)]
-pub(crate) fn add_rows_here<'r, T: Scalar>(mut rows: impl Iterator<Item = (T, &'r [T])>, out: &mut [T]) {
+pub(crate) fn add_rows_here<'r, T: Scalar>(
+    mut rows: impl Iterator<Item = (T, &'r [T])>,
+    out: &mut [T],
+) {
     if !cfg!(feature = "dispatch") {
         rows.for_each(|(factor, row)| axpy(factor, row, out));
         return;
@@ -75,7 +79,9 @@ pub(crate) fn add_rows_here<'r, T: Scalar>(mut rows: impl Iterator<Item = (T, &'
                 *out = (((*out + f0 * *a) + f1 * *b) + f2 * *c) + f3 * *d;
             }
         } else {
-            four.iter().take(count).for_each(|(factor, row)| axpy(*factor, row, out));
+            four.iter()
+                .take(count)
+                .for_each(|(factor, row)| axpy(*factor, row, out));
         }
         if count < 4 {
             return;
@@ -100,7 +106,11 @@ mod tests {
                 dots_here(width, rows, &x, seen.iter_mut(), |to, sum| *to = sum);
                 for (i, sum) in seen.iter().enumerate() {
                     let expected = if i < count { dot(row(i), &x) } else { 0.0 };
-                    assert_eq!(sum.to_bits(), expected.to_bits(), "{width:?} {i} of {count}");
+                    assert_eq!(
+                        sum.to_bits(),
+                        expected.to_bits(),
+                        "{width:?} {i} of {count}"
+                    );
                 }
             }
             let (mut together, mut alone) = (x, x);

@@ -116,8 +116,14 @@ mod tests {
     #[test]
     fn parts_are_what_slicing_gives_or_empty() {
         let mut x = [1.0, 2.0, 3.0, 4.0, 5.0f64];
-        assert_eq!((head(&x, 2), tail(&x, 3), part(&x, 1, 3)), (&x[..2], &x[3..], &x[1..4]));
-        assert_eq!((head(&x, 6), tail(&x, 6), part(&x, 3, 3)), (&[][..], &[][..], &[][..]));
+        assert_eq!(
+            (head(&x, 2), tail(&x, 3), part(&x, 1, 3)),
+            (&x[..2], &x[3..], &x[1..4])
+        );
+        assert_eq!(
+            (head(&x, 6), tail(&x, 6), part(&x, 3, 3)),
+            (&[][..], &[][..], &[][..])
+        );
         assert_eq!((at(&x, 4), at(&x, 5)), (5.0, 0.0));
         set(&mut x, 0, 7.0);
         set(&mut x, 5, 7.0);
@@ -126,8 +132,18 @@ mod tests {
         move_back(&mut x, 3, 1, 3);
         copy(&[1.0, 1.0], &mut x[4..]);
         assert_eq!(x, [7.0, 4.0, 5.0, 4.0, 1.0]);
-        assert_eq!((quarters(&x, 1), quarters(&x, 2)), (Some([&x[..1], &x[1..2], &x[2..3], &x[3..4]]), None));
+        assert_eq!(
+            (quarters(&x, 1), quarters(&x, 2)),
+            (Some([&x[..1], &x[1..2], &x[2..3], &x[3..4]]), None)
+        );
         assert_eq!(split(&mut x, 9).0.len(), 5);
-        assert_eq!((head_mut(&mut x, 2).len(), part_mut(&mut x, 4, 1).len(), part_mut(&mut x, 4, 2).len()), (2, 1, 0));
+        assert_eq!(
+            (
+                head_mut(&mut x, 2).len(),
+                part_mut(&mut x, 4, 1).len(),
+                part_mut(&mut x, 4, 2).len()
+            ),
+            (2, 1, 0)
+        );
     }
 }

@@ -100,17 +100,30 @@ pub fn function<T: Scalar>(values: &[T], vectors: &[T], out: &mut [T], mut f: im
 /// root; eigenvalues up to `relative` × the largest count as 0. Returns the rank.
 ///
 /// **Parameters**: `scratch` holds n² + n numbers. **Cost**: that of [`eigen`] and [`function`].
-pub fn inverse_root<T: Scalar>(matrix: &mut [T], n: usize, relative: T, scratch: &mut [T]) -> usize {
+pub fn inverse_root<T: Scalar>(
+    matrix: &mut [T],
+    n: usize,
+    relative: T,
+    scratch: &mut [T],
+) -> usize {
     if scratch.len() < n * n + n || matrix.len() < n * n {
         return 0;
     }
     let (vectors, values) = scratch.split_at_mut(n * n);
     let values = &mut values[..n];
     eigen(matrix, values, vectors);
-    let largest = values.iter().fold(T::ZERO, |largest, value| largest.max(*value));
+    let largest = values
+        .iter()
+        .fold(T::ZERO, |largest, value| largest.max(*value));
     let kept = |value: T| value > relative * largest && value > T::ZERO;
     let rank = values.iter().filter(|value| kept(**value)).count();
-    function(values, vectors, matrix, |value| if kept(value) { T::ONE / value.sqrt() } else { T::ZERO });
+    function(values, vectors, matrix, |value| {
+        if kept(value) {
+            T::ONE / value.sqrt()
+        } else {
+            T::ZERO
+        }
+    });
     rank
 }
 
@@ -124,14 +137,22 @@ mod tests {
 
     fn matrix(rank: usize) -> [f64; N * N] {
         let mut stream = Stream::from_seed(rank as u64);
-        let b: [[f64; N]; N] =
-            core::array::from_fn(|_| core::array::from_fn(|j| if j < rank { stream.unit::<f64>() - 0.5 } else { 0.0 }));
+        let b: [[f64; N]; N] = core::array::from_fn(|_| {
+            core::array::from_fn(|j| {
+                if j < rank {
+                    stream.unit::<f64>() - 0.5
+                } else {
+                    0.0
+                }
+            })
+        });
         core::array::from_fn(|i| dot(&b[i / N], &b[i % N]))
     }
 
     #[test]
     fn eigenpairs_rebuild_the_matrix_and_are_orthonormal() {
-        let (mut a, mut values, mut u, mut back) = (matrix(N), [0.0; N], [0.0; N * N], [0.0; N * N]);
+        let (mut a, mut values, mut u, mut back) =
+            (matrix(N), [0.0; N], [0.0; N * N], [0.0; N * N]);
         eigen(&mut a, &mut values, &mut u);
         function(&values, &u, &mut back, |x| x);
         for (x, y) in back.iter().zip(matrix(N)) {

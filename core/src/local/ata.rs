@@ -21,7 +21,9 @@ use alloc::vec::Vec;
 
 use super::config::Config;
 use super::dictionary::{Dictionary, DictionaryPosterior, KernelMatrix, resample};
-use super::learner::{Input, Learner, LearnerError, Output, Rounds, check_count, first_query, maximize};
+use super::learner::{
+    Input, Learner, LearnerError, Output, Rounds, check_count, first_query, maximize,
+};
 use crate::linalg::{dot, lower};
 use crate::parameter::ConfigError;
 use crate::random::{Party, Purpose, RunSeed};
@@ -74,14 +76,21 @@ pub fn truncated_mean(
         dictionary.in_symmetric_basis(posterior.row(x), u);
     }
     let mut r_hat = vec![0.0; size];
-    for (u, reports) in u.chunks_exact(size.max(1)).zip(reports.iter_mut()).filter(|(_, r)| !r.reports.is_empty()) {
+    for (u, reports) in u
+        .chunks_exact(size.max(1))
+        .zip(reports.iter_mut())
+        .filter(|(_, r)| !r.reports.is_empty())
+    {
         reports.settle();
         for (r, u) in r_hat.iter_mut().zip(u) {
             *r += u * reports.kept(*u, threshold);
         }
     }
     // φ·V^{−1/2}r̂ = (V^{−1/2}φ)·r̂.
-    let mean = u.chunks_exact(size.max(1)).map(|u| dot(u, &r_hat)).collect();
+    let mean = u
+        .chunks_exact(size.max(1))
+        .map(|u| dot(u, &r_hat))
+        .collect();
     (mean, r_hat)
 }
 
@@ -119,7 +128,12 @@ impl AtaGpUcb {
             && moment_order != 1.0
         {
             let admissible = "[1, 1] (ATA-GP-UCB takes second moments)";
-            return Err(ConfigError { field: "moment_order", value: moment_order, admissible }.into());
+            return Err(ConfigError {
+                field: "moment_order",
+                value: moment_order,
+                admissible,
+            }
+            .into());
         }
         let (count, rounds) = (kernel.count(), Rounds::new(p.rounds));
         let weights = prior(&[], 0, p.regularization, count)?;
@@ -152,7 +166,13 @@ impl AtaGpUcb {
         let (round, last) = (self.rounds.round(), self.rounds.candidate());
         let lambda = self.config.parameters().regularization;
         let stream = &mut self.seed.stream(Party::Server, Purpose::Projection, round);
-        let members = resample(&self.plays, self.config.nystrom_inflation(), &self.variance, last, stream);
+        let members = resample(
+            &self.plays,
+            self.config.nystrom_inflation(),
+            &self.variance,
+            last,
+            stream,
+        );
         if members != self.dictionary.members() {
             self.dictionary = Dictionary::new(&self.kernel, members);
         }
@@ -198,7 +218,12 @@ impl AtaGpUcb {
 }
 
 /// λ·A·Aᵀ as a posterior that further plays reduce; A has `rank` columns.
-fn prior(rows: &[f64], rank: usize, lambda: f64, count: usize) -> Result<FiniteGp<f64, Vec<f64>>, LearnerError> {
+fn prior(
+    rows: &[f64],
+    rank: usize,
+    lambda: f64,
+    count: usize,
+) -> Result<FiniteGp<f64, Vec<f64>>, LearnerError> {
     let storage = vec![0.0; finite::storage_len(count)];
     let gp = FiniteGp::with_prior(lambda, count, storage, |covariance| {
         for i in 0..count.min(rows.len() / rank.max(1)) {
@@ -229,7 +254,11 @@ impl Learner<f64> for AtaGpUcb {
             return Ok(self.rounds.next(0));
         }
         let width = self.config.ata_width(self.dictionary.rank() as u32);
-        let moments = self.mean.iter().zip(&self.variance).map(|(mean, variance)| (*mean, *variance));
+        let moments = self
+            .mean
+            .iter()
+            .zip(&self.variance)
+            .map(|(mean, variance)| (*mean, *variance));
         Ok(self.rounds.next(maximize(moments, width)))
     }
 

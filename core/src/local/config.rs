@@ -93,17 +93,37 @@ impl Config {
     /// **Errors**: [`ConfigError`] naming the first field outside its range.
     pub fn new(parameters: Parameters) -> Result<Self, ConfigError> {
         let p = &parameters;
-        let positive = |field, x: f64| check(field, x, (1e-100..=1e100).contains(&x), "[1e-100, 1e100]");
-        whole("candidates", p.candidates, 1..=CANDIDATES_MAX, "1..=16777216")?;
+        let positive =
+            |field, x: f64| check(field, x, (1e-100..=1e100).contains(&x), "[1e-100, 1e100]");
+        whole(
+            "candidates",
+            p.candidates,
+            1..=CANDIDATES_MAX,
+            "1..=16777216",
+        )?;
         whole("rounds", p.rounds, 1..=1 << 30, "1..=1073741824")?;
         match p.rewards {
-            Rewards::Bounded { norm_bound, noise_bound, epsilon } => {
+            Rewards::Bounded {
+                norm_bound,
+                noise_bound,
+                epsilon,
+            } => {
                 positive("norm_bound", norm_bound)?;
                 positive("noise_bound", noise_bound)?;
                 let epsilon = epsilon.unwrap_or(1.0);
-                check("epsilon", epsilon, (1e-7..=256.0).contains(&epsilon), "[1e-7, 256]")?;
+                check(
+                    "epsilon",
+                    epsilon,
+                    (1e-7..=256.0).contains(&epsilon),
+                    "[1e-7, 256]",
+                )?;
             }
-            Rewards::HeavyTailed { norm_bound, moment, central_moment, moment_order: a } => {
+            Rewards::HeavyTailed {
+                norm_bound,
+                moment,
+                central_moment,
+                moment_order: a,
+            } => {
                 positive("norm_bound", norm_bound)?;
                 positive("moment", moment)?;
                 positive("central_moment", central_moment)?;
@@ -111,15 +131,30 @@ impl Config {
             }
         }
         let factor = p.width_factor;
-        check("width_factor", factor, (0.0..=1e6).contains(&factor), "[0, 1e6]")?;
+        check(
+            "width_factor",
+            factor,
+            (0.0..=1e6).contains(&factor),
+            "[0, 1e6]",
+        )?;
         positive("regularization", p.regularization)?;
         let open = |field, x: f64| check(field, x, x > 0.0 && x < 1.0, "(0, 1)");
         open("failure_probability", p.failure_probability)?;
         open("accuracy", p.accuracy)?;
         if let FirstQuery::Candidate(first) = p.first_query {
-            check("first_query", f64::from(first), first < p.candidates, "0..candidates")?;
+            check(
+                "first_query",
+                f64::from(first),
+                first < p.candidates,
+                "0..candidates",
+            )?;
         }
-        whole("epoch_len", p.epoch_len.unwrap_or(1), 1..=1 << 20, "1..=1048576")?;
+        whole(
+            "epoch_len",
+            p.epoch_len.unwrap_or(1),
+            1..=1 << 20,
+            "1..=1048576",
+        )?;
         positive("nystrom_inflation", p.nystrom_inflation.unwrap_or(1.0))?;
         whole("stride", p.stride, 1..=1 << 20, "1..=1048576")?;
         Ok(Config(parameters))
@@ -128,15 +163,23 @@ impl Config {
     /// Bound B of the function's norm.
     pub fn norm_bound(&self) -> f64 {
         match self.0.rewards {
-            Rewards::Bounded { norm_bound, .. } | Rewards::HeavyTailed { norm_bound, .. } => norm_bound,
+            Rewards::Bounded { norm_bound, .. } | Rewards::HeavyTailed { norm_bound, .. } => {
+                norm_bound
+            }
         }
     }
 
     fn bounded(&self) -> Option<LocalNoise> {
         match self.0.rewards {
-            Rewards::Bounded { norm_bound, noise_bound, epsilon } => {
-                Some(LocalNoise { norm_bound, noise_bound, epsilon: epsilon.unwrap_or(f64::INFINITY) })
-            }
+            Rewards::Bounded {
+                norm_bound,
+                noise_bound,
+                epsilon,
+            } => Some(LocalNoise {
+                norm_bound,
+                noise_bound,
+                epsilon: epsilon.unwrap_or(f64::INFINITY),
+            }),
             Rewards::HeavyTailed { .. } => None,
         }
     }
@@ -144,9 +187,15 @@ impl Config {
     /// v, c and α of the moments.
     fn moments(&self) -> (f64, f64, f64) {
         match (self.0.rewards, self.bounded()) {
-            (Rewards::HeavyTailed { moment, central_moment, moment_order, .. }, _) => {
-                (moment, central_moment, moment_order)
-            }
+            (
+                Rewards::HeavyTailed {
+                    moment,
+                    central_moment,
+                    moment_order,
+                    ..
+                },
+                _,
+            ) => (moment, central_moment, moment_order),
             (_, Some(noise)) => (noise.second_moment(), noise.central_moment(), 1.0),
             (_, None) => (0.0, 0.0, 1.0),
         }
@@ -169,8 +218,17 @@ impl Config {
             (Some(noise), Constants::Theorem) => {
                 confidence::tgp_width(&noise, round, information_gain, p.regularization, delta)
             }
-            (Some(noise), Constants::OrderWise) => order_wise::tgp_width(&noise, round, information_gain, delta),
-            (None, _) => heavy_tailed::tgp_width(self.norm_bound(), moment, order, round, information_gain, delta),
+            (Some(noise), Constants::OrderWise) => {
+                order_wise::tgp_width(&noise, round, information_gain, delta)
+            }
+            (None, _) => heavy_tailed::tgp_width(
+                self.norm_bound(),
+                moment,
+                order,
+                round,
+                information_gain,
+                delta,
+            ),
         };
         p.width_factor * width
     }
@@ -192,10 +250,18 @@ impl Config {
         let (features, rounds) = (u64::from(features), u64::from(p.rounds));
         p.width_factor
             * match p.constants {
-                Constants::Theorem => {
-                    heavy_tailed::ata_width(bound, moment, features, rounds, p.accuracy, p.regularization, delta)
+                Constants::Theorem => heavy_tailed::ata_width(
+                    bound,
+                    moment,
+                    features,
+                    rounds,
+                    p.accuracy,
+                    p.regularization,
+                    delta,
+                ),
+                Constants::OrderWise => {
+                    order_wise::ata_width_of(bound, moment, features, rounds, delta)
                 }
-                Constants::OrderWise => order_wise::ata_width_of(bound, moment, features, rounds, delta),
             }
     }
 
@@ -222,7 +288,9 @@ impl Config {
         let (p, delta) = (&self.0, self.0.failure_probability);
         p.epoch_len.unwrap_or_else(|| match p.constants {
             Constants::Theorem => confidence::moma_epoch_len(p.rounds.into(), delta) as u32,
-            Constants::OrderWise => (order_wise::moma_epoch_len(p.rounds.into(), delta) as u32).max(1),
+            Constants::OrderWise => {
+                (order_wise::moma_epoch_len(p.rounds.into(), delta) as u32).max(1)
+            }
         })
     }
 
@@ -244,7 +312,11 @@ mod tests {
         Parameters {
             candidates: 100,
             rounds: 10_000,
-            rewards: Rewards::Bounded { norm_bound: 3.0, noise_bound: 1.0, epsilon: Some(1.0) },
+            rewards: Rewards::Bounded {
+                norm_bound: 3.0,
+                noise_bound: 1.0,
+                epsilon: Some(1.0),
+            },
             constants: Constants::OrderWise,
             width_factor: 1.0,
             regularization: 1.0,
@@ -265,18 +337,38 @@ mod tests {
         // v = 9 + 1 + 8·16 = 138, c = 129.
         assert!((config.moma_width(10, 5) - (3.0 + 1290f64.sqrt())).abs() < 1e-12);
         assert!((config.ata_threshold(10) - (138.0 / 1e6f64.ln()).sqrt()).abs() < 1e-12);
-        let theorem = Config::new(Parameters { constants: Constants::Theorem, ..parameters() }).unwrap();
+        let theorem = Config::new(Parameters {
+            constants: Constants::Theorem,
+            ..parameters()
+        })
+        .unwrap();
         assert_eq!(theorem.epoch_len(), 334);
-        assert!(theorem.ata_width(10) > config.ata_width(10) && theorem.moma_width(10, 5) > config.moma_width(10, 5));
-        let rewards = Rewards::HeavyTailed { norm_bound: 2.0, moment: 7.0, central_moment: 3.0, moment_order: 1.0 };
-        let heavy = Config::new(Parameters { rewards, ..parameters() }).unwrap();
+        assert!(
+            theorem.ata_width(10) > config.ata_width(10)
+                && theorem.moma_width(10, 5) > config.moma_width(10, 5)
+        );
+        let rewards = Rewards::HeavyTailed {
+            norm_bound: 2.0,
+            moment: 7.0,
+            central_moment: 3.0,
+            moment_order: 1.0,
+        };
+        let heavy = Config::new(Parameters {
+            rewards,
+            ..parameters()
+        })
+        .unwrap();
         assert!((heavy.tgp_threshold(16) - 2.0 * 7f64.sqrt()).abs() < 1e-12);
         assert!((heavy.moma_width(4, 9) - (2.0 + 12f64.sqrt())).abs() < 1e-12);
     }
 
     #[test]
     fn missing_or_nonsensical_bounds_are_refused_by_name() {
-        let bounded = |norm_bound, noise_bound, epsilon| Rewards::Bounded { norm_bound, noise_bound, epsilon };
+        let bounded = |norm_bound, noise_bound, epsilon| Rewards::Bounded {
+            norm_bound,
+            noise_bound,
+            epsilon,
+        };
         for (rewards, field) in [
             (bounded(0.0, 1.0, None), "norm_bound"),
             (bounded(f64::NAN, 1.0, None), "norm_bound"),
@@ -285,22 +377,89 @@ mod tests {
             (bounded(1.0, f64::INFINITY, None), "noise_bound"),
             (bounded(1.0, 1.0, Some(0.0)), "epsilon"),
             (
-                Rewards::HeavyTailed { norm_bound: 1.0, moment: 1.0, central_moment: 1.0, moment_order: 0.0 },
+                Rewards::HeavyTailed {
+                    norm_bound: 1.0,
+                    moment: 1.0,
+                    central_moment: 1.0,
+                    moment_order: 0.0,
+                },
                 "moment_order",
             ),
         ] {
-            assert_eq!(Config::new(Parameters { rewards, ..parameters() }).unwrap_err().field, field);
+            assert_eq!(
+                Config::new(Parameters {
+                    rewards,
+                    ..parameters()
+                })
+                .unwrap_err()
+                .field,
+                field
+            );
         }
         for (bad, field) in [
-            (Parameters { candidates: 0, ..parameters() }, "candidates"),
-            (Parameters { rounds: 0, ..parameters() }, "rounds"),
-            (Parameters { accuracy: 1.0, ..parameters() }, "accuracy"),
-            (Parameters { failure_probability: 0.0, ..parameters() }, "failure_probability"),
-            (Parameters { regularization: f64::NAN, ..parameters() }, "regularization"),
-            (Parameters { first_query: FirstQuery::Candidate(100), ..parameters() }, "first_query"),
-            (Parameters { epoch_len: Some(0), ..parameters() }, "epoch_len"),
-            (Parameters { stride: 0, ..parameters() }, "stride"),
-            (Parameters { width_factor: -1.0, ..parameters() }, "width_factor"),
+            (
+                Parameters {
+                    candidates: 0,
+                    ..parameters()
+                },
+                "candidates",
+            ),
+            (
+                Parameters {
+                    rounds: 0,
+                    ..parameters()
+                },
+                "rounds",
+            ),
+            (
+                Parameters {
+                    accuracy: 1.0,
+                    ..parameters()
+                },
+                "accuracy",
+            ),
+            (
+                Parameters {
+                    failure_probability: 0.0,
+                    ..parameters()
+                },
+                "failure_probability",
+            ),
+            (
+                Parameters {
+                    regularization: f64::NAN,
+                    ..parameters()
+                },
+                "regularization",
+            ),
+            (
+                Parameters {
+                    first_query: FirstQuery::Candidate(100),
+                    ..parameters()
+                },
+                "first_query",
+            ),
+            (
+                Parameters {
+                    epoch_len: Some(0),
+                    ..parameters()
+                },
+                "epoch_len",
+            ),
+            (
+                Parameters {
+                    stride: 0,
+                    ..parameters()
+                },
+                "stride",
+            ),
+            (
+                Parameters {
+                    width_factor: -1.0,
+                    ..parameters()
+                },
+                "width_factor",
+            ),
         ] {
             assert_eq!(Config::new(bad).unwrap_err().field, field);
         }

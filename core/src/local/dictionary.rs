@@ -48,7 +48,10 @@ fn eigen(matrix: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     let symmetric = DMatrix::from_row_slice(n, n, matrix);
     match SymmetricEigen::try_new(symmetric, f64::EPSILON, ITERATIONS_MAX) {
         // Columns of a column-major matrix are rows of a row-major one.
-        Some(found) => (found.eigenvalues.as_slice().to_vec(), found.eigenvectors.as_slice().to_vec()),
+        Some(found) => (
+            found.eigenvalues.as_slice().to_vec(),
+            found.eigenvectors.as_slice().to_vec(),
+        ),
         None => {
             let (mut values, mut vectors) = (vec![0.0; n], vec![0.0; n * n]);
             symmetric::eigen(&mut matrix.to_vec(), &mut values, &mut vectors);
@@ -69,10 +72,17 @@ impl KernelMatrix {
     /// The matrix of a kernel over `points`, row-major, `dim` columns.
     ///
     /// **Errors**: as [`KernelMatrix::from_table`].
-    pub fn new<K: Kernel<f64>>(kernel: &K, dim: usize, points: &[f64]) -> Result<Self, LearnerError> {
+    pub fn new<K: Kernel<f64>>(
+        kernel: &K,
+        dim: usize,
+        points: &[f64],
+    ) -> Result<Self, LearnerError> {
         let count = points.len() / dim.max(1);
         let mut entries = vec![0.0; count * count];
-        for (x, row) in points.chunks_exact(dim.max(1)).zip(entries.chunks_exact_mut(count.max(1))) {
+        for (x, row) in points
+            .chunks_exact(dim.max(1))
+            .zip(entries.chunks_exact_mut(count.max(1)))
+        {
             kernel.covariances(x, points, row);
         }
         Self::from_table(count, entries)
@@ -83,15 +93,28 @@ impl KernelMatrix {
     /// **Errors**: [`LearnerError::Kernel`] if it is empty, not square, not finite, not symmetric to the bit or has a
     /// diagonal entry that is not positive; [`LearnerError::NotPositiveSemidefinite`].
     pub fn from_table(size: usize, entries: Vec<f64>) -> Result<Self, LearnerError> {
-        let table = Table::new(size, entries.clone()).map_err(|error: KernelError| LearnerError::Kernel(error))?;
+        let table = Table::new(size, entries.clone())
+            .map_err(|error: KernelError| LearnerError::Kernel(error))?;
         let (values, _) = eigen(&entries, size);
-        let largest = values.iter().fold(0.0, |most: f64, x| if *x > most { *x } else { most });
-        let smallest = values.iter().fold(f64::INFINITY, |least, x| if *x < least { *x } else { least });
+        let largest = values
+            .iter()
+            .fold(0.0, |most: f64, x| if *x > most { *x } else { most });
+        let smallest = values.iter().fold(
+            f64::INFINITY,
+            |least, x| if *x < least { *x } else { least },
+        );
         let admissible = -RELATIVE_NEGATIVE * largest;
         if !(smallest >= admissible) {
-            return Err(LearnerError::NotPositiveSemidefinite { eigenvalue: smallest, admissible });
+            return Err(LearnerError::NotPositiveSemidefinite {
+                eigenvalue: smallest,
+                admissible,
+            });
         }
-        Ok(KernelMatrix { table, entries, count: size })
+        Ok(KernelMatrix {
+            table,
+            entries,
+            count: size,
+        })
     }
 
     /// Number of candidates N.
@@ -119,9 +142,20 @@ impl KernelMatrix {
 /// min(q_N·variance(x), 1), independently; x is kept if one of its plays is. If none is, the last play.
 ///
 /// One uniform for each point that was played, in order of points: 1 − (1 − p)ⁿ for n plays.
-pub fn resample(plays: &[u32], inflation: f64, variance: &[f64], last: u32, stream: &mut Stream) -> Vec<u32> {
+pub fn resample(
+    plays: &[u32],
+    inflation: f64,
+    variance: &[f64],
+    last: u32,
+    stream: &mut Stream,
+) -> Vec<u32> {
     let mut kept = Vec::new();
-    for (x, (n, variance)) in plays.iter().zip(variance).enumerate().filter(|(_, (n, _))| **n > 0) {
+    for (x, (n, variance)) in plays
+        .iter()
+        .zip(variance)
+        .enumerate()
+        .filter(|(_, (n, _))| **n > 0)
+    {
         let u: f64 = stream.unit();
         let p = Scalar::min(inflation * variance, 1.0);
         if u < 1.0 - pow(1.0 - p, f64::from(*n)) {
@@ -152,12 +186,17 @@ impl Dictionary {
     ///
     /// **Cost**: about 9|D|³ + N·m·|D| flops. Indices that are too large are left out.
     pub fn new(kernel: &KernelMatrix, members: Vec<u32>) -> Self {
-        let members: Vec<u32> = members.into_iter().filter(|x| (*x as usize) < kernel.count).collect();
+        let members: Vec<u32> = members
+            .into_iter()
+            .filter(|x| (*x as usize) < kernel.count)
+            .collect();
         let size = members.len();
         let column = |x: usize| members.iter().map(move |d| kernel.row(x)[*d as usize]);
         let matrix: Vec<f64> = members.iter().flat_map(|d| column(*d as usize)).collect();
         let (values, vectors) = eigen(&matrix, size);
-        let largest = values.iter().fold(0.0, |most: f64, x| if *x > most { *x } else { most });
+        let largest = values
+            .iter()
+            .fold(0.0, |most: f64, x| if *x > most { *x } else { most });
         let (mut basis, mut scales) = (Vec::new(), Vec::new());
         for (value, vector) in values.iter().zip(vectors.chunks_exact(size.max(1))) {
             if *value > RELATIVE_RANK * largest {
@@ -169,13 +208,28 @@ impl Dictionary {
         let mut rows = vec![0.0; count * rank];
         let mut missing: Vec<f64> = (0..count).map(|x| kernel.variance(x)).collect();
         let mut covariances = vec![0.0; size];
-        for (x, (row, missing)) in rows.chunks_exact_mut(rank.max(1)).zip(&mut missing).enumerate() {
-            covariances.iter_mut().zip(column(x)).for_each(|(to, from)| *to = from);
+        for (x, (row, missing)) in rows
+            .chunks_exact_mut(rank.max(1))
+            .zip(&mut missing)
+            .enumerate()
+        {
+            covariances
+                .iter_mut()
+                .zip(column(x))
+                .for_each(|(to, from)| *to = from);
             matvec(&basis, &covariances, row);
-            row.iter_mut().zip(&scales).for_each(|(psi, scale)| *psi *= scale);
+            row.iter_mut()
+                .zip(&scales)
+                .for_each(|(psi, scale)| *psi *= scale);
             *missing -= dot(row, row);
         }
-        Dictionary { members, basis, rows, missing, rank }
+        Dictionary {
+            members,
+            basis,
+            rows,
+            missing,
+            rank,
+        }
     }
 
     /// The points, in rising order if they were given so.
@@ -252,7 +306,13 @@ impl DictionaryPosterior {
             variance_clamps += u32::from(left < 0.0);
             variance[x] = Scalar::max(left, 0.0);
         }
-        DictionaryPosterior { inverse_root, rows, variance, rank, variance_clamps }
+        DictionaryPosterior {
+            inverse_root,
+            rows,
+            variance,
+            rank,
+            variance_clamps,
+        }
     }
 
     /// σ̃² of every candidate.

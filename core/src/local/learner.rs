@@ -95,19 +95,33 @@ pub enum LearnerError {
 impl fmt::Display for LearnerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            LearnerError::UnexpectedInput { phase, input } => write!(f, "{input} does not belong to phase {phase:?}"),
+            LearnerError::UnexpectedInput { phase, input } => {
+                write!(f, "{input} does not belong to phase {phase:?}")
+            }
             LearnerError::ReportNotFinite { round } => {
-                write!(f, "the report of round {round} is not finite, or too large to compute with")
+                write!(
+                    f,
+                    "the report of round {round} is not finite, or too large to compute with"
+                )
             }
             LearnerError::Candidates { count, expected } => {
-                write!(f, "there are {count} candidates, the configuration says {expected}")
+                write!(
+                    f,
+                    "there are {count} candidates, the configuration says {expected}"
+                )
             }
             LearnerError::EpochTooLong { epoch_len, rounds } => {
-                write!(f, "an epoch takes {epoch_len} reports and the run has {rounds}: not one epoch")
+                write!(
+                    f,
+                    "an epoch takes {epoch_len} reports and the run has {rounds}: not one epoch"
+                )
             }
             LearnerError::Config(error) => write!(f, "{error}"),
             LearnerError::Kernel(error) => write!(f, "{error}"),
-            LearnerError::NotPositiveSemidefinite { eigenvalue, admissible } => write!(
+            LearnerError::NotPositiveSemidefinite {
+                eigenvalue,
+                admissible,
+            } => write!(
                 f,
                 "the kernel matrix has the eigenvalue {eigenvalue:e}, at least {admissible:e} is admissible: \
                  it is no covariance matrix"
@@ -168,17 +182,34 @@ pub(super) struct Rounds {
 
 impl Rounds {
     pub(super) fn new(rounds: u32) -> Self {
-        Rounds { phase: Phase::Fresh, round: 0, last: rounds, candidate: 0 }
+        Rounds {
+            phase: Phase::Fresh,
+            round: 0,
+            last: rounds,
+            candidate: 0,
+        }
     }
 
     /// The report of the query that is out, or `None` at the start.
     pub(super) fn accept<T: Scalar>(&self, input: Input<T>) -> Result<Option<T>, LearnerError> {
         match (self.phase, input) {
             (Phase::Fresh, Input::Start) => Ok(None),
-            (Phase::Waiting, Input::Report(y)) if y.abs() <= T::from_f64(REPORT_MAX) && y.is_finite() => Ok(Some(y)),
-            (Phase::Waiting, Input::Report(_)) => Err(LearnerError::ReportNotFinite { round: self.round }),
-            (phase, Input::Start) => Err(LearnerError::UnexpectedInput { phase, input: "Start" }),
-            (phase, Input::Report(_)) => Err(LearnerError::UnexpectedInput { phase, input: "Report" }),
+            (Phase::Waiting, Input::Report(y))
+                if y.abs() <= T::from_f64(REPORT_MAX) && y.is_finite() =>
+            {
+                Ok(Some(y))
+            }
+            (Phase::Waiting, Input::Report(_)) => {
+                Err(LearnerError::ReportNotFinite { round: self.round })
+            }
+            (phase, Input::Start) => Err(LearnerError::UnexpectedInput {
+                phase,
+                input: "Start",
+            }),
+            (phase, Input::Report(_)) => Err(LearnerError::UnexpectedInput {
+                phase,
+                input: "Report",
+            }),
         }
     }
 
@@ -206,7 +237,10 @@ impl Rounds {
         self.phase = Phase::Waiting;
         self.round += 1;
         self.candidate = candidate;
-        Output::Query { round: self.round, candidate }
+        Output::Query {
+            round: self.round,
+            candidate,
+        }
     }
 }
 
@@ -214,19 +248,25 @@ impl Rounds {
 pub(super) fn first_query(config: &Config, seed: RunSeed) -> u32 {
     match config.parameters().first_query {
         FirstQuery::Candidate(first) => first,
-        FirstQuery::Random => {
-            seed.stream(Party::Server, Purpose::InitialPoints, 0).below(config.parameters().candidates)
-        }
+        FirstQuery::Random => seed
+            .stream(Party::Server, Purpose::InitialPoints, 0)
+            .below(config.parameters().candidates),
     }
 }
 
 /// argmax of mean + width·std over all candidates; ties to the lowest index.
 pub(super) fn maximize<T: Scalar>(moments: impl Iterator<Item = (T, T)>, width: T) -> u32 {
-    let mut best = Maximum { candidate: 0, value: -T::INFINITY };
+    let mut best = Maximum {
+        candidate: 0,
+        value: -T::INFINITY,
+    };
     for (i, (mean, variance)) in moments.enumerate() {
         let value = bound(mean, variance, width);
         if value > best.value {
-            best = Maximum { candidate: i as u32, value };
+            best = Maximum {
+                candidate: i as u32,
+                value,
+            };
         }
     }
     best.candidate
@@ -234,5 +274,9 @@ pub(super) fn maximize<T: Scalar>(moments: impl Iterator<Item = (T, T)>, width: 
 
 pub(super) fn check_count(config: &Config, count: usize) -> Result<(), LearnerError> {
     let expected = config.parameters().candidates;
-    if count == expected as usize { Ok(()) } else { Err(LearnerError::Candidates { count, expected }) }
+    if count == expected as usize {
+        Ok(())
+    } else {
+        Err(LearnerError::Candidates { count, expected })
+    }
 }

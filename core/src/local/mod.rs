@@ -52,5 +52,7 @@ pub use dictionary::KernelMatrix;
 pub use learner::{Input, Learner, LearnerError, Output, Phase};
 #[cfg(feature = "alloc")]
 pub use moma::MomaGpUcb;
-pub use reporter::{Reporter, ReporterError, ReporterInput, ReporterOutput, ReporterPhase, ReporterState};
+pub use reporter::{
+    Reporter, ReporterError, ReporterInput, ReporterOutput, ReporterPhase, ReporterState,
+};
 pub use tgp::TgpUcb;

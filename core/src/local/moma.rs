@@ -16,7 +16,9 @@ use alloc::vec::Vec;
 
 use super::config::Config;
 use super::dictionary::{Dictionary, DictionaryPosterior, KernelMatrix, resample};
-use super::learner::{Input, Learner, LearnerError, Output, Rounds, check_count, first_query, maximize};
+use super::learner::{
+    Input, Learner, LearnerError, Output, Rounds, check_count, first_query, maximize,
+};
 use crate::linalg::{axpy, dot, squared_distance};
 use crate::math::Scalar;
 use crate::random::{Party, Purpose, RunSeed};
@@ -46,12 +48,19 @@ pub fn median_of_means(
 ) -> MedianOfMeans {
     let rank = dictionary.rank();
     let (mut correlations, mut whitened) = (vec![0.0; k * rank], vec![0.0; k * rank]);
-    for (x, sums) in sums.chunks_exact(k.max(1)).enumerate().filter(|(x, _)| plays[*x] > 0) {
+    for (x, sums) in sums
+        .chunks_exact(k.max(1))
+        .enumerate()
+        .filter(|(x, _)| plays[*x] > 0)
+    {
         for (b, y) in correlations.chunks_exact_mut(rank.max(1)).zip(sums) {
             axpy(*y, dictionary.row(x), b);
         }
     }
-    for (b, out) in correlations.chunks_exact(rank.max(1)).zip(whitened.chunks_exact_mut(rank.max(1))) {
+    for (b, out) in correlations
+        .chunks_exact(rank.max(1))
+        .zip(whitened.chunks_exact_mut(rank.max(1)))
+    {
         posterior.whiten(b, out);
     }
     let estimate = |j: usize| &whitened[j * rank..][..rank];
@@ -70,9 +79,18 @@ pub fn median_of_means(
             median(&mut others)
         })
         .collect();
-    let chosen = (0..k).fold(0, |best, j| if medians[j] < medians[best] { j } else { best });
-    let mean = (0..plays.len()).map(|x| dot(posterior.row(x), estimate(chosen))).collect();
-    MedianOfMeans { chosen, medians, mean }
+    let chosen = (0..k).fold(
+        0,
+        |best, j| if medians[j] < medians[best] { j } else { best },
+    );
+    let mean = (0..plays.len())
+        .map(|x| dot(posterior.row(x), estimate(chosen)))
+        .collect();
+    MedianOfMeans {
+        chosen,
+        medians,
+        mean,
+    }
 }
 
 fn median(list: &mut [f64]) -> f64 {
@@ -116,7 +134,10 @@ impl MomaGpUcb {
         check_count(&config, kernel.count())?;
         let (k, rounds) = (config.epoch_len(), config.parameters().rounds);
         if rounds < k {
-            return Err(LearnerError::EpochTooLong { epoch_len: k, rounds });
+            return Err(LearnerError::EpochTooLong {
+                epoch_len: k,
+                rounds,
+            });
         }
         let count = kernel.count();
         Ok(MomaGpUcb {
@@ -140,23 +161,43 @@ impl MomaGpUcb {
     fn estimate(&mut self, candidate: usize) {
         self.epochs += 1;
         self.plays[candidate] += 1;
-        let stream = &mut self.seed.stream(Party::Server, Purpose::Projection, self.epochs);
+        let stream = &mut self
+            .seed
+            .stream(Party::Server, Purpose::Projection, self.epochs);
         let inflation = self.config.nystrom_inflation();
-        let members = resample(&self.plays, inflation, &self.variance, candidate as u32, stream);
+        let members = resample(
+            &self.plays,
+            inflation,
+            &self.variance,
+            candidate as u32,
+            stream,
+        );
         if members != self.dictionary.members() {
             self.dictionary = Dictionary::new(&self.kernel, members);
         }
         let lambda = self.config.parameters().regularization;
         let posterior = DictionaryPosterior::new(&self.dictionary, &self.plays, lambda);
-        let found = median_of_means(&self.dictionary, &posterior, &self.plays, &self.sums, self.k as usize);
+        let found = median_of_means(
+            &self.dictionary,
+            &posterior,
+            &self.plays,
+            &self.sums,
+            self.k as usize,
+        );
         self.variance.copy_from_slice(posterior.variance());
         (self.mean, self.chosen) = (found.mean, found.chosen);
     }
 
     /// The next epoch's point.
     fn propose(&self) -> u32 {
-        let width = self.config.moma_width(self.dictionary.rank() as u32, self.epochs);
-        let moments = self.mean.iter().zip(&self.variance).map(|(mean, variance)| (*mean, *variance));
+        let width = self
+            .config
+            .moma_width(self.dictionary.rank() as u32, self.epochs);
+        let moments = self
+            .mean
+            .iter()
+            .zip(&self.variance)
+            .map(|(mean, variance)| (*mean, *variance));
         maximize(moments, width)
     }
 

@@ -63,12 +63,35 @@ impl TryFrom<Stored> for ReporterState {
     /// A stored state may be older than a report made from it: a reporter that resumes must be asked, and is charged,
     /// again.
     fn try_from(state: Stored) -> Result<Self, StateError> {
-        let Stored { user, budget, phase, candidate, reports } = state;
+        let Stored {
+            user,
+            budget,
+            phase,
+            candidate,
+            reports,
+        } = state;
         // The least that a report costs is one unit of 2⁻²⁰; both products are exact.
         let units = |epsilon: f64| (epsilon * Epsilon::DENOMINATOR as f64) as u64;
-        stored(phase.name(), "number of reports", u64::from(reports), 0..=units(budget.spent()))?;
-        stored(phase.name(), "budget left (of 2^-20)", units(budget.left()), 0..=256 * Epsilon::DENOMINATOR)?;
-        Ok(ReporterState { user, budget, phase: ReporterPhase::Idle, candidate, reports, opened: None })
+        stored(
+            phase.name(),
+            "number of reports",
+            u64::from(reports),
+            0..=units(budget.spent()),
+        )?;
+        stored(
+            phase.name(),
+            "budget left (of 2^-20)",
+            units(budget.left()),
+            0..=256 * Epsilon::DENOMINATOR,
+        )?;
+        Ok(ReporterState {
+            user,
+            budget,
+            phase: ReporterPhase::Idle,
+            candidate,
+            reports,
+            opened: None,
+        })
     }
 }
 
@@ -197,12 +220,17 @@ pub enum ReporterError {
 impl fmt::Display for ReporterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ReporterError::UnexpectedInput { phase, input } => write!(f, "{input} does not belong to phase {phase:?}"),
+            ReporterError::UnexpectedInput { phase, input } => {
+                write!(f, "{input} does not belong to phase {phase:?}")
+            }
             ReporterError::Budget(error) => write!(f, "{error}"),
             ReporterError::Noise(error) => write!(f, "{error}"),
             ReporterError::OtherReceipt => f.write_str("a receipt for another query"),
             ReporterError::OtherMechanism { charged, epsilon } => {
-                write!(f, "epsilon {charged} was charged, the mechanism spends {epsilon}")
+                write!(
+                    f,
+                    "epsilon {charged} was charged, the mechanism spends {epsilon}"
+                )
             }
         }
     }
@@ -263,7 +291,10 @@ impl<'a> Reporter<'a> {
     ) -> Result<ReporterOutput<T, S>, ReporterError> {
         let own = self.mechanism.mechanism().epsilon();
         if let Some((_, charged)) = self.state.opened.filter(|(_, charged)| *charged != own) {
-            return Err(ReporterError::OtherMechanism { charged: charged.value(), epsilon: own.value() });
+            return Err(ReporterError::OtherMechanism {
+                charged: charged.value(),
+                epsilon: own.value(),
+            });
         }
         match (self.state.phase, input) {
             (ReporterPhase::Idle, ReporterInput::Query { candidate }) => {
@@ -275,7 +306,9 @@ impl<'a> Reporter<'a> {
                 Ok(ReporterOutput::Charge(self.named(nonce)))
             }
             (ReporterPhase::Charging, input) => match (self.state.opened, input) {
-                (Some((nonce, _)), ReporterInput::Query { candidate }) if candidate == self.state.candidate => {
+                (Some((nonce, _)), ReporterInput::Query { candidate })
+                    if candidate == self.state.candidate =>
+                {
                     Ok(ReporterOutput::Charge(self.named(nonce)))
                 }
                 (Some((nonce, _)), ReporterInput::Charged(receipt)) => {
@@ -283,7 +316,9 @@ impl<'a> Reporter<'a> {
                         return Err(ReporterError::OtherReceipt);
                     }
                     self.state.phase = ReporterPhase::Evaluating;
-                    Ok(ReporterOutput::Evaluate { candidate: self.state.candidate })
+                    Ok(ReporterOutput::Evaluate {
+                        candidate: self.state.candidate,
+                    })
                 }
                 (_, input) => Err(self.unexpected(&input)),
             },
@@ -291,7 +326,10 @@ impl<'a> Reporter<'a> {
                 // Whatever becomes of the noise, this query is over.
                 self.state.phase = ReporterPhase::Idle;
                 self.state.opened = None;
-                let release = self.mechanism.privatize(reward, source).map_err(ReporterError::Noise)?;
+                let release = self
+                    .mechanism
+                    .privatize(reward, source)
+                    .map_err(ReporterError::Noise)?;
                 self.state.reports += 1;
                 Ok(ReporterOutput::Report(release))
             }
@@ -304,7 +342,10 @@ impl<'a> Reporter<'a> {
     }
 
     fn unexpected<T, P: Provenance>(&self, input: &ReporterInput<T, P>) -> ReporterError {
-        ReporterError::UnexpectedInput { phase: self.state.phase, input: input.name() }
+        ReporterError::UnexpectedInput {
+            phase: self.state.phase,
+            input: input.name(),
+        }
     }
 
     fn charge(&mut self) -> Result<(), ReporterError> {
@@ -312,7 +353,9 @@ impl<'a> Reporter<'a> {
         let user = self.state.user;
         self.state.budget.charge(epsilon).map_err(|error| {
             ReporterError::Budget(match error {
-                UserBudgetError::Exhausted { epsilon_left, .. } => UserBudgetError::Exhausted { user, epsilon_left },
+                UserBudgetError::Exhausted { epsilon_left, .. } => {
+                    UserBudgetError::Exhausted { user, epsilon_left }
+                }
                 UserBudgetError::UnknownUser(_) => UserBudgetError::UnknownUser(user),
             })
         })
@@ -328,7 +371,9 @@ mod tests {
     use crate::random::source::tests::Failing;
     use crate::random::{Secret, Simulated, Stream};
 
-    fn paid<T: core::fmt::Debug, S: NoiseSource>(output: ReporterOutput<T, S>) -> ReporterInput<T, S::Provenance> {
+    fn paid<T: core::fmt::Debug, S: NoiseSource>(
+        output: ReporterOutput<T, S>,
+    ) -> ReporterInput<T, S::Provenance> {
         match output {
             ReporterOutput::Charge(charge) => match InMemory::default().append(charge) {
                 Ok(receipt) => ReporterInput::Charged(receipt),
@@ -350,14 +395,26 @@ mod tests {
     fn mended_stored_reports_were_paid_for() {
         let stored = |spent: u64, reports: u32| {
             let mut bytes = [0u8; 40];
-            let state = (7u32, (spent, 1u64 << 20), ReporterPhase::Evaluating, 3u32, reports);
+            let state = (
+                7u32,
+                (spent, 1u64 << 20),
+                ReporterPhase::Evaluating,
+                3u32,
+                reports,
+            );
             let used = postcard::to_slice(&state, &mut bytes).unwrap().len();
             postcard::from_bytes::<ReporterState>(&bytes[..used])
         };
         let back = stored(1 << 19, 1).unwrap();
-        assert_eq!((back.phase(), back.reports(), back.budget().left()), (ReporterPhase::Idle, 1, 0.5));
+        assert_eq!(
+            (back.phase(), back.reports(), back.budget().left()),
+            (ReporterPhase::Idle, 1, 0.5)
+        );
         assert!(
-            stored(0, 0).is_ok() && stored(1000, 1000).is_ok() && stored(999, 1000).is_err() && stored(0, 1).is_err()
+            stored(0, 0).is_ok()
+                && stored(1000, 1000).is_ok()
+                && stored(999, 1000).is_err()
+                && stored(0, 1).is_err()
         );
     }
 
@@ -368,22 +425,35 @@ mod tests {
         let source = &mut Simulated::new(Stream::from_seed(3));
         for spent in [0.5, 1.0] {
             let mut reporter = Reporter::attach(&mechanism, &mut state);
-            let output = reporter.handle::<f64, _>(ReporterInput::Query { candidate: 4 }, source).unwrap();
-            assert!(matches!(&output, ReporterOutput::Charge(charge) if charge.events() == [mechanism.event()]));
+            let output = reporter
+                .handle::<f64, _>(ReporterInput::Query { candidate: 4 }, source)
+                .unwrap();
+            assert!(
+                matches!(&output, ReporterOutput::Charge(charge) if charge.events() == [mechanism.event()])
+            );
             assert_eq!(reporter.state.budget.spent(), spent);
-            assert!(reporter.handle(ReporterInput::Reward(1.0), source).is_err(), "a reward before the charge");
+            assert!(
+                reporter.handle(ReporterInput::Reward(1.0), source).is_err(),
+                "a reward before the charge"
+            );
             let output = reporter.handle::<f64, _>(paid(output), source).unwrap();
             assert!(matches!(output, ReporterOutput::Evaluate { candidate: 4 }));
             // NaN is the public value 0; the report is finite.
-            match reporter.handle(ReporterInput::Reward(f64::NAN), source).unwrap() {
+            match reporter
+                .handle(ReporterInput::Reward(f64::NAN), source)
+                .unwrap()
+            {
                 ReporterOutput::Report(release) => assert!(release.value().is_finite()),
                 other => panic!("{other:?}"),
             }
         }
         let before = bytes(&state);
-        let refused =
-            Reporter::attach(&mechanism, &mut state).handle::<f64, _>(ReporterInput::Query { candidate: 1 }, source);
-        let exhausted = UserBudgetError::Exhausted { user: 9, epsilon_left: 0.0 };
+        let refused = Reporter::attach(&mechanism, &mut state)
+            .handle::<f64, _>(ReporterInput::Query { candidate: 1 }, source);
+        let exhausted = UserBudgetError::Exhausted {
+            user: 9,
+            epsilon_left: 0.0,
+        };
         assert_eq!(refused.unwrap_err(), ReporterError::Budget(exhausted));
         assert_eq!((bytes(&state), state.reports()), (before, 2));
     }
@@ -391,22 +461,52 @@ mod tests {
     /// Two learners that share one user's state: what the first was charged does not pay the second's report.
     #[test]
     fn a_report_costs_what_was_charged() {
-        let (cheap, dear) = (mechanism(), ClampedLaplace::new(2.0, 16, Epsilon::new(8.0).unwrap()).unwrap());
+        let (cheap, dear) = (
+            mechanism(),
+            ClampedLaplace::new(2.0, 16, Epsilon::new(8.0).unwrap()).unwrap(),
+        );
         let mut state = ReporterState::new(1, Epsilon::new(1.0).unwrap());
         let source = &mut Simulated::new(Stream::from_seed(5));
         let query = || ReporterInput::Query { candidate: 0 };
-        let asked = Reporter::attach(&cheap, &mut state).handle::<f64, _>(query(), source).unwrap();
-        let again = Reporter::attach(&cheap, &mut state).handle::<f64, _>(query(), source).unwrap();
-        assert_eq!(state.budget().spent(), 0.5, "a ledger that failed is asked again, the budget is not charged twice");
-        let other = ReporterError::OtherMechanism { charged: 0.5, epsilon: 8.0 };
-        for (wrong, right) in [(paid(asked), paid(again)), (ReporterInput::Reward(1.0), ReporterInput::Reward(1.0))] {
+        let asked = Reporter::attach(&cheap, &mut state)
+            .handle::<f64, _>(query(), source)
+            .unwrap();
+        let again = Reporter::attach(&cheap, &mut state)
+            .handle::<f64, _>(query(), source)
+            .unwrap();
+        assert_eq!(
+            state.budget().spent(),
+            0.5,
+            "a ledger that failed is asked again, the budget is not charged twice"
+        );
+        let other = ReporterError::OtherMechanism {
+            charged: 0.5,
+            epsilon: 8.0,
+        };
+        for (wrong, right) in [
+            (paid(asked), paid(again)),
+            (ReporterInput::Reward(1.0), ReporterInput::Reward(1.0)),
+        ] {
             let before = bytes(&state);
-            assert_eq!(Reporter::attach(&dear, &mut state).handle(wrong, source).unwrap_err(), other);
+            assert_eq!(
+                Reporter::attach(&dear, &mut state)
+                    .handle(wrong, source)
+                    .unwrap_err(),
+                other
+            );
             assert_eq!(bytes(&state), before);
-            Reporter::attach(&cheap, &mut state).handle(right, source).unwrap();
+            Reporter::attach(&cheap, &mut state)
+                .handle(right, source)
+                .unwrap();
         }
         assert_eq!((state.reports(), state.budget().spent()), (1, 0.5));
-        assert_eq!(std::format!("{:?}", ReporterInput::<f64, crate::random::Simulation>::Reward(0.123)), "Reward");
+        assert_eq!(
+            std::format!(
+                "{:?}",
+                ReporterInput::<f64, crate::random::Simulation>::Reward(0.123)
+            ),
+            "Reward"
+        );
     }
 
     /// A receipt pays the query it was made for: not one of another user, not a later one of the same.
@@ -415,19 +515,45 @@ mod tests {
         let mechanism = mechanism();
         let source = &mut Simulated::new(Stream::from_seed(5));
         let other = &mut Simulated::new(Stream::from_seed(6));
-        let (mut one, mut two) =
-            (ReporterState::new(1, Epsilon::new(1.0).unwrap()), ReporterState::new(2, Epsilon::new(1.0).unwrap()));
+        let (mut one, mut two) = (
+            ReporterState::new(1, Epsilon::new(1.0).unwrap()),
+            ReporterState::new(2, Epsilon::new(1.0).unwrap()),
+        );
         let query = || ReporterInput::Query { candidate: 0 };
-        let first = Reporter::attach(&mechanism, &mut one).handle::<f64, _>(query(), source).unwrap();
-        let second = Reporter::attach(&mechanism, &mut two).handle::<f64, _>(query(), other).unwrap();
-        let refused = Reporter::attach(&mechanism, &mut two).handle(paid(first), other).unwrap_err();
-        assert_eq!((refused, two.phase()), (ReporterError::OtherReceipt, ReporterPhase::Charging));
-        Reporter::attach(&mechanism, &mut two).handle(paid(second), other).unwrap();
+        let first = Reporter::attach(&mechanism, &mut one)
+            .handle::<f64, _>(query(), source)
+            .unwrap();
+        let second = Reporter::attach(&mechanism, &mut two)
+            .handle::<f64, _>(query(), other)
+            .unwrap();
+        let refused = Reporter::attach(&mechanism, &mut two)
+            .handle(paid(first), other)
+            .unwrap_err();
+        assert_eq!(
+            (refused, two.phase()),
+            (ReporterError::OtherReceipt, ReporterPhase::Charging)
+        );
+        Reporter::attach(&mechanism, &mut two)
+            .handle(paid(second), other)
+            .unwrap();
         // A state that was stored while it was charging must be asked again, and an old receipt pays nothing there.
-        let old = Reporter::attach(&mechanism, &mut one).handle::<f64, _>(query(), source).unwrap();
+        let old = Reporter::attach(&mechanism, &mut one)
+            .handle::<f64, _>(query(), source)
+            .unwrap();
         let mut restored: ReporterState = postcard::from_bytes(&bytes(&one)).unwrap();
-        let refused = Reporter::attach(&mechanism, &mut restored).handle(paid(old), source).unwrap_err();
-        assert!(matches!(refused, ReporterError::UnexpectedInput { phase: ReporterPhase::Idle, .. }), "{refused:?}");
+        let refused = Reporter::attach(&mechanism, &mut restored)
+            .handle(paid(old), source)
+            .unwrap_err();
+        assert!(
+            matches!(
+                refused,
+                ReporterError::UnexpectedInput {
+                    phase: ReporterPhase::Idle,
+                    ..
+                }
+            ),
+            "{refused:?}"
+        );
     }
 
     #[test]
@@ -435,15 +561,31 @@ mod tests {
         let mechanism = mechanism();
         let mut state = ReporterState::new(0, Epsilon::new(1.0).unwrap());
         let query = || ReporterInput::Query { candidate: 0 };
-        let mut dry = Secret::new(Failing { left: 1, inner: Stream::from_seed(1) });
-        let refused = Reporter::attach(&mechanism, &mut state).handle::<f64, _>(query(), &mut dry).unwrap_err();
-        assert_eq!((refused, state.budget().spent()), (ReporterError::Noise(NoiseError::Entropy), 0.0));
-        let mut source = Secret::new(Failing { left: 2, inner: Stream::from_seed(1) });
+        let mut dry = Secret::new(Failing {
+            left: 1,
+            inner: Stream::from_seed(1),
+        });
+        let refused = Reporter::attach(&mechanism, &mut state)
+            .handle::<f64, _>(query(), &mut dry)
+            .unwrap_err();
+        assert_eq!(
+            (refused, state.budget().spent()),
+            (ReporterError::Noise(NoiseError::Entropy), 0.0)
+        );
+        let mut source = Secret::new(Failing {
+            left: 2,
+            inner: Stream::from_seed(1),
+        });
         let mut reporter = Reporter::attach(&mechanism, &mut state);
         let asked = reporter.handle::<f64, _>(query(), &mut source).unwrap();
         reporter.handle::<f64, _>(paid(asked), &mut source).unwrap();
-        let error = reporter.handle(ReporterInput::Reward(0.0), &mut source).unwrap_err();
+        let error = reporter
+            .handle(ReporterInput::Reward(0.0), &mut source)
+            .unwrap_err();
         assert_eq!(error, ReporterError::Noise(NoiseError::Entropy));
-        assert_eq!((state.phase(), state.reports(), state.budget().spent()), (ReporterPhase::Idle, 0, 0.5));
+        assert_eq!(
+            (state.phase(), state.reports(), state.budget().spent()),
+            (ReporterPhase::Idle, 0, 0.5)
+        );
     }
 }

@@ -40,7 +40,9 @@
 //! ```
 
 use super::config::Config;
-use super::learner::{Input, Learner, LearnerError, Output, Rounds, check_count, first_query, maximize};
+use super::learner::{
+    Input, Learner, LearnerError, Output, Rounds, check_count, first_query, maximize,
+};
 use crate::kernel::Kernel;
 use crate::linalg::lower;
 use crate::math::Scalar;
@@ -85,7 +87,14 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> TgpUcb<T, S> {
         let gp = FiniteGp::new(kernel, T::from_f64(p.regularization), dim, points, storage)?;
         check_count(&config, gp.count())?;
         let (gain, rounds) = (RunGain::new(p.regularization)?, Rounds::new(p.rounds));
-        Ok(TgpUcb { config, seed, rounds, gp, gain, truncated: 0 })
+        Ok(TgpUcb {
+            config,
+            seed,
+            rounds,
+            gp,
+            gain,
+            truncated: 0,
+        })
     }
 
     /// Line 5 to 8: truncate, observe.
@@ -102,9 +111,19 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> TgpUcb<T, S> {
 
     /// Line 4: the next query.
     fn propose(&self) -> u32 {
-        let width = T::from_f64(self.config.tgp_width(self.rounds.round() + 1, self.gain.value()));
+        let width = T::from_f64(
+            self.config
+                .tgp_width(self.rounds.round() + 1, self.gain.value()),
+        );
         let covariance = self.gp.covariance();
-        maximize(self.gp.mean().iter().enumerate().map(|(i, mean)| (*mean, lower::row(covariance, i)[i])), width)
+        maximize(
+            self.gp
+                .mean()
+                .iter()
+                .enumerate()
+                .map(|(i, mean)| (*mean, lower::row(covariance, i)[i])),
+            width,
+        )
     }
 
     /// Mean and variance of a candidate.
@@ -136,7 +155,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Learner<T> for TgpUcb<T, S> {
             None => first_query(&self.config, self.seed),
             Some(y) => {
                 self.learn(y)?;
-                if self.rounds.is_last() { 0 } else { self.propose() }
+                if self.rounds.is_last() {
+                    0
+                } else {
+                    self.propose()
+                }
             }
         };
         Ok(self.rounds.next(candidate))

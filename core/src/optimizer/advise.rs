@@ -43,7 +43,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         let (mut gp, mut rest, asked) = self.parts().ok()?;
         let level = level(&mut gp, &mut rest, asked.given);
         let mut unit: Point<T> = Point::new();
-        unit.extend_from_slice(part(gp.inputs(), level.incumbent * dim, dim)).ok()?;
+        unit.extend_from_slice(part(gp.inputs(), level.incumbent * dim, dim))
+            .ok()?;
         self.put_context(&mut unit);
         Some((self.to_user(&unit), level.value))
     }
@@ -91,8 +92,21 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         let (mut gp, mut rest, Asked { space, .. }) = self.parts()?;
         // A context asks for other means only, not for other numbers of the model.
         let level = level(&mut gp, &mut rest, None);
-        let numbers = Numbers { unresolved: T::ZERO, space, given: None, once: false };
-        let mut surface = surface(&gp, rest.whitened, rest.alpha, rest.column, level, numbers, &());
+        let numbers = Numbers {
+            unresolved: T::ZERO,
+            space,
+            given: None,
+            once: false,
+        };
+        let mut surface = surface(
+            &gp,
+            rest.whitened,
+            rest.alpha,
+            rest.column,
+            level,
+            numbers,
+            &(),
+        );
         surface.posterior(&unit);
         Ok((surface.mean, surface.variance.sqrt()))
     }
@@ -128,13 +142,31 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         }
         let (mut gp, mut rest, Asked { space, .. }) = self.parts()?;
         let level = level(&mut gp, &mut rest, None);
-        let numbers = Numbers { unresolved: T::ZERO, space, given: None, once: false };
-        let mut surface = surface(&gp, rest.whitened, rest.alpha, rest.column, level, numbers, &());
+        let numbers = Numbers {
+            unresolved: T::ZERO,
+            space,
+            given: None,
+            once: false,
+        };
+        let mut surface = surface(
+            &gp,
+            rest.whitened,
+            rest.alpha,
+            rest.column,
+            level,
+            numbers,
+            &(),
+        );
         let mut units = [T::ZERO; DIM_MAX * WIDTH];
         let mut moments = [[T::ZERO; 2]; WIDTH];
-        for (points, out) in points.chunks((WIDTH * dim).max(1)).zip(out.chunks_mut(WIDTH)) {
+        for (points, out) in points
+            .chunks((WIDTH * dim).max(1))
+            .zip(out.chunks_mut(WIDTH))
+        {
             for (number, (unit, x)) in units.iter_mut().zip(points).enumerate() {
-                *unit = space.to_unit(number % dim.max(1), *x).unwrap_or(T::INFINITY);
+                *unit = space
+                    .to_unit(number % dim.max(1), *x)
+                    .unwrap_or(T::INFINITY);
             }
             surface.moments(slice::head(&units, points.len()), dim, &mut moments);
             for (found, [mean, variance]) in out.iter_mut().zip(moments) {

@@ -64,8 +64,16 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     ///
     /// **Errors**: as [`Optimizer::suggest_among`]. **Cost**: besides the evaluations a comparison with the rows for every
     /// candidate of the slice, in the first slice for all.
-    pub fn suggest_among_step(&mut self, evaluations: u32, candidates: &[T]) -> Result<Poll<usize>, OptimizerError> {
-        let begun = if let Work::Among(choosing) = self.work { Some(choosing) } else { None };
+    pub fn suggest_among_step(
+        &mut self,
+        evaluations: u32,
+        candidates: &[T],
+    ) -> Result<Poll<usize>, OptimizerError> {
+        let begun = if let Work::Among(choosing) = self.work {
+            Some(choosing)
+        } else {
+            None
+        };
         if begun.is_none() {
             self.check_candidates(candidates)?;
         }
@@ -79,7 +87,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             Some(choosing) => choosing,
             None => {
                 let (mut gp, mut rest, asked) = self.parts()?;
-                Choosing { level: level(&mut gp, &mut rest, asked.given), looked: 0, chosen: None, value: -T::INFINITY }
+                Choosing {
+                    level: level(&mut gp, &mut rest, asked.given),
+                    looked: 0,
+                    chosen: None,
+                    value: -T::INFINITY,
+                }
             }
         };
         self.work = Work::None;
@@ -91,7 +104,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             return Ok(Poll::Pending);
         }
         // All were asked: the best of them again.
-        Ok(Poll::Ready(choosing.chosen.unwrap_or_else(|| self.nearest_to_design(candidates))))
+        Ok(Poll::Ready(
+            choosing
+                .chosen
+                .unwrap_or_else(|| self.nearest_to_design(candidates)),
+        ))
     }
 
     fn check_candidates(&self, candidates: &[T]) -> Result<(), OptimizerError> {
@@ -101,7 +118,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         }
         let count = given / expected.max(1);
         if count > CANDIDATES_MAX {
-            return Err(DomainError::TooManyCandidates { count: count as u64 }.into());
+            return Err(DomainError::TooManyCandidates {
+                count: count as u64,
+            }
+            .into());
         }
         for point in slice::rows(candidates, expected) {
             self.space.check(point)?;
@@ -112,30 +132,52 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// Whether a candidate that was asked may be asked again before all others were.
     fn repeats(&self) -> bool {
         let enough = self.parameters.told >= 2 * self.space.dim() as u32 + 8;
-        self.settings.half_life > 0 || (enough && self.parameters.noise_fraction >= T::from_f64(NOISY))
+        self.settings.half_life > 0
+            || (enough && self.parameters.noise_fraction >= T::from_f64(NOISY))
     }
 
     /// Whether a row is of this point of the unit box.
     pub(super) fn was_asked(&self, unit: &[T]) -> bool {
         let dim = self.space.dim();
-        slice::rows(slice::head(self.storage.as_ref(), self.len * dim), dim).any(|row| same_point(row, unit))
+        slice::rows(slice::head(self.storage.as_ref(), self.len * dim), dim)
+            .any(|row| same_point(row, unit))
     }
 
     /// Looks at `count` more candidates.
-    fn look_at(&mut self, choosing: &mut Choosing<T>, candidates: &[T], count: usize) -> Result<(), OptimizerError> {
+    fn look_at(
+        &mut self,
+        choosing: &mut Choosing<T>,
+        candidates: &[T],
+        count: usize,
+    ) -> Result<(), OptimizerError> {
         let (dim, repeats) = (self.space.dim(), self.repeats());
         let unresolved = self.noise_floor() + self.noise_floor();
         let rule = self.settings.acquisition;
         let (gp, rest, Asked { space, .. }) = self.parts()?;
-        let numbers = Numbers { unresolved, space, given: None, once: false };
+        let numbers = Numbers {
+            unresolved,
+            space,
+            given: None,
+            once: false,
+        };
         let inputs = gp.inputs();
-        let mut surface = surface(&gp, rest.whitened, rest.alpha, rest.column, choosing.level, numbers, &rule);
+        let mut surface = surface(
+            &gp,
+            rest.whitened,
+            rest.alpha,
+            rest.column,
+            choosing.level,
+            numbers,
+            &rule,
+        );
         let mut units = [T::ZERO; DIM_MAX * WIDTH];
         let mut values = [T::ZERO; WIDTH];
         let points = slice::head(slice::tail(candidates, choosing.looked * dim), count * dim);
         for points in points.chunks((WIDTH * dim).max(1)) {
             for (number, (unit, x)) in units.iter_mut().zip(points).enumerate() {
-                *unit = space.to_unit(number % dim.max(1), *x).unwrap_or(T::INFINITY);
+                *unit = space
+                    .to_unit(number % dim.max(1), *x)
+                    .unwrap_or(T::INFINITY);
             }
             let units = slice::head(&units, points.len());
             surface.values(units, dim, choosing.value, &mut values);
@@ -153,8 +195,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// The candidate nearest to the next point of the design that was not asked; of all if each one was.
     fn nearest_to_design(&self, candidates: &[T]) -> usize {
         let (dim, element) = (self.space.dim(), self.element());
-        let design: Point<T> =
-            crate::domain::collected((0..dim).map(|axis| coordinate(element, axis, self.settings.seed)));
+        let design: Point<T> = crate::domain::collected(
+            (0..dim).map(|axis| coordinate(element, axis, self.settings.seed)),
+        );
         let mut nearest = (None, 0);
         let mut distances = [T::INFINITY; 2];
         for (index, point) in slice::rows(candidates, dim).enumerate() {

@@ -36,21 +36,34 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// ```
     pub fn given(&mut self, context: &[T]) -> Result<(), OptimizerError> {
         let axes = self.space.axes();
-        let (expected, given) = (axes.iter().filter(|axis| axis.context).count(), context.len());
+        let (expected, given) = (
+            axes.iter().filter(|axis| axis.context).count(),
+            context.len(),
+        );
         if given != expected {
             return Err(SurrogateError::Dimension { expected, given }.into());
         }
         let mut values = context.iter();
         let mut unit = Point::new();
         for (place, axis) in axes.iter().enumerate() {
-            let value = if axis.context { values.next().copied() } else { None };
+            let value = if axis.context {
+                values.next().copied()
+            } else {
+                None
+            };
             if let Some(value) = value {
                 self.space.check_value(place, value)?;
             }
             let coordinate = value.and_then(|value| self.space.to_unit(place, value));
-            unit.extend(core::iter::once(coordinate.unwrap_or(T::from_f64(f64::NAN))));
+            unit.extend(core::iter::once(
+                coordinate.unwrap_or(T::from_f64(f64::NAN)),
+            ));
         }
-        if self.given.as_deref().is_none_or(|before| !same(before, &unit)) {
+        if self
+            .given
+            .as_deref()
+            .is_none_or(|before| !same(before, &unit))
+        {
             (self.work, self.gain) = (Work::None, None);
             self.given = (expected > 0).then_some(unit);
         }
@@ -67,5 +80,7 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
 
 /// Whether two contexts are the same.
 fn same<T: Scalar>(a: &[T], b: &[T]) -> bool {
-    a.iter().zip(b).all(|(a, b)| a == b || !(a.is_finite() || b.is_finite()))
+    a.iter()
+        .zip(b)
+        .all(|(a, b)| a == b || !(a.is_finite() || b.is_finite()))
 }

@@ -63,7 +63,10 @@ impl fmt::Display for OptimizerError {
             OptimizerError::Domain(error) => error.fmt(f),
             OptimizerError::Space(error) => error.fmt(f),
             OptimizerError::NoContext => {
-                write!(f, "the context of the question was not given: one number for each axis of context")
+                write!(
+                    f,
+                    "the context of the question was not given: one number for each axis of context"
+                )
             }
             OptimizerError::Kernel(error) => error.fmt(f),
             OptimizerError::Surrogate(SurrogateError::Full { capacity }) => write!(
@@ -73,11 +76,17 @@ impl fmt::Display for OptimizerError {
             ),
             OptimizerError::Surrogate(error) => error.fmt(f),
             OptimizerError::Fit(SurrogateError::Singular(inner)) => {
-                write!(f, "nothing was fitted: the covariances of the observations have no factor ({inner})")
+                write!(
+                    f,
+                    "nothing was fitted: the covariances of the observations have no factor ({inner})"
+                )
             }
             OptimizerError::Fit(error) => write!(f, "nothing was fitted: {error}"),
             OptimizerError::Width { width } => {
-                write!(f, "the width of the upper confidence bound is {width:e}; it must be finite")
+                write!(
+                    f,
+                    "the width of the upper confidence bound is {width:e}; it must be finite"
+                )
             }
         }
     }

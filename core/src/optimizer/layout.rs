@@ -51,8 +51,20 @@ pub(super) fn split<T>(storage: &mut [T], dim: usize, capacity: usize) -> Parts<
     let (point, rest) = slice::split(rest, dim);
     let (incumbent, rest) = slice::split(rest, dim);
     let (spread, rest) = slice::split(rest, dim);
-    let rest_of = Rest { whitened, alpha, column, search, point, incumbent, spread };
-    Parts { model, rest: rest_of, scales: head_mut(rest, dim) }
+    let rest_of = Rest {
+        whitened,
+        alpha,
+        column,
+        search,
+        point,
+        incumbent,
+        spread,
+    };
+    Parts {
+        model,
+        rest: rest_of,
+        scales: head_mut(rest, dim),
+    }
 }
 
 /// The posterior of the rows, in the storage.

@@ -13,9 +13,17 @@ use crate::surrogate::map;
 
 /// Mean and scale where the likelihood is largest given the rest, see [`map`]; the observed point of largest posterior mean
 /// yᵢ − σᵢ²αᵢ, σᵢ² the row's noise.
-pub(super) fn level<T: Scalar>(gp: &mut Model<'_, T>, rest: &mut Rest<'_, T>, given: Option<&[T]>) -> Level<T> {
+pub(super) fn level<T: Scalar>(
+    gp: &mut Model<'_, T>,
+    rest: &mut Rest<'_, T>,
+    given: Option<&[T]>,
+) -> Level<T> {
     let n = gp.len();
-    let (whitened, ones, alpha) = (head_mut(rest.whitened, n), head_mut(rest.column, n), head_mut(rest.alpha, n));
+    let (whitened, ones, alpha) = (
+        head_mut(rest.whitened, n),
+        head_mut(rest.column, n),
+        head_mut(rest.alpha, n),
+    );
     slice::copy(gp.targets(), whitened);
     let (center, _) = map::moments(gp.targets());
     let (mut observations, mut scatter) = (T::from_u32(n as u32), T::ZERO);
@@ -29,7 +37,12 @@ pub(super) fn level<T: Scalar>(gp: &mut Model<'_, T>, rest: &mut Rest<'_, T>, gi
     slice::copy(whitened, alpha);
     lower::solve_transposed(gp.factor(), alpha);
     let variance = found.variance.max(T::EPSILON * (found.mean * found.mean));
-    let mut level = Level { mean: found.mean, variance, incumbent: 0, value: -T::INFINITY };
+    let mut level = Level {
+        mean: found.mean,
+        variance,
+        incumbent: 0,
+        value: -T::INFINITY,
+    };
     let rows = slice::rows(gp.inputs(), gp.dim());
     for (i, (row, (y, alpha_i))) in rows.zip(gp.targets().iter().zip(alpha.iter())).enumerate() {
         // The same choice under another context is no row, but has a mean too.

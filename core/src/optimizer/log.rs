@@ -71,7 +71,11 @@ impl<T: Scalar> LogEntry<T> {
     pub fn told(point: &[T], value: T) -> Result<Self, OptimizerError> {
         match Point::from_slice(point) {
             Ok(point) => Ok(LogEntry::Told { point, value }),
-            Err(_) => Err(SurrogateError::Dimension { expected: DIM_MAX, given: point.len() }.into()),
+            Err(_) => Err(SurrogateError::Dimension {
+                expected: DIM_MAX,
+                given: point.len(),
+            }
+            .into()),
         }
     }
 }

@@ -81,16 +81,27 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         }
         if !deviation.is_finite() {
             self.end_fit();
-            return Err(OptimizerError::Fit(SurrogateError::NonFinite { value: deviation.to_f64() }));
+            return Err(OptimizerError::Fit(SurrogateError::NonFinite {
+                value: deviation.to_f64(),
+            }));
         }
         let floor = least_resolved::<T>(capacity);
         let mut fitting = match self.work {
             Work::Fit(fitting) => fitting,
             _ => {
                 // What drifts has noise: of a row without any nothing would ever be forgotten.
-                let least = if self.settings.half_life > 0 { floor.max(T::from_f64(0.01)) } else { floor };
+                let least = if self.settings.half_life > 0 {
+                    floor.max(T::from_f64(0.01))
+                } else {
+                    floor
+                };
                 let noise = self.parameters.noise_fraction;
-                MapFit::begin(&self.parameters.lengthscales, noise, least, parts.rest.search)
+                MapFit::begin(
+                    &self.parameters.lengthscales,
+                    noise,
+                    least,
+                    parts.rest.search,
+                )
             }
         };
         self.factored = false;
@@ -98,7 +109,18 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         let (values, ones, alpha) = (rest.whitened, rest.column, rest.alpha);
         let shape = self.settings.shape;
         let categories = super::categories(&self.space);
-        let mut rows = Rows { model, dim, capacity, len: n, shape, categories, floor, values, ones, alpha };
+        let mut rows = Rows {
+            model,
+            dim,
+            capacity,
+            len: n,
+            shape,
+            categories,
+            floor,
+            values,
+            ones,
+            alpha,
+        };
         for _ in 0..evaluations.max(1) {
             if !fitting.step(&mut rows, rest.search) {
                 let found = self.take_over(&fitting);
@@ -115,7 +137,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         let dim = self.space.dim();
         let floor = self.noise_floor();
         let Some((log_posterior, evaluations)) = fitting.found() else {
-            return Err(OptimizerError::Fit(SurrogateError::NonFinite { value: f64::NAN }));
+            return Err(OptimizerError::Fit(SurrogateError::NonFinite {
+                value: f64::NAN,
+            }));
         };
         let Parts { rest, .. } = split(self.storage.as_mut(), dim, self.capacity);
         let theta = fitting.parameters(dim, rest.search);
@@ -124,7 +148,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         }
         self.parameters.noise_fraction = at(theta, dim).exp().max(floor);
         self.untaken = true;
-        Ok(Fit { log_posterior, evaluations })
+        Ok(Fit {
+            log_posterior,
+            evaluations,
+        })
     }
 
     /// Whatever it came to, the next one is due later; the factor is made again.
@@ -136,7 +163,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
             if self.factor().is_ok() {
                 break;
             }
-            self.parameters.noise_fraction = (self.parameters.noise_fraction * T::from_f64(10.0)).min(T::ONE);
+            self.parameters.noise_fraction =
+                (self.parameters.noise_fraction * T::from_f64(10.0)).min(T::ONE);
         }
     }
 

@@ -92,7 +92,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// [`Optimizer::suggest_by`] in slices; the same rule at every step.
     ///
     /// **Errors**, **cost**: as [`Optimizer::suggest_step`].
-    pub fn suggest_step_by(&mut self, evaluations: u32, rule: &impl Rule<T>) -> Result<Poll<Point<T>>, OptimizerError> {
+    pub fn suggest_step_by(
+        &mut self,
+        evaluations: u32,
+        rule: &impl Rule<T>,
+    ) -> Result<Poll<Point<T>>, OptimizerError> {
         self.advance(evaluations, rule, false)
     }
 
@@ -119,7 +123,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     }
 
     /// A slice of a suggestion, whose end is `kept` for those who ask again.
-    fn advance(&mut self, evaluations: u32, rule: &impl Rule<T>, kept: bool) -> Result<Poll<Point<T>>, OptimizerError> {
+    fn advance(
+        &mut self,
+        evaluations: u32,
+        rule: &impl Rule<T>,
+        kept: bool,
+    ) -> Result<Poll<Point<T>>, OptimizerError> {
         if self.given.is_none() && self.space.axes().iter().any(|axis| axis.context) {
             return Err(OptimizerError::NoContext);
         }
@@ -129,7 +138,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         if !self.refit_slice(evaluations) {
             return Ok(Poll::Pending);
         }
-        let begun = if let Work::Suggest(suggesting) = &self.work { Some(*suggesting) } else { None };
+        let begun = if let Work::Suggest(suggesting) = &self.work {
+            Some(*suggesting)
+        } else {
+            None
+        };
         self.work = Work::None;
         let mut suggesting = match begun {
             Some(suggesting) => suggesting,
@@ -173,15 +186,27 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     /// Looks for a question that was not asked, from number `start` on; where all were, the point stays. Of n + 1 questions
     /// one was not asked, n the rows.
     fn unasked(&self, start: u32, unit: &mut Point<T>) -> bool {
-        let Some(count) = self.space.count() else { return true };
+        let Some(count) = self.space.count() else {
+            return true;
+        };
         let mut candidate = unit.clone();
         for number in 0..count.min(self.len as u64 + 1) {
             let mut rest = (u64::from(start) + number) % count.max(1);
             for axis in self.space.searched() {
-                let values = self.space.axes().get(axis).and_then(|axis| axis.count()).unwrap_or(1).max(1);
+                let values = self
+                    .space
+                    .axes()
+                    .get(axis)
+                    .and_then(|axis| axis.count())
+                    .unwrap_or(1)
+                    .max(1);
                 let index = (rest % u64::from(values)) as u32;
                 rest /= u64::from(values);
-                slice::set(&mut candidate, axis, self.space.cell(axis, index).unwrap_or(T::ZERO));
+                slice::set(
+                    &mut candidate,
+                    axis,
+                    self.space.cell(axis, index).unwrap_or(T::ZERO),
+                );
             }
             if !self.was_asked(&candidate) {
                 unit.clone_from(&candidate);
@@ -213,8 +238,14 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
         let seed = hash(self.settings.seed ^ hash(self.told.wrapping_add(1)));
         let (mut gp, mut rest, asked) = self.parts()?;
         let level = level(&mut gp, &mut rest, asked.given);
-        slice::copy(part(gp.inputs(), level.incumbent * dim, dim), rest.incumbent);
-        Ok(Suggesting { level, searching: Searching::begin(search, seed, rest.point, rest.search) })
+        slice::copy(
+            part(gp.inputs(), level.incumbent * dim, dim),
+            rest.incumbent,
+        );
+        Ok(Suggesting {
+            level,
+            searching: Searching::begin(search, seed, rest.point, rest.search),
+        })
     }
 
     /// A slice of the search; the largest value of the acquisition at its end.
@@ -226,19 +257,59 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Optimizer<T, S> {
     ) -> Result<Poll<T>, OptimizerError> {
         let (unresolved, once) = (self.noise_floor() + self.noise_floor(), self.once());
         let (gp, rest, Asked { space, given }) = self.parts()?;
-        let numbers = Numbers { unresolved, space, given, once };
-        let Rest { whitened, alpha, column, search, point, incumbent, spread } = rest;
-        let mut surface = surface(&gp, whitened, alpha, column, suggesting.level, numbers, rule);
-        let around = Around { center: incumbent, spread };
-        Ok(suggesting.searching.step(evaluations, around, point, search, &mut surface).map(|found| found.value))
+        let numbers = Numbers {
+            unresolved,
+            space,
+            given,
+            once,
+        };
+        let Rest {
+            whitened,
+            alpha,
+            column,
+            search,
+            point,
+            incumbent,
+            spread,
+        } = rest;
+        let mut surface = surface(
+            &gp,
+            whitened,
+            alpha,
+            column,
+            suggesting.level,
+            numbers,
+            rule,
+        );
+        let around = Around {
+            center: incumbent,
+            spread,
+        };
+        Ok(suggesting
+            .searching
+            .step(evaluations, around, point, search, &mut surface)
+            .map(|found| found.value))
     }
 
     /// The expected improvement at the point that a search left.
     fn gain_at_point(&mut self, level: Level<T>) -> Result<T, OptimizerError> {
         let unresolved = self.noise_floor() + self.noise_floor();
         let (gp, rest, Asked { space, .. }) = self.parts()?;
-        let numbers = Numbers { unresolved, space, given: None, once: false };
-        let mut surface = surface(&gp, rest.whitened, rest.alpha, rest.column, level, numbers, &());
+        let numbers = Numbers {
+            unresolved,
+            space,
+            given: None,
+            once: false,
+        };
+        let mut surface = surface(
+            &gp,
+            rest.whitened,
+            rest.alpha,
+            rest.column,
+            level,
+            numbers,
+            &(),
+        );
         surface.posterior(rest.point);
         Ok(log_expected_improvement::value(surface.mean, surface.variance, level.value).exp())
     }

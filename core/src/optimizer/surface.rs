@@ -12,7 +12,9 @@ use crate::surrogate::map::AxisKernel;
 
 /// Whether two points of the unit box are one, up to what translating there and back rounds.
 pub(super) fn same_point<T: Scalar>(a: &[T], b: &[T]) -> bool {
-    a.iter().zip(b).all(|(a, b)| (*a - *b).abs() <= T::from_f64(8.0) * T::EPSILON)
+    a.iter()
+        .zip(b)
+        .all(|(a, b)| (*a - *b).abs() <= T::from_f64(8.0) * T::EPSILON)
 }
 
 /// Coordinates that are given replace those of a point; the others are NaN.
@@ -68,7 +70,11 @@ impl<T: Scalar, R> Surface<'_, T, R> {
         self.mean = self.level.mean + explained;
         let left = T::ONE - square;
         // Less than that is what the rows' floor leaves.
-        self.variance = if left > self.numbers.unresolved { self.level.variance * left } else { T::ZERO };
+        self.variance = if left > self.numbers.unresolved {
+            self.level.variance * left
+        } else {
+            T::ZERO
+        };
     }
 }
 
@@ -103,10 +109,18 @@ impl<T: Scalar, R> Surface<'_, T, R> {
         }
     }
 
-    fn moments_within<const ROWS: usize>(&mut self, points: &[T], dim: usize, out: &mut [[T; 2]; WIDTH]) {
+    fn moments_within<const ROWS: usize>(
+        &mut self,
+        points: &[T],
+        dim: usize,
+        out: &mut [[T; 2]; WIDTH],
+    ) {
         let mut block = [[T::ZERO; WIDTH]; ROWS];
-        let Some(block) = block.get_mut(..self.column.len()) else { return };
-        self.kernel.covariance_rows(self.inputs, points, dim, WIDTH, block.as_flattened_mut());
+        let Some(block) = block.get_mut(..self.column.len()) else {
+            return;
+        };
+        self.kernel
+            .covariance_rows(self.inputs, points, dim, WIDTH, block.as_flattened_mut());
         block::solve(self.factor, block);
         let means = block::dot(self.whitened, block);
         let squares = block::sum_of_squares(block);
@@ -126,7 +140,11 @@ impl<T: Scalar, R: Rule<T>> Surface<'_, T, R> {
             self.moments_together(points, dim, &mut moments);
             for (value, [mean, variance]) in out.iter_mut().zip(moments) {
                 let passed_over = self.rule.bound(mean, variance, self.level.value) < best;
-                *value = if passed_over { -T::INFINITY } else { self.rule.value(mean, variance, self.level.value) };
+                *value = if passed_over {
+                    -T::INFINITY
+                } else {
+                    self.rule.value(mean, variance, self.level.value)
+                };
             }
         } else {
             for (value, point) in out.iter_mut().zip(slice::rows(points, dim)) {
@@ -156,12 +174,16 @@ impl<T: Scalar, R: Rule<T>> Landscape<T> for Surface<'_, T, R> {
         for (row, (alpha, solved)) in rows {
             let r2 = lengthscales.squared_distance(x, row);
             let weight = (share * *solved - of_mean * *alpha) * self.kernel.shape().steepness(r2);
-            for (((out, x), row), scale) in out.iter_mut().zip(x).zip(row).zip(lengthscales.scales) {
+            for (((out, x), row), scale) in out.iter_mut().zip(x).zip(row).zip(lengthscales.scales)
+            {
                 *out += weight * (*x - *row) * *scale;
             }
         }
         for (axis, (out, what)) in out.iter_mut().zip(self.numbers.space.axes()).enumerate() {
-            let given = self.numbers.given.is_some_and(|given| slice::at(given, axis).is_finite());
+            let given = self
+                .numbers
+                .given
+                .is_some_and(|given| slice::at(given, axis).is_finite());
             if given || what.count().is_some() {
                 *out = T::ZERO;
             }

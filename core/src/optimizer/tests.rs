@@ -24,7 +24,8 @@ fn branin(x: f64, y: f64) -> f64 {
 
 fn run<T: Scalar>(settings: Settings, rounds: usize, fit: bool) -> (f64, Vec<f64>) {
     let domain = BoxDomain::new(&[(-5.0, 10.0), (0.0, 15.0)]).unwrap();
-    let mut optimizer = Optimizer::new(domain, settings, 40, vec![T::ZERO; storage_len(2, 40)]).unwrap();
+    let mut optimizer =
+        Optimizer::new(domain, settings, 40, vec![T::ZERO; storage_len(2, 40)]).unwrap();
     let mut path = Vec::new();
     for round in 0..rounds {
         let x = optimizer.suggest().unwrap();
@@ -44,11 +45,21 @@ fn finds_branins_maximum_in_both_formats() {
     for (settings, fit) in [
         (Settings::default(), false),
         (Settings::default(), true),
-        (Settings { acquisition: Acquisition::UpperConfidenceBound { width: 2.0 }, ..Settings::default() }, true),
+        (
+            Settings {
+                acquisition: Acquisition::UpperConfidenceBound { width: 2.0 },
+                ..Settings::default()
+            },
+            true,
+        ),
     ] {
         let (best, path) = run::<f64>(settings, 36, fit);
         assert!(best > -0.6, "{settings:?} {fit}: {best}");
-        assert_eq!(run::<f64>(settings, 36, fit), (best, path), "the same observations, the same suggestions");
+        assert_eq!(
+            run::<f64>(settings, 36, fit),
+            (best, path),
+            "the same observations, the same suggestions"
+        );
     }
     for fit in [false, true] {
         let (best, _) = run::<f32>(Settings::default(), 36, fit);
@@ -62,8 +73,12 @@ fn finds_branins_maximum_in_both_formats() {
 fn nonsense_constants_and_capacity() {
     let domain = || BoxDomain::new(&[(0.0, 1.0)]).unwrap();
     assert!(Optimizer::new(domain(), Settings::default(), 4, vec![0.0f64; 3]).is_err());
-    let window = Settings { when_full: WhenFull::DropOldest, ..Settings::default() };
-    let mut optimizer = Optimizer::new(domain(), window, 4, vec![0.0f64; storage_len(1, 4)]).unwrap();
+    let window = Settings {
+        when_full: WhenFull::DropOldest,
+        ..Settings::default()
+    };
+    let mut optimizer =
+        Optimizer::new(domain(), window, 4, vec![0.0f64; storage_len(1, 4)]).unwrap();
     assert!(optimizer.best().is_none() && optimizer.fit().unwrap().is_none());
     for _ in 0..12 {
         let x = optimizer.suggest().unwrap();
@@ -72,8 +87,14 @@ fn nonsense_constants_and_capacity() {
     }
     assert_eq!(optimizer.len(), 4);
     assert!((optimizer.best().unwrap().1 - 3.0).abs() < 1e-6);
-    assert!(optimizer.fit().unwrap().is_none(), "a constant has no scale");
-    assert!(optimizer.observe(&[f64::NAN], 0.0).is_err() && optimizer.observe(&[0.5], f64::NAN).is_err());
+    assert!(
+        optimizer.fit().unwrap().is_none(),
+        "a constant has no scale"
+    );
+    assert!(
+        optimizer.observe(&[f64::NAN], 0.0).is_err()
+            && optimizer.observe(&[0.5], f64::NAN).is_err()
+    );
     assert!(optimizer.observe(&[0.5, 0.5], 0.0).is_err());
 }
 
@@ -102,11 +123,24 @@ fn bits<T: Scalar>(x: &[T]) -> Vec<u64> {
 }
 
 /// (refused observations, failed fits) of default settings with a fit every eight rounds, at exact and noisy values.
-fn refusals<T: Scalar>(shape: Stationary, dim: usize, f: fn(&[f64]) -> f64, noise_std: f64) -> (u32, u32) {
+fn refusals<T: Scalar>(
+    shape: Stationary,
+    dim: usize,
+    f: fn(&[f64]) -> f64,
+    noise_std: f64,
+) -> (u32, u32) {
     const ROUNDS: usize = 64;
-    let settings = Settings { shape, ..Settings::default() };
-    let mut optimizer =
-        Optimizer::new(unit_box(dim), settings, ROUNDS, vec![T::ZERO; storage_len(dim, ROUNDS)]).unwrap();
+    let settings = Settings {
+        shape,
+        ..Settings::default()
+    };
+    let mut optimizer = Optimizer::new(
+        unit_box(dim),
+        settings,
+        ROUNDS,
+        vec![T::ZERO; storage_len(dim, ROUNDS)],
+    )
+    .unwrap();
     let (mut noise, mut failed) = ([0.0; ROUNDS], 0);
     normal::fill(&mut Stream::from_seed(5), &mut noise);
     for round in 0..ROUNDS {
@@ -137,13 +171,23 @@ fn mended_single_precision_with_fits_refuses_nothing() {
             }
         }
     }
-    assert!(broken.is_empty(), "{} of {runs} runs refused an observation or a fit: {broken:?}", broken.len());
+    assert!(
+        broken.is_empty(),
+        "{} of {runs} runs refused an observation or a fit: {broken:?}",
+        broken.len()
+    );
 }
 
 #[test]
 fn mended_the_noise_floor_follows_format_and_capacity() {
     let new = |capacity: usize| {
-        Optimizer::new(unit_box(1), Settings::default(), capacity, vec![0.0f32; storage_len(1, capacity)]).unwrap()
+        Optimizer::new(
+            unit_box(1),
+            Settings::default(),
+            capacity,
+            vec![0.0f32; storage_len(1, capacity)],
+        )
+        .unwrap()
     };
     assert_eq!(new(92).noise_floor(), 400.0 * f32::EPSILON);
     assert_eq!(new(492).noise_floor(), 2000.0 * f32::EPSILON);
@@ -151,8 +195,12 @@ fn mended_the_noise_floor_follows_format_and_capacity() {
     assert!((new(92).noise_fraction() - libm::expf(-5.0)).abs() < 1e-6);
     assert_eq!(new(20_000).noise_fraction(), 4.0 * 20_008.0 * f32::EPSILON);
     for width in [f64::NAN, f64::INFINITY] {
-        let settings = Settings { acquisition: Acquisition::UpperConfidenceBound { width }, ..Settings::default() };
-        let error = Optimizer::new(unit_box(1), settings, 4, vec![0.0f32; storage_len(1, 4)]).unwrap_err();
+        let settings = Settings {
+            acquisition: Acquisition::UpperConfidenceBound { width },
+            ..Settings::default()
+        };
+        let error =
+            Optimizer::new(unit_box(1), settings, 4, vec![0.0f32; storage_len(1, 4)]).unwrap_err();
         assert!(matches!(error, OptimizerError::Width { .. }), "{error}");
     }
 }
@@ -160,26 +208,49 @@ fn mended_the_noise_floor_follows_format_and_capacity() {
 #[test]
 fn mended_a_failed_fit_changes_nothing_and_says_what_failed() {
     // Squares of the deviations overflow although those of the model do not: neighbours tell it little that is new.
-    let mut optimizer = Optimizer::new(unit_box(1), Settings::default(), 20, vec![0.0f32; storage_len(1, 20)]).unwrap();
+    let mut optimizer = Optimizer::new(
+        unit_box(1),
+        Settings::default(),
+        20,
+        vec![0.0f32; storage_len(1, 20)],
+    )
+    .unwrap();
     for i in 0..12 {
-        optimizer.observe(&[0.1 + 0.002 * i as f32], -1.2e19).unwrap();
+        optimizer
+            .observe(&[0.1 + 0.002 * i as f32], -1.2e19)
+            .unwrap();
     }
     optimizer.observe(&[0.9], 1.2e19).unwrap();
     let (before, parameters) = (optimizer.clone(), optimizer.parameters().clone());
     let error = optimizer.fit().unwrap_err();
-    assert!(matches!(error, OptimizerError::Fit(SurrogateError::NonFinite { .. })), "{error}");
+    assert!(
+        matches!(error, OptimizerError::Fit(SurrogateError::NonFinite { .. })),
+        "{error}"
+    );
     assert_eq!(optimizer.lengthscales(), &parameters.lengthscales[..]);
     assert_eq!(optimizer.noise_fraction(), parameters.noise_fraction);
     assert_eq!(bits(&optimizer.storage), bits(&before.storage));
-    let singular = SurrogateError::Singular(NotPositiveDefinite { row: 3, pivot: -0.5, threshold: 1e-6 });
+    let singular = SurrogateError::Singular(NotPositiveDefinite {
+        row: 3,
+        pivot: -0.5,
+        threshold: 1e-6,
+    });
     let text = std::format!("{}", OptimizerError::Fit(singular));
-    assert!(text.starts_with("nothing was fitted: the covariances of the observations have no factor"), "{text}");
+    assert!(
+        text.starts_with("nothing was fitted: the covariances of the observations have no factor"),
+        "{text}"
+    );
     assert!(!text.contains("the point"), "no point was given: {text}");
 }
 
 fn refused_observations_move_on<T: Scalar>(told: usize) {
-    let mut optimizer =
-        Optimizer::new(unit_box(2), Settings::default(), 20, vec![T::ZERO; storage_len(2, 20)]).unwrap();
+    let mut optimizer = Optimizer::new(
+        unit_box(2),
+        Settings::default(),
+        20,
+        vec![T::ZERO; storage_len(2, 20)],
+    )
+    .unwrap();
     for _ in 0..told {
         let x = optimizer.suggest().unwrap();
         optimizer.observe(&x, x[0] - x[1] * x[1]).unwrap();
@@ -188,7 +259,10 @@ fn refused_observations_move_on<T: Scalar>(told: usize) {
     for refused in 0..12 {
         let x = optimizer.suggest().unwrap();
         assert_eq!(optimizer.suggest().unwrap(), x);
-        assert!(!seen.contains(&bits(&x)), "after {told} and {refused} refused ones {x:?} again");
+        assert!(
+            !seen.contains(&bits(&x)),
+            "after {told} and {refused} refused ones {x:?} again"
+        );
         seen.push(bits(&x));
         assert!(optimizer.observe(&x, T::INFINITY).is_err());
     }
@@ -213,8 +287,13 @@ fn mended_a_refused_observation_changes_what_is_suggested_next() {
 fn mended_repeats_and_zeros_do_not_repeat_one_point() {
     // Nothing but zeros has no scale; an actuator of two positions merges the initial points.
     for levels in [None, Some(1.0f32)] {
-        let mut optimizer =
-            Optimizer::new(unit_box(1), Settings::default(), 30, vec![0.0f32; storage_len(1, 30)]).unwrap();
+        let mut optimizer = Optimizer::new(
+            unit_box(1),
+            Settings::default(),
+            30,
+            vec![0.0f32; storage_len(1, 30)],
+        )
+        .unwrap();
         let mut seen = Vec::new();
         for _ in 0..12 {
             let x = optimizer.suggest().unwrap();
@@ -231,7 +310,11 @@ fn mended_repeats_and_zeros_do_not_repeat_one_point() {
 #[test]
 fn mended_a_window_that_refuses_after_it_forgot_is_consistent() {
     // Nothing is fitted while initial points are told: both have the same parameters.
-    let settings = Settings { when_full: WhenFull::DropOldest, initial_points: 100, ..Settings::default() };
+    let settings = Settings {
+        when_full: WhenFull::DropOldest,
+        initial_points: 100,
+        ..Settings::default()
+    };
     let new = || Optimizer::new(unit_box(1), settings, 4, vec![0.0f64; storage_len(1, 4)]).unwrap();
     let (mut optimizer, mut fresh) = (new(), new());
     let points = [(0.1, 1.0), (0.4, 2.5), (0.6, -1.0), (0.9, 0.5)];
@@ -241,7 +324,10 @@ fn mended_a_window_that_refuses_after_it_forgot_is_consistent() {
             fresh.observe(&[x], y).unwrap();
         }
     }
-    assert!(optimizer.observe(&[0.3], 1e300).is_err(), "its square overflows");
+    assert!(
+        optimizer.observe(&[0.3], 1e300).is_err(),
+        "its square overflows"
+    );
     assert_eq!(optimizer.len(), 3);
     for (x, y) in [(0.2, 0.3), (0.3, 1.5)] {
         let (a, b) = (optimizer.best().unwrap(), fresh.best().unwrap());
@@ -253,8 +339,17 @@ fn mended_a_window_that_refuses_after_it_forgot_is_consistent() {
 
 /// Maximal mean and regret after a run on a function, by what `choose` asks.
 fn regret_of(seed: u32, rounds: usize, f: fn(&[f64]) -> f64, random: bool) -> f64 {
-    let settings = Settings { seed, ..Settings::default() };
-    let mut optimizer = Optimizer::new(unit_box(2), settings, rounds, vec![0.0f32; storage_len(2, rounds)]).unwrap();
+    let settings = Settings {
+        seed,
+        ..Settings::default()
+    };
+    let mut optimizer = Optimizer::new(
+        unit_box(2),
+        settings,
+        rounds,
+        vec![0.0f32; storage_len(2, rounds)],
+    )
+    .unwrap();
     let (mut stream, mut best) = (Stream::from_seed(u64::from(seed)), f64::NEG_INFINITY);
     for _ in 0..rounds {
         let x = if random {
@@ -274,7 +369,10 @@ fn regret_of(seed: u32, rounds: usize, f: fn(&[f64]) -> f64, random: bool) -> f6
 fn thirty_questions_come_ten_times_nearer_than_random_ones() {
     type Known = (fn(&[f64]) -> f64, f64);
     let functions: [Known; 2] = [
-        (|x| -branin(15.0 * x[0] - 5.0, 15.0 * x[1]), -0.397_887_357_7),
+        (
+            |x| -branin(15.0 * x[0] - 5.0, 15.0 * x[1]),
+            -0.397_887_357_7,
+        ),
         (
             |x| {
                 -libm::pow(12.0 * (x[0] - 0.37), 2.0) - 0.2 * libm::pow(x[1] - 0.81, 2.0)
@@ -285,7 +383,9 @@ fn thirty_questions_come_ten_times_nearer_than_random_ones() {
     ];
     for (f, top) in functions {
         let median = |random| {
-            let mut found: Vec<f64> = (0..9).map(|seed| top - regret_of(seed, 30, f, random)).collect();
+            let mut found: Vec<f64> = (0..9)
+                .map(|seed| top - regret_of(seed, 30, f, random))
+                .collect();
             found.sort_by(f64::total_cmp);
             found[4]
         };
@@ -300,7 +400,15 @@ fn uneven() -> BoxDomain {
 }
 
 fn outside_is_refused<T: Scalar>() {
-    let new = || Optimizer::new(uneven(), Settings::default(), 12, vec![T::ZERO; storage_len(2, 12)]).unwrap();
+    let new = || {
+        Optimizer::new(
+            uneven(),
+            Settings::default(),
+            12,
+            vec![T::ZERO; storage_len(2, 12)],
+        )
+        .unwrap()
+    };
     let (mut optimizer, mut other) = (new(), new());
     let number = T::from_f64;
     for round in 0..8 {
@@ -311,14 +419,24 @@ fn outside_is_refused<T: Scalar>() {
             wrong[axis] = number(value);
             let error = optimizer.observe(&wrong, y).unwrap_err();
             let (low, high) = uneven().bounds(axis).unwrap();
-            let outside = SpaceError::Value { axis, value: number(value).to_f64(), kind: Kind::Real { low, high } };
+            let outside = SpaceError::Value {
+                axis,
+                value: number(value).to_f64(),
+                kind: Kind::Real { low, high },
+            };
             assert_eq!(error, OptimizerError::Space(outside));
             assert_eq!(optimizer.check(&wrong, y), Err(error));
             let text = std::format!("{error}");
-            for part in [std::format!("axis {axis}"), std::format!("{}", number(value).to_f64())] {
+            for part in [
+                std::format!("axis {axis}"),
+                std::format!("{}", number(value).to_f64()),
+            ] {
                 assert!(text.contains(&part), "{text}");
             }
-            assert!(text.contains(&std::format!("{low}")) && text.contains(&std::format!("{high}")), "{text}");
+            assert!(
+                text.contains(&std::format!("{low}")) && text.contains(&std::format!("{high}")),
+                "{text}"
+            );
         }
         assert_eq!((optimizer.len(), optimizer.refused()), (round, 0));
         // A refusal changed nothing: the other optimiser, which never met one, asks for the same points.
@@ -330,13 +448,24 @@ fn outside_is_refused<T: Scalar>() {
     assert!(uneven().contains(&best).is_ok(), "{best:?}");
     // The ends of the box belong to it, and so does whatever a suggestion can come to.
     for unit in [0.0, 1.0] {
-        let corner: Vec<T> = (0..2).map(|axis| uneven().from_unit(axis, number(unit)).unwrap()).collect();
+        let corner: Vec<T> = (0..2)
+            .map(|axis| uneven().from_unit(axis, number(unit)).unwrap())
+            .collect();
         assert_eq!(optimizer.check(&corner, T::ZERO), Ok(()));
     }
-    assert_eq!(optimizer.check(&[number(0.7), number(10.0)], T::ZERO), Ok(()));
+    assert_eq!(
+        optimizer.check(&[number(0.7), number(10.0)], T::ZERO),
+        Ok(())
+    );
     // NaN is no place: it is refused as a number, as it always was.
     let nan = optimizer.check(&[number(f64::NAN), T::ZERO], T::ZERO);
-    assert!(matches!(nan, Err(OptimizerError::Surrogate(SurrogateError::NonFinite { .. }))), "{nan:?}");
+    assert!(
+        matches!(
+            nan,
+            Err(OptimizerError::Surrogate(SurrogateError::NonFinite { .. }))
+        ),
+        "{nan:?}"
+    );
 }
 
 #[test]
@@ -347,19 +476,32 @@ fn mended3_a_point_outside_the_box_is_refused_by_axis_value_and_range() {
 
 #[test]
 fn mended3_a_full_optimizer_says_its_capacity_and_what_to_do() {
-    let mut optimizer = Optimizer::new(unit_box(1), Settings::default(), 3, vec![0.0f64; storage_len(1, 3)]).unwrap();
+    let mut optimizer = Optimizer::new(
+        unit_box(1),
+        Settings::default(),
+        3,
+        vec![0.0f64; storage_len(1, 3)],
+    )
+    .unwrap();
     for i in 0..3 {
         optimizer.observe(&[0.3 * f64::from(i)], 1.0).unwrap();
     }
     let error = optimizer.observe(&[0.95], 1.0).unwrap_err();
-    assert_eq!(error, OptimizerError::Surrogate(SurrogateError::Full { capacity: 3 }));
+    assert_eq!(
+        error,
+        OptimizerError::Surrogate(SurrogateError::Full { capacity: 3 })
+    );
     let text = std::format!("{error}");
     for part in ["all 3 rows", "capacity", "larger capacity", "drop_oldest"] {
         assert!(text.contains(part), "{text:?} does not say {part:?}");
     }
     // Negative control: where the oldest may go, nothing is full.
-    let window = Settings { when_full: WhenFull::DropOldest, ..Settings::default() };
-    let mut optimizer = Optimizer::new(unit_box(1), window, 3, vec![0.0f64; storage_len(1, 3)]).unwrap();
+    let window = Settings {
+        when_full: WhenFull::DropOldest,
+        ..Settings::default()
+    };
+    let mut optimizer =
+        Optimizer::new(unit_box(1), window, 3, vec![0.0f64; storage_len(1, 3)]).unwrap();
     for i in 0..6 {
         assert_eq!(optimizer.check(&[0.15 * f64::from(i)], 1.0), Ok(()));
         optimizer.observe(&[0.15 * f64::from(i)], 1.0).unwrap();

@@ -53,14 +53,20 @@ impl LipschitzTuning {
         let (low, high) = (self.regularization_min, self.regularization_max);
         scale("regularization_min", low)?;
         scale("regularization_max", high)?;
-        check("regularization_max", high, high >= low, "[regularization_min, 1e100]")?;
+        check(
+            "regularization_max",
+            high,
+            high >= low,
+            "[regularization_min, 1e100]",
+        )?;
         Ok(Checked(self))
     }
 
     /// min{g*, L/λmin}/m + (λmax − λmin)L/(λmaxλmin), as printed.
     pub fn paper_sensitivity(&self) -> f64 {
         let (low, high) = (self.regularization_min, self.regularization_max);
-        self.loss_max.min(self.lipschitz / low) / f64::from(self.records) + (high - low) * self.lipschitz / (high * low)
+        self.loss_max.min(self.lipschitz / low) / f64::from(self.records)
+            + (high - low) * self.lipschitz / (high * low)
     }
 
     /// The same, at most g*: a mean of clamped losses cannot move further. (Ours.)
@@ -88,7 +94,12 @@ impl Checked<LipschitzTuning> {
         value: f64,
         source: &mut S,
     ) -> Result<Release<f64, S::Provenance>, ReleaseError> {
-        laplace(value.clamp(0.0, self.loss_max), self.sensitivity(), self.epsilon, source)
+        laplace(
+            value.clamp(0.0, self.loss_max),
+            self.sensitivity(),
+            self.epsilon,
+            source,
+        )
     }
 }
 
@@ -109,18 +120,58 @@ mod tests {
 
     #[test]
     fn the_cap_is_the_clamp() {
-        let wide = LipschitzTuning { regularization_min: 0.01, regularization_max: 0.1, ..SETTING(1.0) };
+        let wide = LipschitzTuning {
+            regularization_min: 0.01,
+            regularization_max: 0.1,
+            ..SETTING(1.0)
+        };
         assert!(wide.paper_sensitivity() > 22.0 && wide.sensitivity() == 1.0);
         assert!((SETTING(1.0).sensitivity() - (0.5 / 40.0 + 0.375)).abs() < 1e-15);
         let nan = f64::NAN;
-        assert!(LipschitzTuning { regularization_max: 0.1, ..SETTING(1.0) }.checked().is_err());
-        assert!(LipschitzTuning { loss_max: nan, ..SETTING(1.0) }.checked().is_err());
-        assert!(LipschitzTuning { records: 0, ..SETTING(1.0) }.checked().is_err());
-        assert!(LipschitzTuning { regularization_min: 0.0, ..SETTING(1.0) }.checked().is_err());
+        assert!(
+            LipschitzTuning {
+                regularization_max: 0.1,
+                ..SETTING(1.0)
+            }
+            .checked()
+            .is_err()
+        );
+        assert!(
+            LipschitzTuning {
+                loss_max: nan,
+                ..SETTING(1.0)
+            }
+            .checked()
+            .is_err()
+        );
+        assert!(
+            LipschitzTuning {
+                records: 0,
+                ..SETTING(1.0)
+            }
+            .checked()
+            .is_err()
+        );
+        assert!(
+            LipschitzTuning {
+                regularization_min: 0.0,
+                ..SETTING(1.0)
+            }
+            .checked()
+            .is_err()
+        );
         let mut source = Simulated::new(Stream::from_seed(1));
         let checked = SETTING(1.0).checked().unwrap();
-        assert_eq!(checked.release_value(nan, &mut source), Err(ReleaseError::NotFinite { index: 0 }));
-        assert_eq!(checked.release_value(0.5, &mut source).map(|release| release.kind()), Ok(SourceKind::Simulation));
+        assert_eq!(
+            checked.release_value(nan, &mut source),
+            Err(ReleaseError::NotFinite { index: 0 })
+        );
+        assert_eq!(
+            checked
+                .release_value(0.5, &mut source)
+                .map(|release| release.kind()),
+            Ok(SourceKind::Simulation)
+        );
     }
 
     /// Before the mend λmaxλmin overflowed here, the second term was 0, and a release that claimed pure ε had a thousandth
@@ -134,14 +185,41 @@ mod tests {
             regularization_max: 1e300,
             ..SETTING(1.0)
         };
-        assert!(wide.sensitivity() < 0.002 * (wide.lipschitz / wide.regularization_min), "what is lost");
+        assert!(
+            wide.sensitivity() < 0.002 * (wide.lipschitz / wide.regularization_min),
+            "what is lost"
+        );
         assert_eq!(wide.checked().unwrap_err().field, "regularization_min");
         let (small, large) = (1e-101, 1e101);
         for (bad, field) in [
-            (LipschitzTuning { loss_max: large, ..SETTING(1.0) }, "loss_max"),
-            (LipschitzTuning { lipschitz: small, ..SETTING(1.0) }, "lipschitz"),
-            (LipschitzTuning { regularization_min: small, ..SETTING(1.0) }, "regularization_min"),
-            (LipschitzTuning { regularization_max: large, ..SETTING(1.0) }, "regularization_max"),
+            (
+                LipschitzTuning {
+                    loss_max: large,
+                    ..SETTING(1.0)
+                },
+                "loss_max",
+            ),
+            (
+                LipschitzTuning {
+                    lipschitz: small,
+                    ..SETTING(1.0)
+                },
+                "lipschitz",
+            ),
+            (
+                LipschitzTuning {
+                    regularization_min: small,
+                    ..SETTING(1.0)
+                },
+                "regularization_min",
+            ),
+            (
+                LipschitzTuning {
+                    regularization_max: large,
+                    ..SETTING(1.0)
+                },
+                "regularization_max",
+            ),
         ] {
             assert_eq!(bad.checked().unwrap_err().field, field);
         }
@@ -157,9 +235,14 @@ mod tests {
                 regularization_max: high,
                 ..SETTING(1.0)
             };
-            let truth = (loss_max.min(lipschitz / low) / 40.0 + lipschitz / low * (1.0 - low / high)).min(loss_max);
+            let truth = (loss_max.min(lipschitz / low) / 40.0
+                + lipschitz / low * (1.0 - low / high))
+                .min(loss_max);
             let found = corner.checked().unwrap().sensitivity();
-            assert!((found / truth - 1.0).abs() < 1e-12, "{corner:?} {found:e} {truth:e}");
+            assert!(
+                (found / truth - 1.0).abs() < 1e-12,
+                "{corner:?} {found:e} {truth:e}"
+            );
         }
     }
 
@@ -169,11 +252,16 @@ mod tests {
     fn mended_a_step_that_is_no_number_is_refused() {
         let mut source = Simulated::new(Stream::from_seed(1));
         let mut released = |value, sensitivity| {
-            laplace(value, sensitivity, Epsilon::new(1.0).unwrap(), &mut source).map(|release| *release.value())
+            laplace(value, sensitivity, Epsilon::new(1.0).unwrap(), &mut source)
+                .map(|release| *release.value())
         };
         for sensitivity in [0.0, 7e-318, 1e-300, 1e300, f64::INFINITY, f64::NAN, -1.0] {
             for value in [-1.0, 1.0] {
-                assert_eq!(released(value, sensitivity), Err(ReleaseError::Scale), "{value} {sensitivity:e}");
+                assert_eq!(
+                    released(value, sensitivity),
+                    Err(ReleaseError::Scale),
+                    "{value} {sensitivity:e}"
+                );
             }
         }
         assert!(released(1.0, 1e-280).is_ok() && released(1.0, 1e280).is_ok());

@@ -32,5 +32,7 @@ pub use lipschitz::LipschitzTuning;
 pub use prior_conditional::{NoiseFreeTuning, NoisyTuning, PriorConditional};
 pub use publisher::{Publisher, PublisherState, Score};
 pub use scale::ScoreScale;
-pub use tuner::{Tuner, TunerError, TunerInput, TunerOutput, TunerPhase, TunerState, log_len, workspace_len};
+pub use tuner::{
+    Tuner, TunerError, TunerInput, TunerOutput, TunerPhase, TunerState, log_len, workspace_len,
+};
 pub use worst_case::{FailureRule, WorstCase};

@@ -89,7 +89,11 @@ impl<V, P: Provenance> PriorConditional<V, P> {
 impl<V: fmt::Display, P: Provenance> fmt::Display for PriorConditional<V, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (value, epsilon, delta) = (&self.value, self.epsilon, self.delta);
-        write!(f, "{value} [({epsilon}, {delta})-private under the GP prior only; {}]", P::KIND)
+        write!(
+            f,
+            "{value} [({epsilon}, {delta})-private under the GP prior only; {}]",
+            P::KIND
+        )
     }
 }
 
@@ -121,7 +125,9 @@ impl fmt::Display for ReleaseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ReleaseError::NotFinite { index } => write!(f, "number {index} is not finite"),
-            ReleaseError::Length { found, expected } => write!(f, "{found} numbers where {expected} belong"),
+            ReleaseError::Length { found, expected } => {
+                write!(f, "{found} numbers where {expected} belong")
+            }
             ReleaseError::Selection(error) => error.fmt(f),
             ReleaseError::Scale => f.write_str("the scale of the noise does not fit the grid"),
             ReleaseError::Noise(error) => error.fmt(f),
@@ -155,7 +161,11 @@ impl From<NoiseError> for ReleaseError {
 /// a sensitivity is not 2²⁰ steps, and of a step of 0 only the sign of a release is left, that of the value.
 fn step_of(sensitivity: f64) -> Result<f64, ReleaseError> {
     let step = sensitivity / UNITS as f64;
-    if (1e-290..=1e290).contains(&step) { Ok(step) } else { Err(ReleaseError::Scale) }
+    if (1e-290..=1e290).contains(&step) {
+        Ok(step)
+    } else {
+        Err(ReleaseError::Scale)
+    }
 }
 
 /// value + discrete Laplace of scale sensitivity/ε on a grid of sensitivity/2²⁰, clamped to ±500 scales before.
@@ -172,11 +182,19 @@ pub(super) fn laplace<S: NoiseSource>(
     // 500 scales in grid units; ε ≥ 2⁻²⁰ keeps them below 2⁵⁰.
     let bound = (500.0 * UNITS as f64 / epsilon.value()).min(1e15) as i64;
     // One unit more than the ideal sensitivity for the rounding of the division.
-    let mechanism = DiscreteLaplace::new(UNITS + 1, epsilon, -bound, bound, NeighboringRelation::ReplaceOne)
-        .map_err(|_| ReleaseError::Scale)?;
+    let mechanism = DiscreteLaplace::new(
+        UNITS + 1,
+        epsilon,
+        -bound,
+        bound,
+        NeighboringRelation::ReplaceOne,
+    )
+    .map_err(|_| ReleaseError::Scale)?;
     let noise = mechanism.draw_noise(source)?;
     let index = math::floor(value / step).clamp(-bound as f64, bound as f64) as i64;
-    Ok(mechanism.release(index, noise).map(|index| index as f64 * step))
+    Ok(mechanism
+        .release(index, noise)
+        .map(|index| index as f64 * step))
 }
 
 /// Algorithm 1: the values of the run carry noise of known σ > 0.
@@ -203,14 +221,39 @@ impl NoisyTuning {
     ///
     /// **Errors**: [`ConfigError`].
     pub fn checked(self) -> Result<Checked<Self>, ConfigError> {
-        check("candidates", f64::from(self.candidates), self.candidates >= 1, "1..")?;
+        check(
+            "candidates",
+            f64::from(self.candidates),
+            self.candidates >= 1,
+            "1..",
+        )?;
         check("rounds", f64::from(self.rounds), self.rounds >= 2, "2..")?;
         // Where σ⁻² overflows C₁ is 0, and the bound of the regret with it.
-        check("noise_std", self.noise_std, SCALES.contains(&self.noise_std), SCALES_ADMISSIBLE)?;
-        check("similarity", self.similarity, (0.0..=1.0).contains(&self.similarity), "[0, 1]")?;
+        check(
+            "noise_std",
+            self.noise_std,
+            SCALES.contains(&self.noise_std),
+            SCALES_ADMISSIBLE,
+        )?;
+        check(
+            "similarity",
+            self.similarity,
+            (0.0..=1.0).contains(&self.similarity),
+            "[0, 1]",
+        )?;
         let gain = self.information_gain;
-        check("information_gain", gain, gain >= 0.0 && gain.is_finite(), "[0, inf)")?;
-        check("delta", self.delta, self.delta > 0.0 && self.delta < 1.0, "(0, 1)")?;
+        check(
+            "information_gain",
+            gain,
+            gain >= 0.0 && gain.is_finite(),
+            "[0, inf)",
+        )?;
+        check(
+            "delta",
+            self.delta,
+            self.delta > 0.0 && self.delta < 1.0,
+            "(0, 1)",
+        )?;
         Ok(Checked(self))
     }
 
@@ -243,7 +286,9 @@ impl NoisyTuning {
 
     /// Δ_v = Ω/T + c + q_σ.
     pub fn value_sensitivity(&self) -> f64 {
-        self.regret_bound() / f64::from(self.rounds) + self.neighbor_distance() + self.noise_distance()
+        self.regret_bound() / f64::from(self.rounds)
+            + self.neighbor_distance()
+            + self.noise_distance()
     }
 
     /// Scale Δ_v/ε of the Laplace noise of a value.
@@ -253,7 +298,8 @@ impl NoisyTuning {
 
     /// Theorem 2: μ at λ̃ lies within (2Δ_λ/ε)(ln|Λ| + a) of the largest, with probability 1 − (δ + e^{−a}).
     pub fn candidate_gap(&self, a: f64) -> f64 {
-        2.0 * self.candidate_sensitivity() / self.epsilon.value() * (ln(f64::from(self.candidates)) + a)
+        2.0 * self.candidate_sensitivity() / self.epsilon.value()
+            * (ln(f64::from(self.candidates)) + a)
     }
 
     /// Theorem 4: ṽ lies within σ√(8 ln(1/δ)) + Ω/T + aΔ_v/ε of the maximum, with probability 1 − (δ + e^{−a}).
@@ -265,7 +311,9 @@ impl NoisyTuning {
 
     /// Probabilities of the exponential mechanism, ∝ exp(εμ/(2Δ_λ)), into `out`: for reports, not for drawing.
     pub fn probabilities(&self, mean: &[f64], out: &mut [f64]) {
-        let best = mean.iter().fold(f64::NEG_INFINITY, |a, b| Scalar::max(a, *b));
+        let best = mean
+            .iter()
+            .fold(f64::NEG_INFINITY, |a, b| Scalar::max(a, *b));
         let rate = self.epsilon.value() / (2.0 * self.candidate_sensitivity());
         let mut sum = 0.0;
         for (out, mu) in out.iter_mut().zip(mean) {
@@ -312,13 +360,19 @@ impl Checked<NoisyTuning> {
         best_value: f64,
         source: &mut S,
     ) -> Result<PriorConditional<f64, S::Provenance>, ReleaseError> {
-        let (value, _) = laplace(best_value, self.value_sensitivity(), self.epsilon, source)?.into_parts();
+        let (value, _) =
+            laplace(best_value, self.value_sensitivity(), self.epsilon, source)?.into_parts();
         Ok(self.conditional(value))
     }
 
     fn conditional<V, P: Provenance>(&self, value: V) -> PriorConditional<V, P> {
         let epsilon = self.epsilon.value();
-        PriorConditional { value, epsilon, delta: self.delta, provenance: PhantomData }
+        PriorConditional {
+            value,
+            epsilon,
+            delta: self.delta,
+            provenance: PhantomData,
+        }
     }
 }
 
@@ -349,14 +403,34 @@ impl NoiseFreeTuning {
     ///
     /// **Errors**: [`ConfigError`].
     pub fn checked(self) -> Result<Checked<Self>, ConfigError> {
-        check("candidates", f64::from(self.candidates), self.candidates >= 1, "1..")?;
+        check(
+            "candidates",
+            f64::from(self.candidates),
+            self.candidates >= 1,
+            "1..",
+        )?;
         check("rounds", f64::from(self.rounds), self.rounds >= 2, "2..")?;
-        check("similarity", self.similarity, (0.0..=1.0).contains(&self.similarity), "[0, 1]")?;
+        check(
+            "similarity",
+            self.similarity,
+            (0.0..=1.0).contains(&self.similarity),
+            "[0, 1]",
+        )?;
         let positive = |x: f64| x > 0.0 && x.is_finite();
-        check("rate_constant", self.rate_constant, positive(self.rate_constant), "(0, inf)")?;
+        check(
+            "rate_constant",
+            self.rate_constant,
+            positive(self.rate_constant),
+            "(0, inf)",
+        )?;
         check("rate", self.rate, positive(self.rate), "(0, inf)")?;
         check("dim", f64::from(self.dim), self.dim >= 1, "1..")?;
-        check("delta", self.delta, self.delta > 0.0 && self.delta < 1.0, "(0, 1)")?;
+        check(
+            "delta",
+            self.delta,
+            self.delta > 0.0 && self.delta < 1.0,
+            "(0, 1)",
+        )?;
         Ok(Checked(self))
     }
 
@@ -368,7 +442,8 @@ impl NoiseFreeTuning {
     /// A·e^{−τT/(ln T)^{d/4}}.
     pub fn regret_term(&self) -> f64 {
         let t = f64::from(self.rounds);
-        self.rate_constant * Scalar::exp(-self.rate * t / math::pow(ln(t), f64::from(self.dim) / 4.0))
+        self.rate_constant
+            * Scalar::exp(-self.rate * t / math::pow(ln(t), f64::from(self.dim) / 4.0))
     }
 
     /// Sum of [`NoiseFreeTuning::regret_term`] and [`NoiseFreeTuning::neighbor_distance`].
@@ -396,9 +471,15 @@ impl Checked<NoiseFreeTuning> {
         value: f64,
         source: &mut S,
     ) -> Result<PriorConditional<f64, S::Provenance>, ReleaseError> {
-        let (value, _) = laplace(value, self.value_sensitivity(), self.epsilon, source)?.into_parts();
+        let (value, _) =
+            laplace(value, self.value_sensitivity(), self.epsilon, source)?.into_parts();
         let epsilon = self.epsilon.value();
-        Ok(PriorConditional { value, epsilon, delta: self.delta, provenance: PhantomData })
+        Ok(PriorConditional {
+            value,
+            epsilon,
+            delta: self.delta,
+            provenance: PhantomData,
+        })
     }
 }
 
@@ -422,15 +503,47 @@ mod tests {
     /// Before the mend σ⁻² overflowed, C₁ was 0, and the bound of the regret was missing in the noise of a value.
     #[test]
     fn mended_the_bound_of_the_regret_does_not_vanish() {
-        let quiet = NoisyTuning { noise_std: 1e-170, ..tuning() };
+        let quiet = NoisyTuning {
+            noise_std: 1e-170,
+            ..tuning()
+        };
         assert_eq!(quiet.regret_bound(), 0.0, "what is lost");
-        assert!(NoisyTuning { noise_std: 1e-100, ..tuning() }.regret_bound() > 0.1 * tuning().regret_bound());
+        assert!(
+            NoisyTuning {
+                noise_std: 1e-100,
+                ..tuning()
+            }
+            .regret_bound()
+                > 0.1 * tuning().regret_bound()
+        );
         for noise_std in [1e-170, 1e-101, 1e101, f64::INFINITY, f64::NAN, 0.0, -1.0] {
-            assert_eq!(NoisyTuning { noise_std, ..tuning() }.checked().unwrap_err().field, "noise_std");
+            assert_eq!(
+                NoisyTuning {
+                    noise_std,
+                    ..tuning()
+                }
+                .checked()
+                .unwrap_err()
+                .field,
+                "noise_std"
+            );
         }
-        assert!(NoisyTuning { noise_std: 1e-100, ..tuning() }.checked().is_ok());
+        assert!(
+            NoisyTuning {
+                noise_std: 1e-100,
+                ..tuning()
+            }
+            .checked()
+            .is_ok()
+        );
         // A δ for which a logarithm is infinite leaves no scale.
-        let sharp = NoisyTuning { candidates: u32::MAX, delta: 5e-324, ..tuning() }.checked().unwrap();
+        let sharp = NoisyTuning {
+            candidates: u32::MAX,
+            delta: 5e-324,
+            ..tuning()
+        }
+        .checked()
+        .unwrap();
         let source = &mut Simulated::new(Stream::from_seed(1));
         assert_eq!(sharp.release_value(0.0, source), Err(ReleaseError::Scale));
     }

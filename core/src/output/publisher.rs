@@ -78,13 +78,19 @@ pub struct PublisherState {
 
 impl fmt::Debug for PublisherState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PublisherState {{ phase: {:?}, scored: {} }}", self.phase, self.scored)
+        write!(
+            f,
+            "PublisherState {{ phase: {:?}, scored: {} }}",
+            self.phase, self.scored
+        )
     }
 }
 
 /// A stored state may be older than a release made from it: a publisher that resumes between charge and release is
 /// charged again.
-fn charge_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<PublisherPhase, D::Error> {
+fn charge_again<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<PublisherPhase, D::Error> {
     Ok(match PublisherPhase::deserialize(deserializer)? {
         PublisherPhase::Charging => PublisherPhase::Collecting,
         other => other,
@@ -94,7 +100,13 @@ fn charge_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Pub
 impl PublisherState {
     /// Before the first score.
     pub const fn new() -> Self {
-        PublisherState { phase: PublisherPhase::Collecting, scored: 0, failed: 0, mechanism: 0, opened: None }
+        PublisherState {
+            phase: PublisherPhase::Collecting,
+            scored: 0,
+            failed: 0,
+            mechanism: 0,
+            opened: None,
+        }
     }
 
     /// The phase it is in.
@@ -105,16 +117,36 @@ impl PublisherState {
     /// Every candidate is scored once, and until the result has left its score is in `levels`, within 0..=`level_max`.
     /// What is refused is told by counts alone.
     fn judge(&self, levels: &[i64], level_max: u64) -> Result<(), StateError> {
-        let (phase, candidates, scored) = (self.phase.name(), levels.len() as u64, u64::from(self.scored));
+        let (phase, candidates, scored) = (
+            self.phase.name(),
+            levels.len() as u64,
+            u64::from(self.scored),
+        );
         stored(phase, "number of scores", scored, 0..=candidates)?;
-        stored(phase, "number of failures", u64::from(self.failed), 0..=scored)?;
+        stored(
+            phase,
+            "number of failures",
+            u64::from(self.failed),
+            0..=scored,
+        )?;
         if self.phase == PublisherPhase::Done {
             return Ok(());
         }
         let there = levels.iter().filter(|level| **level != UNSCORED).count() as u64;
-        stored(phase, "number of scores that are there", there, scored..=scored)?;
-        let strange = |level: &&i64| **level != UNSCORED && !(0..=level_max).contains(&level.cast_unsigned());
-        stored(phase, "number of scores out of range", levels.iter().filter(strange).count() as u64, 0..=0)
+        stored(
+            phase,
+            "number of scores that are there",
+            there,
+            scored..=scored,
+        )?;
+        let strange =
+            |level: &&i64| **level != UNSCORED && !(0..=level_max).contains(&level.cast_unsigned());
+        stored(
+            phase,
+            "number of scores out of range",
+            levels.iter().filter(strange).count() as u64,
+            0..=0,
+        )
     }
 
     /// Candidates scored or failed: a public count.
@@ -237,17 +269,36 @@ pub enum PublisherError {
 impl fmt::Display for PublisherError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PublisherError::UnexpectedInput(phase) => write!(f, "the input does not belong to phase {phase:?}"),
-            PublisherError::Candidate { candidate, candidates } => {
-                write!(f, "candidate {candidate} of {candidates} does not exist or was scored before")
+            PublisherError::UnexpectedInput(phase) => {
+                write!(f, "the input does not belong to phase {phase:?}")
+            }
+            PublisherError::Candidate {
+                candidate,
+                candidates,
+            } => {
+                write!(
+                    f,
+                    "candidate {candidate} of {candidates} does not exist or was scored before"
+                )
             }
             PublisherError::Kind { candidate } => {
-                write!(f, "candidate {candidate} is scored by a sum where the scale takes numbers, or the reverse")
+                write!(
+                    f,
+                    "candidate {candidate} is scored by a sum where the scale takes numbers, or the reverse"
+                )
             }
-            PublisherError::Missing { candidate } => write!(f, "candidate {candidate} is not scored yet"),
-            PublisherError::Storage { found, expected } => write!(f, "storage of {found}, {expected} needed"),
-            PublisherError::OtherMechanism => f.write_str("the mechanism costs something else than what was charged"),
-            PublisherError::OtherReceipt => f.write_str("a receipt for something else than this release"),
+            PublisherError::Missing { candidate } => {
+                write!(f, "candidate {candidate} is not scored yet")
+            }
+            PublisherError::Storage { found, expected } => {
+                write!(f, "storage of {found}, {expected} needed")
+            }
+            PublisherError::OtherMechanism => {
+                f.write_str("the mechanism costs something else than what was charged")
+            }
+            PublisherError::OtherReceipt => {
+                f.write_str("a receipt for something else than this release")
+            }
             PublisherError::State(error) => error.fmt(f),
             PublisherError::Selection(error) => error.fmt(f),
             PublisherError::Noise(error) => error.fmt(f),
@@ -297,11 +348,18 @@ impl<'a> Publisher<'a> {
         if state.scored == 0 {
             levels.fill(UNSCORED);
         }
-        state.judge(levels, mechanism.scale.levels).map_err(PublisherError::State)?;
+        state
+            .judge(levels, mechanism.scale.levels)
+            .map_err(PublisherError::State)?;
         if state.scored > 0 && state.mechanism != mechanism.id() {
             return Err(PublisherError::OtherMechanism);
         }
-        Ok(Publisher { mechanism, state, levels, order })
+        Ok(Publisher {
+            mechanism,
+            state,
+            levels,
+            order,
+        })
     }
 
     /// The state it works on: its phase and counts.
@@ -322,8 +380,12 @@ impl<'a> Publisher<'a> {
                 self.score(candidate, score)?;
                 Ok(PublisherOutput::Wait)
             }
-            (PublisherPhase::Collecting | PublisherPhase::Charging, PublisherInput::Close) => self.close(source),
-            (PublisherPhase::Charging, PublisherInput::Charged(receipt)) => self.release(&receipt, source),
+            (PublisherPhase::Collecting | PublisherPhase::Charging, PublisherInput::Close) => {
+                self.close(source)
+            }
+            (PublisherPhase::Charging, PublisherInput::Charged(receipt)) => {
+                self.release(&receipt, source)
+            }
             (PublisherPhase::Charging, PublisherInput::Skip) => {
                 self.state.phase = PublisherPhase::Done;
                 self.wipe();
@@ -339,11 +401,18 @@ impl<'a> Publisher<'a> {
             (Score::Sum(sum), Given::Sum) => Some(sum.min(scale.levels) as i64),
             (Score::Number(number), Given::Number) => scale.level(number),
             (Score::Failed, _) => None,
-            (Score::Sum(_) | Score::Number(_), _) => return Err(PublisherError::Kind { candidate }),
+            (Score::Sum(_) | Score::Number(_), _) => {
+                return Err(PublisherError::Kind { candidate });
+            }
         };
         match self.levels.get_mut(candidate as usize) {
             Some(place) if *place == UNSCORED => *place = level.unwrap_or(0),
-            _ => return Err(PublisherError::Candidate { candidate, candidates: self.mechanism.candidates }),
+            _ => {
+                return Err(PublisherError::Candidate {
+                    candidate,
+                    candidates: self.mechanism.candidates,
+                });
+            }
         }
         self.state.mechanism = self.mechanism.id();
         self.state.scored += 1;
@@ -351,9 +420,14 @@ impl<'a> Publisher<'a> {
         Ok(())
     }
 
-    fn close<S: NoiseSource>(&mut self, source: &mut S) -> Result<PublisherOutput<S::Provenance>, PublisherError> {
+    fn close<S: NoiseSource>(
+        &mut self,
+        source: &mut S,
+    ) -> Result<PublisherOutput<S::Provenance>, PublisherError> {
         if let Some(candidate) = self.levels.iter().position(|level| *level == UNSCORED) {
-            return Err(PublisherError::Missing { candidate: candidate as u32 });
+            return Err(PublisherError::Missing {
+                candidate: candidate as u32,
+            });
         }
         if self.state.failed > 0 && self.mechanism.failure == FailureRule::Abort {
             self.state.phase = PublisherPhase::Done;
@@ -377,7 +451,11 @@ impl<'a> Publisher<'a> {
         source: &mut S,
     ) -> Result<PublisherOutput<S::Provenance>, PublisherError> {
         let events = self.mechanism.events();
-        let Some((nonce, _)) = self.state.opened.filter(|(_, charged)| charged == self.mechanism) else {
+        let Some((nonce, _)) = self
+            .state
+            .opened
+            .filter(|(_, charged)| charged == self.mechanism)
+        else {
             return Err(PublisherError::OtherMechanism);
         };
         if !receipt.pays(nonce, &events) {
@@ -390,15 +468,26 @@ impl<'a> Publisher<'a> {
         released
     }
 
-    fn draw<S: NoiseSource>(&mut self, source: &mut S) -> Result<PublisherOutput<S::Provenance>, PublisherError> {
-        let noise = self.mechanism.laplace.draw_noise(source).map_err(PublisherError::Noise)?;
+    fn draw<S: NoiseSource>(
+        &mut self,
+        source: &mut S,
+    ) -> Result<PublisherOutput<S::Provenance>, PublisherError> {
+        let noise = self
+            .mechanism
+            .laplace
+            .draw_noise(source)
+            .map_err(PublisherError::Noise)?;
         let candidate = self
             .mechanism
             .selection
             .permute_and_flip(self.levels, self.order, source)
             .map_err(PublisherError::Selection)?;
         let level = self.levels[*candidate.value() as usize];
-        let score = self.mechanism.laplace.release(level, noise).map(|level| self.mechanism.scale.number(level));
+        let score = self
+            .mechanism
+            .laplace
+            .release(level, noise)
+            .map(|level| self.mechanism.scale.number(level));
         Ok(PublisherOutput::Released { candidate, score })
     }
 
@@ -426,11 +515,23 @@ mod tests {
         let mean = of(ScoreScale::promised_mean(0.0, 1.0, 256).unwrap());
         let (mut state, mut levels, mut order) = (PublisherState::new(), [0; 2], [0; 2]);
         let source = &mut crate::random::Simulated::new(crate::random::Stream::from_seed(1));
-        let mut publisher = Publisher::attach(&opaque, &mut state, &mut levels, &mut order).unwrap();
+        let mut publisher =
+            Publisher::attach(&opaque, &mut state, &mut levels, &mut order).unwrap();
         for (candidate, score) in [(0, 0.75), (1, 0.25)] {
-            publisher.handle(PublisherInput::Scored { candidate, score: Score::Number(score) }, source).unwrap();
+            publisher
+                .handle(
+                    PublisherInput::Scored {
+                        candidate,
+                        score: Score::Number(score),
+                    },
+                    source,
+                )
+                .unwrap();
         }
-        let Ok(PublisherOutput::Charge(charge)) = publisher.handle(PublisherInput::Close, source) else { panic!() };
+        let Ok(PublisherOutput::Charge(charge)) = publisher.handle(PublisherInput::Close, source)
+        else {
+            panic!()
+        };
         let receipt = crate::privacy::charge::Unwritten::receipt(charge);
         let other = Publisher::attach(&mean, &mut state, &mut levels, &mut order).err();
         assert_eq!(other, Some(PublisherError::OtherMechanism));
@@ -440,9 +541,13 @@ mod tests {
         let other = Publisher::attach(&mean, &mut stored, &mut levels, &mut order).err();
         assert_eq!(other, Some(PublisherError::OtherMechanism));
         // Negative control: the mechanism that was charged releases, and the scores are wiped.
-        let mut publisher = Publisher::attach(&opaque, &mut state, &mut levels, &mut order).unwrap();
+        let mut publisher =
+            Publisher::attach(&opaque, &mut state, &mut levels, &mut order).unwrap();
         let released = publisher.handle(PublisherInput::Charged(receipt), source);
-        assert!(matches!(released, Ok(PublisherOutput::Released { .. })), "{released:?}");
+        assert!(
+            matches!(released, Ok(PublisherOutput::Released { .. })),
+            "{released:?}"
+        );
         assert_eq!(levels, [0; 2]);
     }
 
@@ -450,14 +555,28 @@ mod tests {
     #[test]
     fn mended_scores_are_wiped_whatever_became_of_the_release() {
         let e = Epsilon::new(1.0).unwrap();
-        let mechanism = WorstCase::new(2, ScoreScale::opaque(0.0, 1.0).unwrap(), e, e, FailureRule::Abort).unwrap();
+        let mechanism = WorstCase::new(
+            2,
+            ScoreScale::opaque(0.0, 1.0).unwrap(),
+            e,
+            e,
+            FailureRule::Abort,
+        )
+        .unwrap();
         for failed in [true, false] {
             let (mut state, mut levels, mut order) = (PublisherState::new(), [0; 2], [0; 2]);
             let source = &mut crate::random::Simulated::new(crate::random::Stream::from_seed(1));
-            let mut publisher = Publisher::attach(&mechanism, &mut state, &mut levels, &mut order).unwrap();
+            let mut publisher =
+                Publisher::attach(&mechanism, &mut state, &mut levels, &mut order).unwrap();
             for candidate in 0..2 {
-                let score = if failed && candidate == 1 { Score::Failed } else { Score::Number(0.75) };
-                publisher.handle(PublisherInput::Scored { candidate, score }, source).unwrap();
+                let score = if failed && candidate == 1 {
+                    Score::Failed
+                } else {
+                    Score::Number(0.75)
+                };
+                publisher
+                    .handle(PublisherInput::Scored { candidate, score }, source)
+                    .unwrap();
             }
             let closed = publisher.handle(PublisherInput::Close, source).unwrap();
             if !failed {

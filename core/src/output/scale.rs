@@ -31,11 +31,22 @@ impl ScoreScale {
     ///
     /// **Errors**: [`ConfigError`] unless 1 ≤ G ≤ 65536 and m ≥ 1.
     pub fn per_record(score_max: u32, records: u32) -> Result<Self, ConfigError> {
-        check("score_max", f64::from(score_max), (1..=1 << 16).contains(&score_max), "1..=65536")?;
+        check(
+            "score_max",
+            f64::from(score_max),
+            (1..=1 << 16).contains(&score_max),
+            "1..=65536",
+        )?;
         check("records", f64::from(records), records >= 1, "1..")?;
         let levels = u64::from(score_max) * u64::from(records);
         let (low, high) = (0.0, f64::from(score_max));
-        Ok(ScoreScale { given: Given::Sum, low, high, levels, sensitivity: u64::from(score_max) })
+        Ok(ScoreScale {
+            given: Given::Sum,
+            low,
+            high,
+            levels,
+            sensitivity: u64::from(score_max),
+        })
     }
 
     /// Numbers in [low, high] that the owner promises to be means over m records of values in [low, high], so that one
@@ -58,8 +69,19 @@ impl ScoreScale {
 
     fn range(low: f64, high: f64, levels: u64, sensitivity: u64) -> Result<Self, ConfigError> {
         let width = high - low;
-        check("high - low", width, low < high && width.is_finite() && width > 1e-300, "(0, inf)")?;
-        Ok(ScoreScale { given: Given::Number, low, high, levels, sensitivity })
+        check(
+            "high - low",
+            width,
+            low < high && width.is_finite() && width > 1e-300,
+            "(0, inf)",
+        )?;
+        Ok(ScoreScale {
+            given: Given::Number,
+            low,
+            high,
+            levels,
+            sensitivity,
+        })
     }
 
     /// Level of a number: clamped, then rounded down; `None` for NaN.

@@ -34,7 +34,11 @@ pub struct TunerState {
 impl TunerState {
     /// Before the first evaluation.
     pub const fn new() -> Self {
-        TunerState { phase: TunerPhase::Fresh, observations: 0, pending: 0 }
+        TunerState {
+            phase: TunerPhase::Fresh,
+            observations: 0,
+            pending: 0,
+        }
     }
 
     /// The phase it is in.
@@ -56,7 +60,11 @@ impl Default for TunerState {
 
 impl fmt::Debug for TunerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "TunerState {{ phase: {:?}, observations: {} }}", self.phase, self.observations)
+        write!(
+            f,
+            "TunerState {{ phase: {:?}, observations: {} }}",
+            self.phase, self.observations
+        )
     }
 }
 
@@ -120,11 +128,15 @@ impl fmt::Display for TunerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TunerError::Config(error) => error.fmt(f),
-            TunerError::UnexpectedInput(phase) => write!(f, "the input does not belong to phase {phase:?}"),
+            TunerError::UnexpectedInput(phase) => {
+                write!(f, "the input does not belong to phase {phase:?}")
+            }
             TunerError::ObservationNotFinite { candidate } => {
                 write!(f, "the value of candidate {candidate} is not finite")
             }
-            TunerError::Storage { found, expected } => write!(f, "log of {found} numbers, {expected} needed"),
+            TunerError::Storage { found, expected } => {
+                write!(f, "log of {found} numbers, {expected} needed")
+            }
             TunerError::State(error) => error.fmt(f),
             TunerError::Surrogate(error) => error.fmt(f),
         }
@@ -155,8 +167,18 @@ fn judge(state: &TunerState, candidates: u64, rounds: u64) -> Result<(), StateEr
         TunerPhase::Evaluating => ("Evaluating", 0..=rounds - 1, candidates.saturating_sub(1)),
         TunerPhase::Done => ("Done", rounds..=rounds, candidates.saturating_sub(1)),
     };
-    stored(name, "number of observations", u64::from(state.observations), observations)?;
-    stored(name, "candidate", u64::from(state.pending), 0..=candidate_max)
+    stored(
+        name,
+        "number of observations",
+        u64::from(state.observations),
+        observations,
+    )?;
+    stored(
+        name,
+        "candidate",
+        u64::from(state.pending),
+        0..=candidate_max,
+    )
 }
 
 /// Numbers in the log of T evaluations.
@@ -199,15 +221,31 @@ impl<'a, T: Scalar, K: Kernel<T>> Tuner<'a, T, K> {
         check("rounds", f64::from(rounds), rounds >= 2, "2..").map_err(TunerError::Config)?;
         check("delta", delta, delta > 0.0 && delta < 1.0, "(0, 1)").map_err(TunerError::Config)?;
         if log.len() != log_len(rounds) {
-            return Err(TunerError::Storage { found: log.len(), expected: log_len(rounds) });
+            return Err(TunerError::Storage {
+                found: log.len(),
+                expected: log_len(rounds),
+            });
         }
         let candidates = points.len() / dim.max(1);
         judge(state, candidates as u64, u64::from(rounds)).map_err(TunerError::State)?;
-        let mut posterior = CandidateGp::new(kernel, noise_variance, dim, points, rounds as usize, workspace)?;
+        let mut posterior = CandidateGp::new(
+            kernel,
+            noise_variance,
+            dim,
+            points,
+            rounds as usize,
+            workspace,
+        )?;
         for entry in log.chunks_exact(2).take(state.observations as usize) {
             posterior.observe(entry[0].to_u32() as usize, entry[1])?;
         }
-        Ok(Tuner { rounds, delta, state, log, posterior })
+        Ok(Tuner {
+            rounds,
+            delta,
+            state,
+            log,
+            posterior,
+        })
     }
 
     /// μ_T, for the mechanisms. **Not releasable.**
@@ -217,13 +255,17 @@ impl<'a, T: Scalar, K: Kernel<T>> Tuner<'a, T, K> {
 
     /// The evaluations so far, (candidate, value) in order. **Not releasable.**
     pub fn observations(&self) -> impl Iterator<Item = (u32, T)> + '_ {
-        let entries = self.log.chunks_exact(2).take(self.state.observations as usize);
+        let entries = self
+            .log
+            .chunks_exact(2)
+            .take(self.state.observations as usize);
         entries.map(|entry| (entry[0].to_u32(), entry[1]))
     }
 
     /// max vₜ, for the mechanisms; −∞ before the first. **Not releasable.**
     pub fn best_value(&self) -> T {
-        self.observations().fold(-T::INFINITY, |best, (_, v)| best.max(v))
+        self.observations()
+            .fold(-T::INFINITY, |best, (_, v)| best.max(v))
     }
 
     /// One step of the machine: one input in, one output out.
@@ -262,10 +304,20 @@ impl<'a, T: Scalar, K: Kernel<T>> Tuner<'a, T, K> {
             return TunerOutput::Done;
         }
         let t = u64::from(self.state.observations) + 1;
-        let width = T::from_f64(tuning_width(self.posterior.candidates() as u64, t, self.delta));
-        let best = upper_confidence_bound::maximize(self.posterior.mean(), self.posterior.variance(), width);
+        let width = T::from_f64(tuning_width(
+            self.posterior.candidates() as u64,
+            t,
+            self.delta,
+        ));
+        let best = upper_confidence_bound::maximize(
+            self.posterior.mean(),
+            self.posterior.variance(),
+            width,
+        );
         self.state.phase = TunerPhase::Evaluating;
         self.state.pending = best.candidate;
-        TunerOutput::Evaluate { candidate: best.candidate }
+        TunerOutput::Evaluate {
+            candidate: best.candidate,
+        }
     }
 }

@@ -117,17 +117,34 @@ impl WorstCase {
         failure: FailureRule,
     ) -> Result<Self, WorstCaseError> {
         let count = f64::from(candidates);
-        check("candidates", count, (1..=1 << 24).contains(&candidates), "1..=16777216")
-            .map_err(WorstCaseError::Config)?;
+        check(
+            "candidates",
+            count,
+            (1..=1 << 24).contains(&candidates),
+            "1..=16777216",
+        )
+        .map_err(WorstCaseError::Config)?;
         if failure == FailureRule::Lowest && !scale.is_opaque() {
             return Err(WorstCaseError::FailureNotCovered);
         }
         let relation = NeighboringRelation::ReplaceOne;
-        let selection =
-            Selection::new(scale.sensitivity, epsilon_candidate, relation).map_err(WorstCaseError::Selection)?;
-        let laplace = DiscreteLaplace::wide(scale.sensitivity, epsilon_value, 0, scale.levels as i64, relation)
-            .map_err(WorstCaseError::Laplace)?;
-        Ok(WorstCase { candidates, scale, failure, selection, laplace })
+        let selection = Selection::new(scale.sensitivity, epsilon_candidate, relation)
+            .map_err(WorstCaseError::Selection)?;
+        let laplace = DiscreteLaplace::wide(
+            scale.sensitivity,
+            epsilon_value,
+            0,
+            scale.levels as i64,
+            relation,
+        )
+        .map_err(WorstCaseError::Laplace)?;
+        Ok(WorstCase {
+            candidates,
+            scale,
+            failure,
+            selection,
+            laplace,
+        })
     }
 
     /// What the two releases cost; they add.
@@ -137,8 +154,20 @@ impl WorstCase {
 
     /// A name of all its constants, from 64 bits of their digest: two mechanisms of one name are the same.
     pub fn id(&self) -> u64 {
-        let ScoreScale { given, low, high, levels, sensitivity } = self.scale;
-        let scale = (given == Given::Sum, low.to_bits(), high.to_bits(), levels, sensitivity);
+        let ScoreScale {
+            given,
+            low,
+            high,
+            levels,
+            sensitivity,
+        } = self.scale;
+        let scale = (
+            given == Given::Sum,
+            low.to_bits(),
+            high.to_bits(),
+            levels,
+            sensitivity,
+        );
         let digest = Digest::of(&(self.candidates, scale, self.events(), self.failure));
         u64::from_le_bytes(core::array::from_fn(|i| digest.0[i]))
     }

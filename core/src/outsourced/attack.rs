@@ -24,7 +24,12 @@ use nalgebra::{DMatrix, DVector};
 /// determine it.
 ///
 /// **Parameters**: `released` n×r row by row; `known` pairs of row number and its d coordinates.
-pub fn recover_row(released: &[f64], out_dim: usize, known: &[(usize, &[f64])], target: usize) -> Option<Vec<f64>> {
+pub fn recover_row(
+    released: &[f64],
+    out_dim: usize,
+    known: &[(usize, &[f64])],
+    target: usize,
+) -> Option<Vec<f64>> {
     let row = |i: usize| released.get(i * out_dim..(i + 1) * out_dim);
     let (first, rest) = known.split_first()?;
     let (origin_z, origin_x) = (row(first.0)?, first.1);
@@ -38,11 +43,18 @@ pub fn recover_row(released: &[f64], out_dim: usize, known: &[(usize, &[f64])], 
         (0..dim).for_each(|j| images[(i, j)] = x[j] - origin_x[j]);
     }
     let svd = differences.try_svd(true, true, f64::EPSILON, 1000)?;
-    let largest = svd.singular_values.iter().fold(0.0, |a, b| if *b > a { *b } else { a });
+    let largest = svd
+        .singular_values
+        .iter()
+        .fold(0.0, |a, b| if *b > a { *b } else { a });
     let map = svd.solve(&images, 1e-12 * largest).ok()?;
     let z = row(target)?;
     Some(
-        (0..dim).map(|j| origin_x[j] + (0..out_dim).fold(0.0, |x, k| x + (z[k] - origin_z[k]) * map[(k, j)])).collect(),
+        (0..dim)
+            .map(|j| {
+                origin_x[j] + (0..out_dim).fold(0.0, |x, k| x + (z[k] - origin_z[k]) * map[(k, j)])
+            })
+            .collect(),
     )
 }
 
@@ -50,7 +62,9 @@ pub fn recover_row(released: &[f64], out_dim: usize, known: &[(usize, &[f64])], 
 /// larger by many orders if one row was another.
 pub fn residual(released: &[f64], out_dim: usize, candidate: &[f64], dim: usize) -> f64 {
     let rows = candidate.len() / dim.max(1);
-    let q = DMatrix::from_row_slice(rows, dim, &candidate[..rows * dim]).qr().q();
+    let q = DMatrix::from_row_slice(rows, dim, &candidate[..rows * dim])
+        .qr()
+        .q();
     let (mut left, mut all) = (0.0, 0.0);
     for k in 0..out_dim {
         let z = DVector::from_iterator(rows, (0..rows).map(|i| released[i * out_dim + k]));

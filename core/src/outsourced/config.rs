@@ -44,9 +44,19 @@ impl Config {
         whole("rounds", p.rounds, 1..=1 << 20, "1..=1048576")?;
         whole("initial_rows", p.initial_rows, 1..=1 << 20, "1..=1048576")?;
         let delta = p.failure_probability;
-        check("failure_probability", delta, delta > 0.0 && delta < 1.0, "(0, 1)")?;
+        check(
+            "failure_probability",
+            delta,
+            delta > 0.0 && delta < 1.0,
+            "(0, 1)",
+        )?;
         let noise = p.noise_variance;
-        check("noise_variance", noise, noise > 0.0 && noise.is_finite(), "(0, inf)")?;
+        check(
+            "noise_variance",
+            noise,
+            noise > 0.0 && noise.is_finite(),
+            "(0, inf)",
+        )?;
         let queries = p.initial_rows.saturating_add(p.rounds);
         check(
             "rounds",
@@ -54,7 +64,12 @@ impl Config {
             p.repeats || queries <= p.rows,
             "1..=rows - initial_rows without repeats",
         )?;
-        check("prior_mean", p.prior_mean, p.prior_mean.is_finite(), "(-inf, inf)")?;
+        check(
+            "prior_mean",
+            p.prior_mean,
+            p.prior_mean.is_finite(),
+            "(-inf, inf)",
+        )?;
         Ok(Config(parameters))
     }
 

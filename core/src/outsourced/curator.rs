@@ -52,7 +52,9 @@ pub struct CuratorState {
 
 /// A stored state may be older than a release made from it: a curator that resumes between charge and release is charged
 /// again.
-fn charge_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<CuratorPhase, D::Error> {
+fn charge_again<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<CuratorPhase, D::Error> {
     Ok(match CuratorPhase::deserialize(deserializer)? {
         CuratorPhase::Charging => CuratorPhase::Fresh,
         other => other,
@@ -62,7 +64,12 @@ fn charge_again<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Cur
 impl CuratorState {
     /// Before anything has left.
     pub const fn new() -> Self {
-        CuratorState { phase: CuratorPhase::Fresh, pending: 0, answered: 0, opened: None }
+        CuratorState {
+            phase: CuratorPhase::Fresh,
+            pending: 0,
+            answered: 0,
+            opened: None,
+        }
     }
 
     /// The phase it is in.
@@ -79,9 +86,23 @@ impl CuratorState {
             CuratorPhase::Serving => ("Serving", true),
             CuratorPhase::Evaluating => ("Evaluating", true),
         };
-        let (row_max, answered_max) = if open { (rows.saturating_sub(1), u32::MAX) } else { (0, 0) };
-        stored(phase, "row", u64::from(self.pending), 0..=u64::from(row_max))?;
-        stored(phase, "number of answers", u64::from(self.answered), 0..=u64::from(answered_max))
+        let (row_max, answered_max) = if open {
+            (rows.saturating_sub(1), u32::MAX)
+        } else {
+            (0, 0)
+        };
+        stored(
+            phase,
+            "row",
+            u64::from(self.pending),
+            0..=u64::from(row_max),
+        )?;
+        stored(
+            phase,
+            "number of answers",
+            u64::from(self.answered),
+            0..=u64::from(answered_max),
+        )
     }
 
     /// Values told to the modeler. **Not protected**: each is y as it was observed.
@@ -255,7 +276,9 @@ impl<'a> Curator<'a> {
         };
         if let Protection::Gaussian(mechanism) = &mut protection {
             // The event says what is protected in the owner's units, not in those of the prepared table.
-            let Origin::Public { unit } = origin else { return Err(CuratorError::ConstantsOfData) };
+            let Origin::Public { unit } = origin else {
+                return Err(CuratorError::ConstantsOfData);
+            };
             *mechanism = mechanism.in_units_of(unit);
         }
         let rows = table.len() / dim;
@@ -265,7 +288,11 @@ impl<'a> Curator<'a> {
             ("out", out.len(), rows * out_dim),
         ] {
             if found != expected {
-                return Err(CuratorError::Storage { what, found, expected });
+                return Err(CuratorError::Storage {
+                    what,
+                    found,
+                    expected,
+                });
             }
         }
         state.judge(rows as u32).map_err(CuratorError::State)?;
@@ -273,7 +300,14 @@ impl<'a> Curator<'a> {
         if let Some(i) = table.iter().position(|x| !x.is_finite()).filter(|_| pooled) {
             return Err(ProjectionError::NotFinite { row: i / dim }.into());
         }
-        Ok(Curator { protection, table, rows: rows as u32, state, pool, out })
+        Ok(Curator {
+            protection,
+            table,
+            rows: rows as u32,
+            state,
+            pool,
+            out,
+        })
     }
 
     /// The state it works on: its phase and counts.
@@ -299,14 +333,19 @@ impl<'a> Curator<'a> {
     ) -> Result<CuratorOutput<'_, S::Provenance>, CuratorError> {
         match (self.state.phase, input) {
             (CuratorPhase::Fresh | CuratorPhase::Charging, CuratorInput::Open) => self.open(source),
-            (CuratorPhase::Charging, CuratorInput::Charged(receipt)) => self.release(&receipt, source),
+            (CuratorPhase::Charging, CuratorInput::Charged(receipt)) => {
+                self.release(&receipt, source)
+            }
             (CuratorPhase::Fresh | CuratorPhase::Charging, CuratorInput::Skip) => {
                 self.state.phase = CuratorPhase::Closed;
                 Ok(CuratorOutput::Closed)
             }
             (CuratorPhase::Serving, CuratorInput::Query { row }) => {
                 if row >= self.rows {
-                    return Err(CuratorError::UnknownRow { row, rows: self.rows });
+                    return Err(CuratorError::UnknownRow {
+                        row,
+                        rows: self.rows,
+                    });
                 }
                 self.state.pending = row;
                 self.state.phase = CuratorPhase::Evaluating;
@@ -334,7 +373,10 @@ impl<'a> Curator<'a> {
         }
     }
 
-    fn open<S: NoiseSource>(&mut self, source: &mut S) -> Result<CuratorOutput<'_, S::Provenance>, CuratorError> {
+    fn open<S: NoiseSource>(
+        &mut self,
+        source: &mut S,
+    ) -> Result<CuratorOutput<'_, S::Provenance>, CuratorError> {
         match &self.protection {
             Protection::Gaussian(mechanism) => {
                 let nonce = match self.state.opened {
@@ -343,7 +385,11 @@ impl<'a> Curator<'a> {
                 };
                 self.state.phase = CuratorPhase::Charging;
                 self.state.opened = Some((nonce, mechanism.event()));
-                Ok(CuratorOutput::Charge(Charge::one(nonce, 0, mechanism.event())))
+                Ok(CuratorOutput::Charge(Charge::one(
+                    nonce,
+                    0,
+                    mechanism.event(),
+                )))
             }
             Protection::Paper(projection) => {
                 projection.apply(self.table, self.out);
@@ -358,7 +404,9 @@ impl<'a> Curator<'a> {
         receipt: &Receipt<S::Provenance>,
         source: &mut S,
     ) -> Result<CuratorOutput<'_, S::Provenance>, CuratorError> {
-        let (Protection::Gaussian(mechanism), Some((nonce, charged))) = (&self.protection, self.state.opened) else {
+        let (Protection::Gaussian(mechanism), Some((nonce, charged))) =
+            (&self.protection, self.state.opened)
+        else {
             return Err(CuratorError::OtherMechanism);
         };
         if charged != mechanism.event() {
@@ -384,7 +432,9 @@ mod tests {
     use crate::privacy::{NeighboringRelation, ShiftUnit};
     use crate::random::{Simulated, Stream};
 
-    const ONE: Origin = Origin::Public { unit: ShiftUnit::ONE };
+    const ONE: Origin = Origin::Public {
+        unit: ShiftUnit::ONE,
+    };
 
     #[test]
     fn charges_before_it_draws_and_answers_after_it_released() {
@@ -394,37 +444,89 @@ mod tests {
         let protection = Protection::Gaussian(mechanism);
         let mut source = Simulated::new(Stream::from_seed(1));
         assert_eq!(
-            Curator::attach(protection, &table, Origin::Data, &mut state, &mut pool, &mut out).err(),
+            Curator::attach(
+                protection,
+                &table,
+                Origin::Data,
+                &mut state,
+                &mut pool,
+                &mut out
+            )
+            .err(),
             Some(CuratorError::ConstantsOfData)
         );
-        assert!(Curator::attach(protection, &table[..3], ONE, &mut state, &mut pool, &mut out).is_err());
+        assert!(
+            Curator::attach(
+                protection,
+                &table[..3],
+                ONE,
+                &mut state,
+                &mut pool,
+                &mut out
+            )
+            .is_err()
+        );
         assert!(Curator::attach(protection, &table, ONE, &mut state, &mut [], &mut out).is_err());
-        let mut curator = Curator::attach(protection, &table, ONE, &mut state, &mut pool, &mut out).unwrap();
-        assert!(curator.handle(CuratorInput::Query { row: 0 }, &mut source).is_err());
+        let mut curator =
+            Curator::attach(protection, &table, ONE, &mut state, &mut pool, &mut out).unwrap();
+        assert!(
+            curator
+                .handle(CuratorInput::Query { row: 0 }, &mut source)
+                .is_err()
+        );
         let event = curator.event().unwrap();
-        let Ok(CuratorOutput::Charge(charge)) = curator.handle(CuratorInput::Open, &mut source) else {
+        let Ok(CuratorOutput::Charge(charge)) = curator.handle(CuratorInput::Open, &mut source)
+        else {
             panic!("a private release is charged")
         };
         assert_eq!(charge.events(), [event]);
         // A receipt of another opening pays nothing here, and the charge is named again.
-        let elsewhere = Charge::one(Simulated::new(Stream::from_seed(9)).nonce().unwrap(), 0, event);
+        let elsewhere = Charge::one(
+            Simulated::new(Stream::from_seed(9)).nonce().unwrap(),
+            0,
+            event,
+        );
         let elsewhere = InMemory::default().append(elsewhere).unwrap();
         let refused = curator.handle(CuratorInput::Charged(elsewhere), &mut source);
         assert_eq!(refused, Err(CuratorError::OtherReceipt));
-        assert_eq!(curator.handle(CuratorInput::Open, &mut source), Ok(CuratorOutput::Charge(charge)));
-        let Ok(CuratorOutput::Charge(charge)) = curator.handle(CuratorInput::Open, &mut source) else { panic!() };
+        assert_eq!(
+            curator.handle(CuratorInput::Open, &mut source),
+            Ok(CuratorOutput::Charge(charge))
+        );
+        let Ok(CuratorOutput::Charge(charge)) = curator.handle(CuratorInput::Open, &mut source)
+        else {
+            panic!()
+        };
         let receipt = InMemory::default().append(charge).unwrap();
-        match curator.handle(CuratorInput::Charged(receipt), &mut source).unwrap() {
-            CuratorOutput::Rows(release) => assert!(*release.value() != table && release.event() == event),
+        match curator
+            .handle(CuratorInput::Charged(receipt), &mut source)
+            .unwrap()
+        {
+            CuratorOutput::Rows(release) => {
+                assert!(*release.value() != table && release.event() == event)
+            }
             other => panic!("{other:?}"),
         }
         let unknown = Err(CuratorError::UnknownRow { row: 2, rows: 2 });
-        assert_eq!(curator.handle(CuratorInput::Query { row: 2 }, &mut source), unknown);
+        assert_eq!(
+            curator.handle(CuratorInput::Query { row: 2 }, &mut source),
+            unknown
+        );
         let evaluate = Ok(CuratorOutput::Evaluate { row: 1 });
-        assert_eq!(curator.handle(CuratorInput::Query { row: 1 }, &mut source), evaluate);
-        assert!(curator.handle(CuratorInput::Observed(f64::NAN), &mut source).is_err());
+        assert_eq!(
+            curator.handle(CuratorInput::Query { row: 1 }, &mut source),
+            evaluate
+        );
+        assert!(
+            curator
+                .handle(CuratorInput::Observed(f64::NAN), &mut source)
+                .is_err()
+        );
         let reply = Ok(CuratorOutput::Reply { row: 1, value: 0.5 });
-        assert_eq!(curator.handle(CuratorInput::Observed(0.5), &mut source), reply);
+        assert_eq!(
+            curator.handle(CuratorInput::Observed(0.5), &mut source),
+            reply
+        );
         assert_eq!(curator.state().answered(), 1);
         assert!(curator.handle(CuratorInput::Skip, &mut source).is_err());
     }
@@ -433,24 +535,45 @@ mod tests {
     fn a_refused_budget_closes_for_good() {
         let mechanism = GaussianProjection::identity(1, 1.0, 1e-5, 25.0, 20).unwrap();
         let (mut state, mut pool, mut out) = (CuratorState::new(), [0; 2], [0.0; 2]);
-        let mut curator =
-            Curator::attach(Protection::Gaussian(mechanism), &[1.0, 2.0], ONE, &mut state, &mut pool, &mut out)
-                .unwrap();
+        let mut curator = Curator::attach(
+            Protection::Gaussian(mechanism),
+            &[1.0, 2.0],
+            ONE,
+            &mut state,
+            &mut pool,
+            &mut out,
+        )
+        .unwrap();
         let mut source = Simulated::new(Stream::from_seed(1));
         curator.handle(CuratorInput::Open, &mut source).unwrap();
-        assert_eq!(curator.handle(CuratorInput::Skip, &mut source), Ok(CuratorOutput::Closed));
+        assert_eq!(
+            curator.handle(CuratorInput::Skip, &mut source),
+            Ok(CuratorOutput::Closed)
+        );
         assert!(curator.handle(CuratorInput::Open, &mut source).is_err());
-        assert!(curator.handle(CuratorInput::Query { row: 0 }, &mut source).is_err());
+        assert!(
+            curator
+                .handle(CuratorInput::Query { row: 0 }, &mut source)
+                .is_err()
+        );
     }
 
     #[test]
     fn mended_releases_at_two_scales_do_not_add() {
         let mechanism = GaussianProjection::identity(1, 1.0, 1e-5, 25.0, 20).unwrap();
         let event = |constants: Constants<'_>| {
-            let (mut table, mut state, mut pool, mut out) = ([1.0, 2.0], CuratorState::new(), [0; 2], [0.0; 2]);
+            let (mut table, mut state, mut pool, mut out) =
+                ([1.0, 2.0], CuratorState::new(), [0; 2], [0.0; 2]);
             constants.apply(&mut table).unwrap();
             let protection = Protection::Gaussian(mechanism);
-            let curator = Curator::attach(protection, &table, constants.origin(), &mut state, &mut pool, &mut out);
+            let curator = Curator::attach(
+                protection,
+                &table,
+                constants.origin(),
+                &mut state,
+                &mut pool,
+                &mut out,
+            );
             curator.unwrap().event().unwrap()
         };
         let scaled = |factor| event(Constants::public(&[0.0], factor).unwrap());
@@ -459,15 +582,35 @@ mod tests {
         accountant.compose(&one, 1).unwrap();
         accountant.compose(&scaled(1.0), 1).unwrap();
         let refused = accountant.compose(&ten, 1).unwrap_err();
-        assert_eq!(refused, AccountantError::MixedRelations { before: one.relation(), now: ten.relation() });
+        assert_eq!(
+            refused,
+            AccountantError::MixedRelations {
+                before: one.relation(),
+                now: ten.relation()
+            }
+        );
         extern crate std;
         let said = std::format!("{refused}");
-        assert!(said.contains("by at most 1\"") && said.contains("by at most 0.1\""), "{said}");
+        assert!(
+            said.contains("by at most 1\"") && said.contains("by at most 0.1\""),
+            "{said}"
+        );
         // A column divided by its lengthscale of 10 and multiplied by 10 moves as far as one left alone.
-        let alike = Constants::public(&[0.0], 10.0).unwrap().of_columns(&[10.0], &[false]).unwrap();
+        let alike = Constants::public(&[0.0], 10.0)
+            .unwrap()
+            .of_columns(&[10.0], &[false])
+            .unwrap();
         assert_eq!(event(alike), one);
-        assert!(matches!(event(alike).relation(), NeighboringRelation::ShiftOne { unit } if unit == ShiftUnit::ONE));
-        let logarithm = Constants::public(&[0.0], 1.0).unwrap().of_columns(&[1.0], &[true]).unwrap();
-        assert!(accountant.compose(&event(logarithm), 1).is_err(), "one e-fold is not one unit");
+        assert!(
+            matches!(event(alike).relation(), NeighboringRelation::ShiftOne { unit } if unit == ShiftUnit::ONE)
+        );
+        let logarithm = Constants::public(&[0.0], 1.0)
+            .unwrap()
+            .of_columns(&[1.0], &[true])
+            .unwrap();
+        assert!(
+            accountant.compose(&event(logarithm), 1).is_err(),
+            "one e-fold is not one unit"
+        );
     }
 }

@@ -35,9 +35,12 @@ mod spectrum;
 
 pub use crate::parameter::ConfigError;
 pub use config::{Config, Parameters};
-pub use curator::{Curator, CuratorError, CuratorInput, CuratorOutput, CuratorPhase, CuratorState, Protection};
+pub use curator::{
+    Curator, CuratorError, CuratorInput, CuratorOutput, CuratorPhase, CuratorState, Protection,
+};
 pub use modeler::{
-    Modeler, ModelerError, ModelerInput, ModelerOutput, ModelerPhase, ModelerState, log_len, random_row, workspace_len,
+    Modeler, ModelerError, ModelerInput, ModelerOutput, ModelerPhase, ModelerState, log_len,
+    random_row, workspace_len,
 };
 #[cfg(feature = "alloc")]
 pub use paper::PaperError;

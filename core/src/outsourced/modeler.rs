@@ -36,7 +36,11 @@ pub struct ModelerState {
 impl ModelerState {
     /// Before the first query.
     pub const fn new() -> Self {
-        ModelerState { phase: ModelerPhase::Fresh, observations: 0, pending: 0 }
+        ModelerState {
+            phase: ModelerPhase::Fresh,
+            observations: 0,
+            pending: 0,
+        }
     }
 
     /// The phase it is in.
@@ -116,9 +120,17 @@ pub enum ModelerError {
 impl fmt::Display for ModelerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            ModelerError::UnexpectedInput { phase, input } => write!(f, "{input} does not belong to phase {phase:?}"),
-            ModelerError::ObservationNotFinite { row } => write!(f, "the value of row {row} is not finite"),
-            ModelerError::Storage { what, found, expected } => write!(f, "{what}: {found}, {expected} expected"),
+            ModelerError::UnexpectedInput { phase, input } => {
+                write!(f, "{input} does not belong to phase {phase:?}")
+            }
+            ModelerError::ObservationNotFinite { row } => {
+                write!(f, "the value of row {row} is not finite")
+            }
+            ModelerError::Storage {
+                what,
+                found,
+                expected,
+            } => write!(f, "{what}: {found}, {expected} expected"),
             ModelerError::State(ref error) => error.fmt(f),
             ModelerError::Surrogate(ref error) => error.fmt(f),
         }
@@ -145,11 +157,25 @@ impl From<SurrogateError> for ModelerError {
 fn judge(state: &ModelerState, rows: u32, queries: u64) -> Result<(), StateError> {
     let (name, observations, row_max) = match state.phase {
         ModelerPhase::Fresh => ("Fresh", 0..=0, 0),
-        ModelerPhase::Waiting => ("Waiting", 0..=queries.saturating_sub(1), rows.saturating_sub(1)),
+        ModelerPhase::Waiting => (
+            "Waiting",
+            0..=queries.saturating_sub(1),
+            rows.saturating_sub(1),
+        ),
         ModelerPhase::Done => ("Done", queries..=queries, rows.saturating_sub(1)),
     };
-    stored(name, "number of observations", u64::from(state.observations), observations)?;
-    stored(name, "row", u64::from(state.pending), 0..=u64::from(row_max))
+    stored(
+        name,
+        "number of observations",
+        u64::from(state.observations),
+        observations,
+    )?;
+    stored(
+        name,
+        "row",
+        u64::from(state.pending),
+        0..=u64::from(row_max),
+    )
 }
 
 /// Numbers in the log: row and value of every query of a whole run.
@@ -164,7 +190,8 @@ pub const fn workspace_len(config: &Config) -> usize {
 
 /// A row drawn uniformly: line 2, one word of the stream (learner, initial points, `number`).
 pub fn random_row(config: &Config, seed: RunSeed, number: u32) -> u32 {
-    seed.stream(Party::Server, Purpose::InitialPoints, number).below(config.parameters().rows)
+    seed.stream(Party::Server, Purpose::InitialPoints, number)
+        .below(config.parameters().rows)
 }
 
 /// A modeler at work: configuration, rows, state and numbers, all borrowed.
@@ -203,7 +230,11 @@ impl<'a, T: Scalar, K: Kernel<T>> Modeler<'a, T, K> {
             ("workspace", workspace.len(), workspace_len(config)),
         ] {
             if found != expected {
-                return Err(ModelerError::Storage { what, found, expected });
+                return Err(ModelerError::Storage {
+                    what,
+                    found,
+                    expected,
+                });
             }
         }
         if let Some(row) = initial.iter().find(|row| **row >= p.rows) {
@@ -216,11 +247,24 @@ impl<'a, T: Scalar, K: Kernel<T>> Modeler<'a, T, K> {
         judge(state, p.rows, config.queries_max() as u64).map_err(ModelerError::State)?;
         let noise_variance = T::from_f64(p.noise_variance);
         let dim = p.out_dim as usize;
-        let mut posterior = CandidateGp::new(kernel, noise_variance, dim, rows, config.queries_max(), workspace)?;
+        let mut posterior = CandidateGp::new(
+            kernel,
+            noise_variance,
+            dim,
+            rows,
+            config.queries_max(),
+            workspace,
+        )?;
         for entry in log.chunks_exact(2).take(state.observations as usize) {
             posterior.observe(entry[0].to_u32() as usize, entry[1])?;
         }
-        Ok(Modeler { config, initial, state, log, posterior })
+        Ok(Modeler {
+            config,
+            initial,
+            state,
+            log,
+            posterior,
+        })
     }
 
     /// The state it works on: its phase and counts.
@@ -231,7 +275,10 @@ impl<'a, T: Scalar, K: Kernel<T>> Modeler<'a, T, K> {
     /// The queries so far, (row, value) in order.
     pub fn observations(&self) -> impl Iterator<Item = (u32, T)> + '_ {
         let mean = T::from_f64(self.config.parameters().prior_mean);
-        let entries = self.log.chunks_exact(2).take(self.state.observations as usize);
+        let entries = self
+            .log
+            .chunks_exact(2)
+            .take(self.state.observations as usize);
         entries.map(move |entry| (entry[0].to_u32(), entry[1] + mean))
     }
 
@@ -288,7 +335,12 @@ impl<'a, T: Scalar, K: Kernel<T>> Modeler<'a, T, K> {
         let bounds = self.posterior.mean().iter().zip(self.posterior.variance());
         for (row, (mean, variance)) in (0u32..).zip(bounds) {
             let bound = upper_confidence_bound::bound(*mean, *variance, width);
-            let seen = || self.log.chunks_exact(2).take(self.state.observations as usize).any(|e| e[0].to_u32() == row);
+            let seen = || {
+                self.log
+                    .chunks_exact(2)
+                    .take(self.state.observations as usize)
+                    .any(|e| e[0].to_u32() == row)
+            };
             if bound > largest && !seen() {
                 (best, largest) = (row, bound);
             }
@@ -307,14 +359,25 @@ impl<'a, T: Scalar, K: Kernel<T>> Modeler<'a, T, K> {
             return ModelerOutput::Done;
         } else {
             let t = u64::from(done - p.initial_rows) + 1;
-            let width = T::from_f64(finite_width(u64::from(p.rows), t, 0.5 * p.failure_probability));
+            let width = T::from_f64(finite_width(
+                u64::from(p.rows),
+                t,
+                0.5 * p.failure_probability,
+            ));
             self.state.pending = if p.repeats {
-                upper_confidence_bound::maximize(self.posterior.mean(), self.posterior.variance(), width).candidate
+                upper_confidence_bound::maximize(
+                    self.posterior.mean(),
+                    self.posterior.variance(),
+                    width,
+                )
+                .candidate
             } else {
                 self.best_unseen(width)
             };
         }
-        ModelerOutput::Query { row: self.state.pending }
+        ModelerOutput::Query {
+            row: self.state.pending,
+        }
     }
 }
 
@@ -355,8 +418,16 @@ mod tests {
         let mut asked = Vec::new();
         loop {
             let kernel = SquaredExponential::new(0.7, 1.0).unwrap();
-            let mut modeler =
-                Modeler::attach(&config, kernel, &rows, &[7], &mut state, &mut log, &mut workspace).unwrap();
+            let mut modeler = Modeler::attach(
+                &config,
+                kernel,
+                &rows,
+                &[7],
+                &mut state,
+                &mut log,
+                &mut workspace,
+            )
+            .unwrap();
             loop {
                 match modeler.handle(input).unwrap() {
                     ModelerOutput::Done => return asked,
@@ -376,20 +447,36 @@ mod tests {
     fn finds_the_maximum_and_survives_restarts() {
         let asked = queries(false);
         assert_eq!((asked.len(), asked[0]), (13, 7));
-        assert!(asked.contains(&8), "the largest value, sin 1.6, is at row 8: {asked:?}");
+        assert!(
+            asked.contains(&8),
+            "the largest value, sin 1.6, is at row 8: {asked:?}"
+        );
         assert_eq!(queries(true), asked);
     }
 
     #[test]
     fn without_repeats_every_row_is_asked_for_once() {
-        let with = Parameters { repeats: false, rounds: 39, ..*config(12).parameters() };
+        let with = Parameters {
+            repeats: false,
+            rounds: 39,
+            ..*config(12).parameters()
+        };
         assert!(Config::new(Parameters { rounds: 40, ..with }).is_err());
         let config = Config::new(with).unwrap();
         let rows: Vec<f64> = (0..40).map(|i| f64::from(i) * 0.1).collect();
         let (mut state, mut log) = (ModelerState::new(), vec![0.0; log_len(&config)]);
         let mut workspace = vec![0.0; workspace_len(&config)];
         let kernel = SquaredExponential::new(0.7, 1.0).unwrap();
-        let mut modeler = Modeler::attach(&config, kernel, &rows, &[7], &mut state, &mut log, &mut workspace).unwrap();
+        let mut modeler = Modeler::attach(
+            &config,
+            kernel,
+            &rows,
+            &[7],
+            &mut state,
+            &mut log,
+            &mut workspace,
+        )
+        .unwrap();
         let (mut input, mut asked) = (ModelerInput::Start, Vec::new());
         while let ModelerOutput::Query { row } = modeler.handle(input).unwrap() {
             asked.push(row);
@@ -406,19 +493,66 @@ mod tests {
         let kernel = || SquaredExponential::new(0.7, 1.0).unwrap();
         let (mut state, mut log) = (ModelerState::new(), vec![0.0; log_len(&config)]);
         let mut workspace = vec![0.0; workspace_len(&config)];
-        assert!(Modeler::attach(&config, kernel(), &rows, &[40], &mut state, &mut log, &mut workspace).is_err());
-        assert!(Modeler::attach(&config, kernel(), &rows[1..], &[0], &mut state, &mut log, &mut workspace).is_err());
-        assert!(Modeler::attach(&config, kernel(), &rows, &[], &mut state, &mut log, &mut workspace).is_err());
-        let mut modeler =
-            Modeler::attach(&config, kernel(), &rows, &[3], &mut state, &mut log, &mut workspace).unwrap();
+        assert!(
+            Modeler::attach(
+                &config,
+                kernel(),
+                &rows,
+                &[40],
+                &mut state,
+                &mut log,
+                &mut workspace
+            )
+            .is_err()
+        );
+        assert!(
+            Modeler::attach(
+                &config,
+                kernel(),
+                &rows[1..],
+                &[0],
+                &mut state,
+                &mut log,
+                &mut workspace
+            )
+            .is_err()
+        );
+        assert!(
+            Modeler::attach(
+                &config,
+                kernel(),
+                &rows,
+                &[],
+                &mut state,
+                &mut log,
+                &mut workspace
+            )
+            .is_err()
+        );
+        let mut modeler = Modeler::attach(
+            &config,
+            kernel(),
+            &rows,
+            &[3],
+            &mut state,
+            &mut log,
+            &mut workspace,
+        )
+        .unwrap();
         assert!(modeler.handle(ModelerInput::Observed(1.0)).is_err());
-        assert_eq!(modeler.handle(ModelerInput::Start), Ok(ModelerOutput::Query { row: 3 }));
+        assert_eq!(
+            modeler.handle(ModelerInput::Start),
+            Ok(ModelerOutput::Query { row: 3 })
+        );
         let before = modeler.state().clone();
         let refused = modeler.handle(ModelerInput::Observed(f64::NAN));
         assert_eq!(refused, Err(ModelerError::ObservationNotFinite { row: 3 }));
         assert!(modeler.handle(ModelerInput::Start).is_err());
         assert_eq!(*modeler.state(), before);
         assert!(modeler.handle(ModelerInput::Observed(1.0)).is_ok());
-        assert_eq!(modeler.handle(ModelerInput::Observed(1.0)), Ok(ModelerOutput::Done));
+        assert_eq!(
+            modeler.handle(ModelerInput::Observed(1.0)),
+            Ok(ModelerOutput::Done)
+        );
     }
 }

@@ -70,9 +70,14 @@ impl fmt::Display for PaperError {
         match self {
             PaperError::Spectrum(error) => error.fmt(f),
             PaperError::Matrix { found, expected } => {
-                write!(f, "a projection of {found} finite numbers where {expected} belong, at least 1 column")
+                write!(
+                    f,
+                    "a projection of {found} finite numbers where {expected} belong, at least 1 column"
+                )
             }
-            PaperError::Target { omega } => write!(f, "epsilon and delta give the threshold {omega}"),
+            PaperError::Target { omega } => {
+                write!(f, "epsilon and delta give the threshold {omega}")
+            }
         }
     }
 }
@@ -106,8 +111,15 @@ impl<'p> PaperProjection<'p> {
     ) -> Result<Self, PaperError> {
         let found = gaussian.len();
         let out_dim = found.checked_div(dim).unwrap_or(0);
-        if out_dim == 0 || out_dim > 1024 || found != dim * out_dim || gaussian.iter().any(|x| !x.is_finite()) {
-            return Err(PaperError::Matrix { found, expected: dim * out_dim.max(1) });
+        if out_dim == 0
+            || out_dim > 1024
+            || found != dim * out_dim
+            || gaussian.iter().any(|x| !x.is_finite())
+        {
+            return Err(PaperError::Matrix {
+                found,
+                expected: dim * out_dim.max(1),
+            });
         }
         let omega = omega(out_dim as u32, epsilon, delta);
         if !(epsilon > 0.0 && delta > 0.0 && delta < 1.0 && omega > 0.0 && omega.is_finite()) {
@@ -130,12 +142,21 @@ impl<'p> PaperProjection<'p> {
         }
         let root = Scalar::sqrt(out_dim as f64);
         gaussian.iter_mut().for_each(|x| *x /= root);
-        Ok(PaperProjection { matrix: gaussian, dim, out_dim, raised, distortion })
+        Ok(PaperProjection {
+            matrix: gaussian,
+            dim,
+            out_dim,
+            raised,
+            distortion,
+        })
     }
 
     /// Rows of Z from rows of X; as many as both hold.
     pub fn apply(&self, table: &[f64], out: &mut [f64]) {
-        for (row, out) in table.chunks_exact(self.dim).zip(out.chunks_exact_mut(self.out_dim)) {
+        for (row, out) in table
+            .chunks_exact(self.dim)
+            .zip(out.chunks_exact_mut(self.out_dim))
+        {
             out.fill(0.0);
             for (x, matrix) in row.iter().zip(self.matrix.chunks_exact(self.out_dim)) {
                 crate::linalg::axpy(*x, matrix, out);
@@ -166,8 +187,16 @@ impl<'p> PaperProjection<'p> {
 
 impl fmt::Display for PaperProjection<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let branch = if self.raised { "raised" } else { "as they were" };
-        write!(f, "projection to {} numbers, singular values {branch}: not differentially private", self.out_dim)
+        let branch = if self.raised {
+            "raised"
+        } else {
+            "as they were"
+        };
+        write!(
+            f,
+            "projection to {} numbers, singular values {branch}: not differentially private",
+            self.out_dim
+        )
     }
 }
 
@@ -182,23 +211,50 @@ mod tests {
     fn the_threshold_is_the_corrected_one() {
         // notes: a 100 × 100 grid has σ_min 1030.88; e^1.1 passes up to r = 11, e^1.5 up to 22.
         let pass = |r, power: f64| omega(r, power.exp(), 1e-5) <= 1030.8785;
-        assert!(pass(11, 1.1) && !pass(12, 1.1) && pass(15, 1.3) && !pass(16, 1.3) && pass(22, 1.5) && !pass(23, 1.5));
+        assert!(
+            pass(11, 1.1)
+                && !pass(12, 1.1)
+                && pass(15, 1.3)
+                && !pass(16, 1.3)
+                && pass(22, 1.5)
+                && !pass(23, 1.5)
+        );
     }
 
     #[test]
     fn refuses_what_it_cannot_mean() {
         let table = [1.0, 0.0, 0.0, 1.0, -1.0, 1.0];
-        let new = |m: &mut [f64], epsilon, delta| PaperProjection::new(&table, 2, epsilon, delta, m).map(|_| ());
-        assert!(matches!(new(&mut [], 1.0, 1e-5), Err(PaperError::Matrix { found: 0, expected: 2 })));
+        let new = |m: &mut [f64], epsilon, delta| {
+            PaperProjection::new(&table, 2, epsilon, delta, m).map(|_| ())
+        };
+        assert!(matches!(
+            new(&mut [], 1.0, 1e-5),
+            Err(PaperError::Matrix {
+                found: 0,
+                expected: 2
+            })
+        ));
         assert!(new(&mut [1.0; 3], 1.0, 1e-5).is_err());
         assert!(new(&mut [f64::NAN; 2], 1.0, 1e-5).is_err());
-        for (epsilon, delta) in [(0.0, 1e-5), (-1.0, 1e-5), (f64::NAN, 1e-5), (1.0, 0.0), (1.0, 1.0)] {
-            assert!(matches!(new(&mut [1.0; 2], epsilon, delta), Err(PaperError::Target { .. })));
+        for (epsilon, delta) in [
+            (0.0, 1e-5),
+            (-1.0, 1e-5),
+            (f64::NAN, 1e-5),
+            (1.0, 0.0),
+            (1.0, 1.0),
+        ] {
+            assert!(matches!(
+                new(&mut [1.0; 2], epsilon, delta),
+                Err(PaperError::Target { .. })
+            ));
         }
         let mut matrix = [1.0; 2];
         let flat = [1.0, 1.0, 2.0, 2.0, 3.0, 3.0];
         let refused = PaperProjection::new(&flat, 2, 1.0, 1e-5, &mut matrix).unwrap_err();
-        assert!(matches!(refused, PaperError::Spectrum(SpectrumError::RankDeficient { .. })));
+        assert!(matches!(
+            refused,
+            PaperError::Spectrum(SpectrumError::RankDeficient { .. })
+        ));
         // A decomposition that fails releases nothing and changes nothing.
         let huge = [1e300, 2e299, 3e300, -1e300, 1.0, 5e299];
         let refused = PaperProjection::new(&huge, 2, 1.0, 1e-5, &mut matrix).unwrap_err();

@@ -95,15 +95,24 @@ pub enum PreprocessError {
 impl fmt::Display for PreprocessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            PreprocessError::Shape { found, expected } => write!(f, "{found} numbers where {expected} belong"),
-            PreprocessError::NotFinite { row, column } => write!(f, "row {row}, column {column} is not finite"),
+            PreprocessError::Shape { found, expected } => {
+                write!(f, "{found} numbers where {expected} belong")
+            }
+            PreprocessError::NotFinite { row, column } => {
+                write!(f, "row {row}, column {column} is not finite")
+            }
             PreprocessError::Logarithm { row, column, value } => {
                 write!(f, "row {row}, column {column}: {value} has no logarithm")
             }
             PreprocessError::NotPositive { index, value } => {
-                write!(f, "constant {index} is {value}; it must be positive and finite")
+                write!(
+                    f,
+                    "constant {index} is {value}; it must be positive and finite"
+                )
             }
-            PreprocessError::ConstantColumn { column } => write!(f, "all rows agree in column {column}"),
+            PreprocessError::ConstantColumn { column } => {
+                write!(f, "all rows agree in column {column}")
+            }
         }
     }
 }
@@ -115,10 +124,16 @@ impl core::error::Error for PreprocessError {}
 /// **Errors**: [`PreprocessError::Shape`], [`PreprocessError::NotFinite`].
 pub fn check(table: &[f64], dim: usize) -> Result<(), PreprocessError> {
     if dim == 0 || table.is_empty() || !table.len().is_multiple_of(dim) {
-        return Err(PreprocessError::Shape { found: table.len(), expected: dim.max(1) });
+        return Err(PreprocessError::Shape {
+            found: table.len(),
+            expected: dim.max(1),
+        });
     }
     match table.iter().position(|x| !x.is_finite()) {
-        Some(i) => Err(PreprocessError::NotFinite { row: i / dim, column: i % dim }),
+        Some(i) => Err(PreprocessError::NotFinite {
+            row: i / dim,
+            column: i % dim,
+        }),
         None => Ok(()),
     }
 }
@@ -132,10 +147,17 @@ pub fn logarithm(table: &mut [f64], flags: &[bool]) -> Result<(), PreprocessErro
     check(table, dim)?;
     let bad = (0..table.len()).find(|i| flags[i % dim] && !(table[*i] > 0.0));
     if let Some(i) = bad {
-        return Err(PreprocessError::Logarithm { row: i / dim, column: i % dim, value: table[i] });
+        return Err(PreprocessError::Logarithm {
+            row: i / dim,
+            column: i % dim,
+            value: table[i],
+        });
     }
     for row in table.chunks_exact_mut(dim) {
-        row.iter_mut().zip(flags).filter(|(_, flag)| **flag).for_each(|(x, _)| *x = Scalar::ln(*x));
+        row.iter_mut()
+            .zip(flags)
+            .filter(|(_, flag)| **flag)
+            .for_each(|(x, _)| *x = Scalar::ln(*x));
     }
     Ok(())
 }
@@ -145,11 +167,19 @@ pub fn logarithm(table: &mut [f64], flags: &[bool]) -> Result<(), PreprocessErro
 /// **Errors**: [`PreprocessError::Shape`], [`PreprocessError::NotPositive`], [`PreprocessError::NotFinite`].
 pub fn isotropic(table: &mut [f64], lengthscales: &[f64]) -> Result<(), PreprocessError> {
     check(table, lengthscales.len())?;
-    if let Some(index) = lengthscales.iter().position(|x| !(*x > 0.0 && x.is_finite())) {
-        return Err(PreprocessError::NotPositive { index, value: lengthscales[index] });
+    if let Some(index) = lengthscales
+        .iter()
+        .position(|x| !(*x > 0.0 && x.is_finite()))
+    {
+        return Err(PreprocessError::NotPositive {
+            index,
+            value: lengthscales[index],
+        });
     }
     for row in table.chunks_exact_mut(lengthscales.len()) {
-        row.iter_mut().zip(lengthscales).for_each(|(x, lengthscale)| *x /= *lengthscale);
+        row.iter_mut()
+            .zip(lengthscales)
+            .for_each(|(x, lengthscale)| *x /= *lengthscale);
     }
     check(table, lengthscales.len())
 }
@@ -176,16 +206,27 @@ impl<'c> Constants<'c> {
     ///
     /// **Errors**: [`PreprocessError::Shape`] if the lists are not one number for each column;
     /// [`PreprocessError::NotPositive`] if no positive finite unit is left.
-    pub fn of_columns(self, lengthscales: &[f64], logarithms: &[bool]) -> Result<Self, PreprocessError> {
+    pub fn of_columns(
+        self,
+        lengthscales: &[f64],
+        logarithms: &[bool],
+    ) -> Result<Self, PreprocessError> {
         let expected = self.centre.len();
         for found in [lengthscales.len(), logarithms.len()] {
             if found != expected {
                 return Err(PreprocessError::Shape { found, expected });
             }
         }
-        let Origin::Public { unit } = self.origin else { return Ok(self) };
-        let unit = unit.of_columns(lengthscales, logarithms).map_err(not_positive)?;
-        Ok(Constants { origin: Origin::Public { unit }, ..self })
+        let Origin::Public { unit } = self.origin else {
+            return Ok(self);
+        };
+        let unit = unit
+            .of_columns(lengthscales, logarithms)
+            .map_err(not_positive)?;
+        Ok(Constants {
+            origin: Origin::Public { unit },
+            ..self
+        })
     }
 
     /// Constants measured on the table itself; `centre` takes the means of the columns.
@@ -193,7 +234,12 @@ impl<'c> Constants<'c> {
     /// **Privacy**: not private, whatever noise is added afterwards.
     ///
     /// **Errors**: [`PreprocessError`]; a constant column is one.
-    pub fn of_data(table: &[f64], order: Order, norm: f64, centre: &'c mut [f64]) -> Result<Self, PreprocessError> {
+    pub fn of_data(
+        table: &[f64],
+        order: Order,
+        norm: f64,
+        centre: &'c mut [f64],
+    ) -> Result<Self, PreprocessError> {
         let dim = centre.len();
         check(table, dim)?;
         let rows = (table.len() / dim) as f64;
@@ -217,12 +263,23 @@ impl<'c> Constants<'c> {
         Self::new(centre, norm / Scalar::sqrt(largest), |_| Origin::Data)
     }
 
-    fn new(centre: &'c [f64], factor: f64, origin: impl Fn(ShiftUnit) -> Origin) -> Result<Self, PreprocessError> {
+    fn new(
+        centre: &'c [f64],
+        factor: f64,
+        origin: impl Fn(ShiftUnit) -> Origin,
+    ) -> Result<Self, PreprocessError> {
         if !(factor > 0.0 && factor.is_finite()) {
-            return Err(PreprocessError::NotPositive { index: 0, value: factor });
+            return Err(PreprocessError::NotPositive {
+                index: 0,
+                value: factor,
+            });
         }
         let unit = ShiftUnit::new(1.0 / factor).map_err(not_positive)?;
-        Ok(Constants { centre, factor, origin: origin(unit) })
+        Ok(Constants {
+            centre,
+            factor,
+            origin: origin(unit),
+        })
     }
 
     /// x ← (x − centre)·factor.
@@ -231,7 +288,9 @@ impl<'c> Constants<'c> {
     pub fn apply(&self, table: &mut [f64]) -> Result<(), PreprocessError> {
         check(table, self.centre.len())?;
         for row in table.chunks_exact_mut(self.centre.len()) {
-            row.iter_mut().zip(self.centre).for_each(|(x, centre)| *x = (*x - *centre) * self.factor);
+            row.iter_mut()
+                .zip(self.centre)
+                .for_each(|(x, centre)| *x = (*x - *centre) * self.factor);
         }
         check(table, self.centre.len())
     }
@@ -253,7 +312,10 @@ impl<'c> Constants<'c> {
 }
 
 fn not_positive(error: NotAShift) -> PreprocessError {
-    PreprocessError::NotPositive { index: 0, value: error.distance }
+    PreprocessError::NotPositive {
+        index: 0,
+        value: error.distance,
+    }
 }
 
 #[cfg(test)]
@@ -264,10 +326,13 @@ mod tests {
     fn the_two_orders_differ_as_the_experiments_need() {
         let table = [0.0, 0.0, 0.0, 2.0, 2.0, 0.0, 2.0, 2.0];
         let mut centre = [0.0; 2];
-        let constants = Constants::of_data(&table, Order::CentreThenScale, 25.0, &mut centre).unwrap();
+        let constants =
+            Constants::of_data(&table, Order::CentreThenScale, 25.0, &mut centre).unwrap();
         let mut scaled = table;
         constants.apply(&mut scaled).unwrap();
-        assert!((scaled[0].hypot(scaled[1]) - 25.0).abs() < 1e-12 && constants.origin() == Origin::Data);
+        assert!(
+            (scaled[0].hypot(scaled[1]) - 25.0).abs() < 1e-12 && constants.origin() == Origin::Data
+        );
         let before = Constants::of_data(&table, Order::ScaleThenCentre, 25.0, &mut centre).unwrap();
         assert!((before.factor() - 25.0 / 8f64.sqrt()).abs() < 1e-12);
         assert_eq!(before.centre(), [1.0, 1.0]);
@@ -281,22 +346,54 @@ mod tests {
         logarithm(&mut table, &[false, true]).unwrap();
         assert_eq!(table, [0.5, 2f64.ln(), 1.0, 0.0]);
         let refused = logarithm(&mut table, &[true, true]).unwrap_err();
-        assert_eq!(refused, PreprocessError::Logarithm { row: 1, column: 1, value: 0.0 });
+        assert_eq!(
+            refused,
+            PreprocessError::Logarithm {
+                row: 1,
+                column: 1,
+                value: 0.0
+            }
+        );
         assert_eq!(table[0], 0.5);
     }
 
     #[test]
     fn refuses_what_it_cannot_mean() {
         let mut centre = [0.0; 2];
-        let mut of = |table: &[f64]| Constants::of_data(table, Order::CentreThenScale, 25.0, &mut centre).map(|_| ());
-        assert_eq!(of(&[1.0, 2.0, 3.0]), Err(PreprocessError::Shape { found: 3, expected: 2 }));
-        assert_eq!(of(&[]), Err(PreprocessError::Shape { found: 0, expected: 2 }));
-        assert_eq!(of(&[1.0, 2.0, f64::NAN, 1.0]), Err(PreprocessError::NotFinite { row: 1, column: 0 }));
-        assert_eq!(of(&[1.0, 2.0, 3.0, 2.0]), Err(PreprocessError::ConstantColumn { column: 1 }));
-        assert!(matches!(of(&[1e200, 2.0, 3.0, 1.0]), Err(PreprocessError::NotPositive { .. })));
+        let mut of = |table: &[f64]| {
+            Constants::of_data(table, Order::CentreThenScale, 25.0, &mut centre).map(|_| ())
+        };
+        assert_eq!(
+            of(&[1.0, 2.0, 3.0]),
+            Err(PreprocessError::Shape {
+                found: 3,
+                expected: 2
+            })
+        );
+        assert_eq!(
+            of(&[]),
+            Err(PreprocessError::Shape {
+                found: 0,
+                expected: 2
+            })
+        );
+        assert_eq!(
+            of(&[1.0, 2.0, f64::NAN, 1.0]),
+            Err(PreprocessError::NotFinite { row: 1, column: 0 })
+        );
+        assert_eq!(
+            of(&[1.0, 2.0, 3.0, 2.0]),
+            Err(PreprocessError::ConstantColumn { column: 1 })
+        );
+        assert!(matches!(
+            of(&[1e200, 2.0, 3.0, 1.0]),
+            Err(PreprocessError::NotPositive { .. })
+        ));
         assert!(Constants::public(&[0.0, f64::INFINITY], 1.0).is_err());
         assert!(Constants::public(&[], 1.0).is_err());
-        assert!(Constants::public(&[0.0], 0.0).is_err() && Constants::public(&[0.0], f64::NAN).is_err());
+        assert!(
+            Constants::public(&[0.0], 0.0).is_err() && Constants::public(&[0.0], f64::NAN).is_err()
+        );
         assert!(isotropic(&mut [1.0, 2.0], &[1.0, 0.0]).is_err());
         assert!(isotropic(&mut [1e300, 2.0], &[1e-300, 1.0]).is_err());
     }

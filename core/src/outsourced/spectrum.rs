@@ -47,8 +47,14 @@ impl fmt::Display for SpectrumError {
                     "{rows} rows of {columns} columns; at least as many rows as columns, at most {DIM_MAX} columns"
                 )
             }
-            SpectrumError::RankDeficient { smallest, threshold } => {
-                write!(f, "the columns depend on each other: singular value {smallest:e}, must exceed {threshold:e}")
+            SpectrumError::RankDeficient {
+                smallest,
+                threshold,
+            } => {
+                write!(
+                    f,
+                    "the columns depend on each other: singular value {smallest:e}, must exceed {threshold:e}"
+                )
             }
             SpectrumError::NotConverged => write!(f, "the singular values did not converge"),
         }
@@ -94,15 +100,23 @@ impl Spectrum {
         if r.iter().any(|x| !x.is_finite()) {
             return Err(SpectrumError::NotConverged);
         }
-        let svd = r.try_svd(false, true, f64::EPSILON, iterations).ok_or(SpectrumError::NotConverged)?;
+        let svd = r
+            .try_svd(false, true, f64::EPSILON, iterations)
+            .ok_or(SpectrumError::NotConverged)?;
         let right = svd.v_t.as_ref().ok_or(SpectrumError::NotConverged)?;
         let values: Vec<f64> = svd.singular_values.iter().copied().collect();
-        let vectors = (0..dim).flat_map(|k| (0..dim).map(move |j| (k, j))).map(|at| right[at]).collect();
+        let vectors = (0..dim)
+            .flat_map(|k| (0..dim).map(move |j| (k, j)))
+            .map(|at| right[at])
+            .collect();
         let spectrum = Spectrum { values, vectors };
         let threshold = rows as f64 * f64::EPSILON * spectrum.values[0];
         let smallest = spectrum.smallest();
         if !(smallest > threshold) {
-            return Err(SpectrumError::RankDeficient { smallest, threshold });
+            return Err(SpectrumError::RankDeficient {
+                smallest,
+                threshold,
+            });
         }
         Ok(spectrum)
     }
@@ -136,7 +150,9 @@ mod tests {
     fn a_uniform_grid_has_its_closed_form() {
         // σ_min = 25/√2·√(n(m+1)/(3(m−1))), n = m².
         let m = 100;
-        let mut table: Vec<f64> = (0..m * m).flat_map(|i| [(i / m) as f64, (i % m) as f64]).collect();
+        let mut table: Vec<f64> = (0..m * m)
+            .flat_map(|i| [(i / m) as f64, (i % m) as f64])
+            .collect();
         let mut centre = [0.0; 2];
         let order = preprocess::Order::CentreThenScale;
         let constants = preprocess::Constants::of_data(&table, order, 25.0, &mut centre).unwrap();
@@ -152,11 +168,32 @@ mod tests {
     #[test]
     fn bad_tables_are_typed_errors() {
         let of = |table: &[f64], dim| Spectrum::of(table, dim).map(|_| ()).unwrap_err();
-        assert_eq!(of(&[1.0, 2.0], 2), SpectrumError::Shape { rows: 1, columns: 2 });
-        assert_eq!(of(&[1.0; 34], 17), SpectrumError::Shape { rows: 2, columns: 17 });
-        assert!(matches!(of(&[1.0, 0.0, 2.0, 0.0], 2), SpectrumError::RankDeficient { .. }));
-        assert!(matches!(of(&[0.0; 6], 2), SpectrumError::RankDeficient { .. }));
-        assert!(matches!(of(&[1.0, f64::NAN, 2.0, 0.0], 2), SpectrumError::Table(_)));
+        assert_eq!(
+            of(&[1.0, 2.0], 2),
+            SpectrumError::Shape {
+                rows: 1,
+                columns: 2
+            }
+        );
+        assert_eq!(
+            of(&[1.0; 34], 17),
+            SpectrumError::Shape {
+                rows: 2,
+                columns: 17
+            }
+        );
+        assert!(matches!(
+            of(&[1.0, 0.0, 2.0, 0.0], 2),
+            SpectrumError::RankDeficient { .. }
+        ));
+        assert!(matches!(
+            of(&[0.0; 6], 2),
+            SpectrumError::RankDeficient { .. }
+        ));
+        assert!(matches!(
+            of(&[1.0, f64::NAN, 2.0, 0.0], 2),
+            SpectrumError::Table(_)
+        ));
         assert!(matches!(of(&[1.0, 2.0, 2.0], 2), SpectrumError::Table(_)));
         assert!(matches!(of(&[], 0), SpectrumError::Table(_)));
     }
@@ -168,7 +205,10 @@ mod tests {
         assert_eq!(Spectrum::of(&huge, 2), Err(SpectrumError::NotConverged));
         // An iteration that is not given the time: the failure path of a healthy table.
         let table: Vec<f64> = (0..60).map(|i| ((i * i) % 17) as f64 - 8.0).collect();
-        assert_eq!(Spectrum::within(&table, 4, 1), Err(SpectrumError::NotConverged));
+        assert_eq!(
+            Spectrum::within(&table, 4, 1),
+            Err(SpectrumError::NotConverged)
+        );
         assert!(Spectrum::within(&table, 4, ITERATIONS).is_ok());
     }
 }

@@ -66,10 +66,20 @@ impl fmt::Display for PublicPriorError {
                 write!(f, "prior: dimension {dim} is outside 1..={DIM_MAX}")
             }
             PublicPriorError::Landmarks { len, dim } => {
-                write!(f, "prior: {len} numbers are not 1 to {LANDMARKS_MAX} landmarks of {dim} coordinates")
+                write!(
+                    f,
+                    "prior: {len} numbers are not 1 to {LANDMARKS_MAX} landmarks of {dim} coordinates"
+                )
             }
-            PublicPriorError::Length { what, len, expected } => {
-                write!(f, "prior: {what} holds {len} numbers; {expected} are needed")
+            PublicPriorError::Length {
+                what,
+                len,
+                expected,
+            } => {
+                write!(
+                    f,
+                    "prior: {what} holds {len} numbers; {expected} are needed"
+                )
             }
             PublicPriorError::Numbers { len, dim } => {
                 write!(
@@ -77,14 +87,28 @@ impl fmt::Display for PublicPriorError {
                     "prior: no file in {dim} dimensions has {len} numbers: 2 + M({dim} + 1) + M(M + 1)/2 for M landmarks"
                 )
             }
-            PublicPriorError::Number { what, index, value, admissible } => {
-                write!(f, "prior: {what}, number {index}: {value:e} is outside {admissible}")
+            PublicPriorError::Number {
+                what,
+                index,
+                value,
+                admissible,
+            } => {
+                write!(
+                    f,
+                    "prior: {what}, number {index}: {value:e} is outside {admissible}"
+                )
             }
             PublicPriorError::Singular(error) => {
-                write!(f, "prior: the landmarks are not distinct enough for their lengthscale: {error}")
+                write!(
+                    f,
+                    "prior: the landmarks are not distinct enough for their lengthscale: {error}"
+                )
             }
             PublicPriorError::Covariance(error) => {
-                write!(f, "prior: the covariance of the weights has a negative eigenvalue: {error}")
+                write!(
+                    f,
+                    "prior: the covariance of the weights has a negative eigenvalue: {error}"
+                )
             }
         }
     }
@@ -177,24 +201,54 @@ pub enum NewcomerError {
 impl fmt::Display for NewcomerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            NewcomerError::Dimension { dim, prior: Some(prior) } => {
-                write!(f, "candidates have {dim} coordinates, the prior's landmarks {prior}")
+            NewcomerError::Dimension {
+                dim,
+                prior: Some(prior),
+            } => {
+                write!(
+                    f,
+                    "candidates have {dim} coordinates, the prior's landmarks {prior}"
+                )
             }
-            NewcomerError::Dimension { dim, prior: None } => write!(f, "dimension {dim} is outside 1..={DIM_MAX}"),
+            NewcomerError::Dimension { dim, prior: None } => {
+                write!(f, "dimension {dim} is outside 1..={DIM_MAX}")
+            }
             NewcomerError::Candidates { len, dim } => {
-                write!(f, "{len} numbers are not 1 to {CANDIDATES_MAX} candidates of {dim} coordinates")
+                write!(
+                    f,
+                    "{len} numbers are not 1 to {CANDIDATES_MAX} candidates of {dim} coordinates"
+                )
             }
-            NewcomerError::Coordinate { candidate, axis, value } => {
-                write!(f, "candidate {candidate}, axis {axis}: coordinate {value:e} is outside [0, 1]")
+            NewcomerError::Coordinate {
+                candidate,
+                axis,
+                value,
+            } => {
+                write!(
+                    f,
+                    "candidate {candidate}, axis {axis}: coordinate {value:e} is outside [0, 1]"
+                )
             }
             NewcomerError::NoiseFraction { value } => {
-                write!(f, "the noise fraction is {value:e}; it must be in [1e-6, 1]")
+                write!(
+                    f,
+                    "the noise fraction is {value:e}; it must be in [1e-6, 1]"
+                )
             }
-            NewcomerError::Capacity { capacity } => write!(f, "the capacity is {capacity}; it must be at least 1"),
+            NewcomerError::Capacity { capacity } => {
+                write!(f, "the capacity is {capacity}; it must be at least 1")
+            }
             NewcomerError::Storage { needed, given } => {
-                write!(f, "storage for {needed} numbers is needed, {given} were given")
+                write!(
+                    f,
+                    "storage for {needed} numbers is needed, {given} were given"
+                )
             }
-            NewcomerError::Moments { candidate, rows, candidates } => write!(
+            NewcomerError::Moments {
+                candidate,
+                rows,
+                candidates,
+            } => write!(
                 f,
                 "the table of moments, {rows} rows for {candidates} candidates, does not fit candidate {candidate}: make it \
                  from this prior and this list"
@@ -203,10 +257,16 @@ impl fmt::Display for NewcomerError {
                 write!(f, "there is no candidate {index}; there are {candidates}")
             }
             NewcomerError::Value { value } => {
-                write!(f, "the value {value:e} is not finite, or its distance from the first one is not")
+                write!(
+                    f,
+                    "the value {value:e} is not finite, or its distance from the first one is not"
+                )
             }
             NewcomerError::Full { capacity } => {
-                write!(f, "all {capacity} rows of the capacity are in use: lend more storage")
+                write!(
+                    f,
+                    "all {capacity} rows of the capacity are in use: lend more storage"
+                )
             }
         }
     }

@@ -46,13 +46,19 @@ impl<'a, T: Scalar> Rows<'a, T> {
     /// The largest |y − y₁|; 0 if all values are equal.
     pub(super) fn range(&self) -> T {
         let first = at(self.values, 0);
-        self.values.iter().fold(T::ZERO, |largest, y| largest.max((*y - first).abs()))
+        self.values
+            .iter()
+            .fold(T::ZERO, |largest, y| largest.max((*y - first).abs()))
     }
 
     /// (y − y₁)/range of observation i, 0 where the range is.
     fn target(&self, i: usize, range: T) -> T {
         let difference = at(self.values, i) - at(self.values, 0);
-        if range > T::ZERO { difference / range } else { T::ZERO }
+        if range > T::ZERO {
+            difference / range
+        } else {
+            T::ZERO
+        }
     }
 }
 
@@ -79,14 +85,21 @@ pub(super) struct Moments<T> {
 /// Factors the covariance of the observations under a hypothesis and weighs it. One observation or more.
 ///
 /// **Cost**: n³/6 + 3n²/2 multiply-adds, n²/2 exponentials.
-pub(super) fn fit<T: Scalar>(rows: &Rows<'_, T>, hypothesis: Hypothesis<T>, parts: &mut FitParts<'_, T>) -> Fitted<T> {
+pub(super) fn fit<T: Scalar>(
+    rows: &Rows<'_, T>,
+    hypothesis: Hypothesis<T>,
+    parts: &mut FitParts<'_, T>,
+) -> Fitted<T> {
     let n = rows.len();
     factor(rows, &hypothesis, parts.factor);
     let range = rows.range();
     let (ones, residual) = (head_mut(parts.ones, n), head_mut(parts.residual, n));
     let model = head_mut(parts.scratch, n);
     ones.fill(T::ONE);
-    residual.iter_mut().enumerate().for_each(|(i, y)| *y = rows.target(i, range));
+    residual
+        .iter_mut()
+        .enumerate()
+        .for_each(|(i, y)| *y = rows.target(i, range));
     lower::solve(parts.factor, ones);
     lower::solve(parts.factor, residual);
     let precision = sum_of_squares(ones);
@@ -99,12 +112,25 @@ pub(super) fn fit<T: Scalar>(rows: &Rows<'_, T>, hypothesis: Hypothesis<T>, part
         lower::solve(parts.factor, model);
         model_level = project(model, ones, precision);
     }
-    let products = [sum_of_squares(residual), dot(residual, model), sum_of_squares(model)];
-    let inverse = if range > T::ZERO { inverse_scale(products, n) } else { T::ONE };
+    let products = [
+        sum_of_squares(residual),
+        dot(residual, model),
+        sum_of_squares(model),
+    ];
+    let inverse = if range > T::ZERO {
+        inverse_scale(products, n)
+    } else {
+        T::ONE
+    };
     let scale = T::ONE / inverse;
     axpy(-scale, model, residual);
-    let mut fitted =
-        Fitted { hypothesis, scale, level: value_level - scale * model_level, precision, log_weight: T::ZERO };
+    let mut fitted = Fitted {
+        hypothesis,
+        scale,
+        level: value_level - scale * model_level,
+        precision,
+        log_weight: T::ZERO,
+    };
     fitted.log_weight = fitted.hypothesis.ln_prior;
     if n > 1 {
         fitted.log_weight += log_evidence(products, inverse, n, precision, parts.factor);
@@ -117,7 +143,9 @@ fn factor<T: Scalar>(rows: &Rows<'_, T>, hypothesis: &Hypothesis<T>, factor: &mu
     for j in 0..rows.len() {
         let point = rows.point(j);
         let row = lower::row_mut(factor, j);
-        hypothesis.kernel.covariances(hypothesis.own, point, rows.points, rows.asked, row);
+        hypothesis
+            .kernel
+            .covariances(hypothesis.own, point, rows.points, rows.asked, row);
         if hypothesis.trusts {
             axpy(T::ONE, lower::row(rows.shared, j), row);
         }
@@ -144,9 +172,17 @@ fn inverse_scale<T: Scalar>([y, x, _]: [T; 3], n: usize) -> T {
     let free = T::from_u32(n.saturating_sub(1) as u32);
     let two = T::ONE + T::ONE;
     let root = (x * x + two * two * free * y).sqrt();
-    let inverse = if x < T::ZERO { two * free / (root - x) } else { (x + root) / (two * y) };
+    let inverse = if x < T::ZERO {
+        two * free / (root - x)
+    } else {
+        (x + root) / (two * y)
+    };
     // Not where Y is 0.
-    if inverse > T::ZERO && inverse.is_finite() { inverse } else { T::ONE }
+    if inverse > T::ZERO && inverse.is_finite() {
+        inverse
+    } else {
+        T::ONE
+    }
 }
 
 /// f ln u − ½(u²Y − 2uX + Z) − Σ ln L_jj − ½ ln(a₁·a₁) − ½ ln(2f + uX).
@@ -159,7 +195,11 @@ fn log_evidence<T: Scalar>([y, x, z]: [T; 3], u: T, n: usize, precision: T, fact
 
 impl<T: Scalar> Fitted<T> {
     /// The observation of largest posterior mean, and that mean: y' − ν·K⁻¹(y' − β − Aτm).
-    pub(super) fn best_visited(&self, rows: &Rows<'_, T>, parts: &mut FitParts<'_, T>) -> (usize, T) {
+    pub(super) fn best_visited(
+        &self,
+        rows: &Rows<'_, T>,
+        parts: &mut FitParts<'_, T>,
+    ) -> (usize, T) {
         let n = rows.len();
         let alpha = head_mut(parts.scratch, n);
         slice::copy(parts.residual, alpha);
@@ -190,7 +230,9 @@ impl<T: Scalar> Fitted<T> {
         let (ones, residual) = (head(parts.ones, n), head(parts.residual, n));
         let column = head_mut(parts.scratch, n);
         let hypothesis = &self.hypothesis;
-        hypothesis.kernel.covariances(hypothesis.own, point, rows.points, rows.asked, column);
+        hypothesis
+            .kernel
+            .covariances(hypothesis.own, point, rows.points, rows.asked, column);
         let (mut mean, mut variance) = (self.level, hypothesis.own);
         if hypothesis.trusts {
             axpy(T::ONE, shared, column);
@@ -201,6 +243,9 @@ impl<T: Scalar> Fitted<T> {
         let rest = T::ONE - dot(column, ones);
         mean += dot(column, residual);
         variance += rest * rest / self.precision - sum_of_squares(column);
-        Moments { mean, variance: self.scale * self.scale * variance.max(T::from_f64(1e-9)) }
+        Moments {
+            mean,
+            variance: self.scale * self.scale * variance.max(T::from_f64(1e-9)),
+        }
     }
 }

@@ -27,17 +27,28 @@ impl<T: Scalar> OwnKernel<T> {
     /// `variance` times the kernel between x and candidates, whose points lie in a row-major list: as many as `out` holds.
     ///
     /// Small dimensions by name: a device spends a third of a search here. Sums in the order of the axes.
-    pub(super) fn covariances(&self, variance: T, x: &[T], points: &[T], candidates: &[T], out: &mut [T]) {
+    pub(super) fn covariances(
+        &self,
+        variance: T,
+        x: &[T],
+        points: &[T],
+        candidates: &[T],
+        out: &mut [T],
+    ) {
         match (x, &self.scales[..]) {
-            ([x], [s]) => each(variance, points, candidates, out, |[p]| (*x - *p) * (*x - *p) * *s),
+            ([x], [s]) => each(variance, points, candidates, out, |[p]| {
+                (*x - *p) * (*x - *p) * *s
+            }),
             ([x0, x1], [s0, s1]) => each(variance, points, candidates, out, |[p0, p1]| {
                 let (d0, d1) = (*x0 - *p0, *x1 - *p1);
                 d0 * d0 * *s0 + d1 * d1 * *s1
             }),
-            ([x0, x1, x2], [s0, s1, s2]) => each(variance, points, candidates, out, |[p0, p1, p2]| {
-                let (d0, d1, d2) = (*x0 - *p0, *x1 - *p1, *x2 - *p2);
-                d0 * d0 * *s0 + d1 * d1 * *s1 + d2 * d2 * *s2
-            }),
+            ([x0, x1, x2], [s0, s1, s2]) => {
+                each(variance, points, candidates, out, |[p0, p1, p2]| {
+                    let (d0, d1, d2) = (*x0 - *p0, *x1 - *p1, *x2 - *p2);
+                    d0 * d0 * *s0 + d1 * d1 * *s1 + d2 * d2 * *s2
+                })
+            }
             (x, scales) => {
                 for (candidate, out) in candidates.iter().zip(out) {
                     let point = slice::part(points, candidate.to_u32() as usize * x.len(), x.len());
@@ -98,24 +109,37 @@ pub(super) struct Hypotheses<T> {
 impl<T: Scalar> Hypotheses<T> {
     /// `self_test` of the file that is read, nothing where none is.
     pub(super) fn new(dim: usize, self_test: Option<T>) -> Self {
-        Hypotheses { dim, trust: self_test.map(ln_trust) }
+        Hypotheses {
+            dim,
+            trust: self_test.map(ln_trust),
+        }
     }
 
     /// Isotropic kernels.
     fn isotropic(&self) -> impl Iterator<Item = T> {
         let (dim, root) = (self.dim, T::from_u32(self.dim as u32).sqrt());
-        let scaled = ISOTROPIC.into_iter().map(move |fraction| T::from_f64(fraction) * root);
+        let scaled = ISOTROPIC
+            .into_iter()
+            .map(move |fraction| T::from_f64(fraction) * root);
         scaled.filter(move |lengthscale| dim == 1 || *lengthscale > T::from_f64(SHORT))
     }
 
     /// Patterns of each pair: neither all axes short nor all long.
     fn patterns(&self) -> usize {
-        if self.dim > 1 && self.dim <= PATTERN_DIM_MAX { (1 << self.dim) - 2 } else { 0 }
+        if self.dim > 1 && self.dim <= PATTERN_DIM_MAX {
+            (1 << self.dim) - 2
+        } else {
+            0
+        }
     }
 
     /// Hypotheses of one kernel.
     fn per_kernel(&self) -> usize {
-        if self.trust.is_some() { 1 + OWN.len() } else { 1 }
+        if self.trust.is_some() {
+            1 + OWN.len()
+        } else {
+            1
+        }
     }
 
     /// How many there are: at most 34·3 = 102, at D = 4.
@@ -125,16 +149,26 @@ impl<T: Scalar> Hypotheses<T> {
 
     /// Number `index`: kernel by kernel, τ = 0 first.
     pub(super) fn get(&self, index: usize) -> Hypothesis<T> {
-        let (kernel, which) = (index / self.per_kernel().max(1), index % self.per_kernel().max(1));
+        let (kernel, which) = (
+            index / self.per_kernel().max(1),
+            index % self.per_kernel().max(1),
+        );
         let (kernel, ln_lengths) = self.kernel(kernel);
         let (trusts, own, ln_trust) = match (which, self.trust) {
             (0, None) => (false, 1.0, T::ZERO),
             (0, Some((not, _))) => (false, 1.0, not),
-            (which, trust) => {
-                (true, OWN.get(which - 1).copied().unwrap_or(1.0), trust.map_or(T::ZERO, |(_, each)| each))
-            }
+            (which, trust) => (
+                true,
+                OWN.get(which - 1).copied().unwrap_or(1.0),
+                trust.map_or(T::ZERO, |(_, each)| each),
+            ),
         };
-        Hypothesis { kernel, trusts, own: T::from_f64(own), ln_prior: ln_lengths + ln_trust }
+        Hypothesis {
+            kernel,
+            trusts,
+            own: T::from_f64(own),
+            ln_prior: ln_lengths + ln_trust,
+        }
     }
 
     /// Kernel `index` and the logarithm of its prior.
@@ -143,23 +177,34 @@ impl<T: Scalar> Hypotheses<T> {
         let (short, long, mask) = match self.isotropic().nth(index) {
             Some(lengthscale) => (lengthscale, lengthscale, 0),
             None => {
-                let (pair, pattern) =
-                    ((index - isotropic) / self.patterns().max(1), (index - isotropic) % self.patterns().max(1));
+                let (pair, pattern) = (
+                    (index - isotropic) / self.patterns().max(1),
+                    (index - isotropic) % self.patterns().max(1),
+                );
                 let (short, long) = PATTERNS.get(pair).copied().unwrap_or((1.0, 1.0));
                 let root = T::from_u32(self.dim as u32).sqrt();
-                (T::from_f64(short) * root, T::from_f64(long) * root, pattern + 1)
+                (
+                    T::from_f64(short) * root,
+                    T::from_f64(long) * root,
+                    pattern + 1,
+                )
             }
         };
         let is_long = |axis: usize| mask >> axis & 1 == 1;
         let scale = |lengthscale: T| T::from_f64(-0.5) / (lengthscale * lengthscale);
         let (of_short, of_long) = (scale(short), scale(long));
         let scales = (0..self.dim).map(|axis| if is_long(axis) { of_long } else { of_short });
-        let kernel = OwnKernel { scales: crate::domain::collected(scales) };
+        let kernel = OwnKernel {
+            scales: crate::domain::collected(scales),
+        };
         let longs = T::from_u32((0..self.dim).filter(|axis| is_long(*axis)).count() as u32);
         let dim = T::from_u32(self.dim as u32);
         let penalty = |lengthscale| squared_deviation(lengthscale, dim);
-        let mean =
-            if mask == 0 { penalty(short) } else { (longs * penalty(long) + (dim - longs) * penalty(short)) / dim };
+        let mean = if mask == 0 {
+            penalty(short)
+        } else {
+            (longs * penalty(long) + (dim - longs) * penalty(short)) / dim
+        };
         (kernel, T::from_f64(-0.5) * mean)
     }
 }

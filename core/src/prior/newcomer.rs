@@ -37,14 +37,20 @@ pub struct NewcomerSettings {
 
 impl Default for NewcomerSettings {
     fn default() -> Self {
-        NewcomerSettings { noise_fraction: 1e-3, seed: 0 }
+        NewcomerSettings {
+            noise_fraction: 1e-3,
+            seed: 0,
+        }
     }
 }
 
 impl NewcomerSettings {
     /// For evaluations that would give another value the next time: ν = 10⁻².
     pub fn noisy() -> Self {
-        NewcomerSettings { noise_fraction: 1e-2, ..NewcomerSettings::default() }
+        NewcomerSettings {
+            noise_fraction: 1e-2,
+            ..NewcomerSettings::default()
+        }
     }
 }
 
@@ -186,12 +192,18 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
     /// else about the first or the last candidate than this prior.
     pub fn with_moments(mut self, moments: &'a [T]) -> Result<Self, NewcomerError> {
         let (candidates, rows) = (self.count(), moments.len() / 2);
-        let refused = |candidate| NewcomerError::Moments { candidate, rows, candidates };
+        let refused = |candidate| NewcomerError::Moments {
+            candidate,
+            rows,
+            candidates,
+        };
         if moments.len() != 2 * candidates {
             return Err(refused(rows.min(candidates)));
         }
         let (pairs, _) = moments.as_chunks::<2>();
-        let valid = |[mean, variance]: &[T; 2]| mean.is_finite() && *variance >= T::ZERO && variance.is_finite();
+        let valid = |[mean, variance]: &[T; 2]| {
+            mean.is_finite() && *variance >= T::ZERO && variance.is_finite()
+        };
         if let Some(candidate) = pairs.iter().position(|pair| !valid(pair)) {
             return Err(refused(candidate));
         }
@@ -200,7 +212,8 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
             let (mean, variance) = self.file_at(candidate);
             let near = |a: T, b: T| (a - b).abs() <= T::EPSILON.sqrt() * (T::ONE + b.abs());
             let [listed_mean, listed_variance] = pairs.get(candidate).copied().unwrap_or_default();
-            if self.prior.is_some() && !(near(listed_mean, mean) && near(listed_variance, variance)) {
+            if self.prior.is_some() && !(near(listed_mean, mean) && near(listed_variance, variance))
+            {
                 return Err(refused(candidate));
             }
         }
@@ -214,14 +227,25 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
     pub fn check(&self, candidate: usize, value: T) -> Result<(), NewcomerError> {
         let candidates = self.count();
         if candidate >= candidates {
-            return Err(NewcomerError::Candidate { index: candidate, candidates });
+            return Err(NewcomerError::Candidate {
+                index: candidate,
+                candidates,
+            });
         }
-        let first = if self.len == 0 { value } else { at(self.storage.as_ref(), self.capacity) };
+        let first = if self.len == 0 {
+            value
+        } else {
+            at(self.storage.as_ref(), self.capacity)
+        };
         if !value.is_finite() || !(value - first).is_finite() {
-            return Err(NewcomerError::Value { value: value.to_f64() });
+            return Err(NewcomerError::Value {
+                value: value.to_f64(),
+            });
         }
         if self.len == self.capacity {
-            return Err(NewcomerError::Full { capacity: self.capacity });
+            return Err(NewcomerError::Full {
+                capacity: self.capacity,
+            });
         }
         Ok(())
     }
@@ -281,7 +305,10 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
     pub fn log(&self) -> impl Iterator<Item = (usize, T)> {
         let (storage, capacity) = (self.storage.as_ref(), self.capacity);
         let (asked, values) = (head(storage, self.len), part(storage, capacity, self.len));
-        asked.iter().zip(values).map(|(candidate, value)| (candidate.to_u32() as usize, *value))
+        asked
+            .iter()
+            .zip(values)
+            .map(|(candidate, value)| (candidate.to_u32() as usize, *value))
     }
 
     /// The visited candidate of largest posterior mean, under the hypothesis of largest weight, and that mean in the user's
@@ -306,13 +333,18 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
         }
         let fitted = fit(&rows, hypotheses.get(likeliest?.0), &mut parts);
         let (row, mean) = fitted.best_visited(&rows, &mut parts);
-        Some((at(rows.asked, row).to_u32() as usize, at(rows.values, 0) + rows.range() * mean))
+        Some((
+            at(rows.asked, row).to_u32() as usize,
+            at(rows.values, 0) + rows.range() * mean,
+        ))
     }
 
     /// What was told, oldest first: candidate, value, and the file's mean there.
     pub(super) fn told(&self) -> impl Iterator<Item = (usize, T, T)> {
         let means = part(self.storage.as_ref(), 2 * self.capacity, self.len);
-        self.log().zip(means).map(|((candidate, value), mean)| (candidate, value, *mean))
+        self.log()
+            .zip(means)
+            .map(|((candidate, value), mean)| (candidate, value, *mean))
     }
 
     /// Coordinates of all candidates.
@@ -341,7 +373,9 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
 
     /// m(x) and φᵀΣφ at a candidate, by the table or anew; (0, 0) without a file.
     pub(super) fn file_at(&mut self, candidate: usize) -> (T, T) {
-        let Some(prior) = self.prior else { return (T::ZERO, T::ZERO) };
+        let Some(prior) = self.prior else {
+            return (T::ZERO, T::ZERO);
+        };
         let (point, landmarks) = (self.point(candidate), prior.count());
         let parts = split(self.storage.as_mut(), landmarks, self.capacity, self.width);
         let row = slice::head_mut(parts.fit.scratch, landmarks);
@@ -352,10 +386,24 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
     }
 
     /// The observations, where a hypothesis and candidates are computed, and what the file says about a candidate.
-    pub(super) fn parts(&mut self) -> (Rows<'_, T>, FitParts<'_, T>, BlockParts<'_, T>, Consulted<'_, T>) {
+    pub(super) fn parts(
+        &mut self,
+    ) -> (
+        Rows<'_, T>,
+        FitParts<'_, T>,
+        BlockParts<'_, T>,
+        Consulted<'_, T>,
+    ) {
         let (n, landmarks) = (self.len, self.landmarks());
-        let Parts { asked, values, means, links, shared, fit, block } =
-            split(self.storage.as_mut(), landmarks, self.capacity, self.width);
+        let Parts {
+            asked,
+            values,
+            means,
+            links,
+            shared,
+            fit,
+            block,
+        } = split(self.storage.as_mut(), landmarks, self.capacity, self.width);
         let rows = Rows {
             dim: self.dim,
             points: self.candidates,
@@ -366,7 +414,17 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'a, T, S> {
             noise: T::from_f64(self.settings.noise_fraction),
         };
         let links = head(links, n * landmarks);
-        (rows, fit, block, Consulted { prior: self.prior, moments: self.moments, links, capacity: self.capacity })
+        (
+            rows,
+            fit,
+            block,
+            Consulted {
+                prior: self.prior,
+                moments: self.moments,
+                links,
+                capacity: self.capacity,
+            },
+        )
     }
 
     fn landmarks(&self) -> usize {
@@ -397,20 +455,34 @@ impl<T: Scalar> Consulted<'_, T> {
         let Some(prior) = self.prior else { return };
         let row = slice::head_mut(fit.scratch, prior.count());
         prior.kernel_row(x, row);
-        matvec(self.links, row, slice::part_mut(block.shared, place * self.capacity, n));
+        matvec(
+            self.links,
+            row,
+            slice::part_mut(block.shared, place * self.capacity, n),
+        );
         let (mean, variance) = moments_of(prior, self.moments, candidate, row);
         set(block.means, place, mean);
         set(block.variances, place, variance);
     }
 
     /// φᵢᵀΣφ(x) of n observations at a place of the block.
-    pub(super) fn shared<'b>(&self, block: &'b BlockParts<'_, T>, place: usize, n: usize) -> &'b [T] {
+    pub(super) fn shared<'b>(
+        &self,
+        block: &'b BlockParts<'_, T>,
+        place: usize,
+        n: usize,
+    ) -> &'b [T] {
         part(block.shared, place * self.capacity, n)
     }
 }
 
 /// m and φᵀΣφ of a candidate: by the table, or from k(P, x), which is lost.
-fn moments_of<T: Scalar>(prior: &PublicPrior<'_, T>, moments: Option<&[T]>, candidate: usize, row: &mut [T]) -> (T, T) {
+fn moments_of<T: Scalar>(
+    prior: &PublicPrior<'_, T>,
+    moments: Option<&[T]>,
+    candidate: usize,
+    row: &mut [T],
+) -> (T, T) {
     if let Some(moments) = moments {
         return (at(moments, 2 * candidate), at(moments, 2 * candidate + 1));
     }
@@ -418,7 +490,11 @@ fn moments_of<T: Scalar>(prior: &PublicPrior<'_, T>, moments: Option<&[T]>, cand
     (prior.mean_at(row), prior.variance_at(row))
 }
 
-fn check_candidates<T: Scalar>(candidates: &[T], dim: usize, prior: Option<usize>) -> Result<(), NewcomerError> {
+fn check_candidates<T: Scalar>(
+    candidates: &[T],
+    dim: usize,
+    prior: Option<usize>,
+) -> Result<(), NewcomerError> {
     if dim == 0 || dim > DIM_MAX || prior.is_some_and(|prior| prior != dim) {
         return Err(NewcomerError::Dimension { dim, prior });
     }
@@ -426,10 +502,16 @@ fn check_candidates<T: Scalar>(candidates: &[T], dim: usize, prior: Option<usize
     if count == 0 || count > CANDIDATES_MAX || !len.is_multiple_of(dim) {
         return Err(NewcomerError::Candidates { len, dim });
     }
-    match candidates.iter().enumerate().find(|(_, x)| !(**x >= T::ZERO && **x <= T::ONE)) {
-        Some((place, x)) => {
-            Err(NewcomerError::Coordinate { candidate: place / dim, axis: place % dim, value: x.to_f64() })
-        }
+    match candidates
+        .iter()
+        .enumerate()
+        .find(|(_, x)| !(**x >= T::ZERO && **x <= T::ONE))
+    {
+        Some((place, x)) => Err(NewcomerError::Coordinate {
+            candidate: place / dim,
+            axis: place % dim,
+            value: x.to_f64(),
+        }),
         None => Ok(()),
     }
 }

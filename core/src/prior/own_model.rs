@@ -18,7 +18,11 @@ const VALUES_MIN: usize = 15;
 /// with, 2·axes + 2.
 pub const fn own_model_from(axes: usize) -> usize {
     let first = 2 * axes + 2;
-    if first > VALUES_MIN { first } else { VALUES_MIN }
+    if first > VALUES_MIN {
+        first
+    } else {
+        VALUES_MIN
+    }
 }
 
 /// y = β + A·m(x) + g(x): m the mean of the file, A ≥ 0 by least squares, β + g the posterior of an
@@ -73,10 +77,17 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> OwnModel<T, S> {
     /// **Errors**: [`OptimizerError`]. A fit of the lengthscales that fails is none: they are the usual ones then.
     ///
     /// **Cost**: that of [`Optimizer::fit`], at most 48 n³ flops.
-    pub fn fit<N: AsRef<[T]> + AsMut<[T]>>(search: &Newcomer<'_, T, N>, storage: S) -> Result<Self, OptimizerError> {
+    pub fn fit<N: AsRef<[T]> + AsMut<[T]>>(
+        search: &Newcomer<'_, T, N>,
+        storage: S,
+    ) -> Result<Self, OptimizerError> {
         let (dim, n) = (search.dim(), search.len());
         let domain = BoxDomain::new(head(&[(0.0, 1.0); DIM_MAX], dim))?;
-        let settings = Settings { initial_points: n as u32, seed: search.settings().seed, ..Settings::default() };
+        let settings = Settings {
+            initial_points: n as u32,
+            seed: search.settings().seed,
+            ..Settings::default()
+        };
         let slope = slope(search);
         let mut optimizer = Optimizer::new(domain, settings, n, storage)?;
         for (candidate, value, mean) in search.told() {
@@ -89,7 +100,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> OwnModel<T, S> {
             let (residual, _) = optimizer.predict(search.point(candidate))?;
             incumbent = incumbent.max(residual + slope * mean);
         }
-        Ok(OwnModel { slope, optimizer, incumbent })
+        Ok(OwnModel {
+            slope,
+            optimizer,
+            incumbent,
+        })
     }
 
     /// The candidate of largest expected improvement among those that the search did not visit; ties: lowest index. The first of
@@ -108,7 +123,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> OwnModel<T, S> {
         for start in (0..count).step_by(WIDTH) {
             let width = WIDTH.min(count - start);
             let points = part(search.candidates(), start * dim, width * dim);
-            self.optimizer.predict_all(points, head_mut(&mut moments, width))?;
+            self.optimizer
+                .predict_all(points, head_mut(&mut moments, width))?;
             for (candidate, (residual, deviation)) in (start..start + width).zip(moments) {
                 if search.is_visited(candidate) {
                     continue;
@@ -132,13 +148,20 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> OwnModel<T, S> {
 fn slope<T: Scalar, N: AsRef<[T]> + AsMut<[T]>>(search: &Newcomer<'_, T, N>) -> T {
     let count = T::from_u32(search.len() as u32);
     let sum = |of: fn((usize, T, T)) -> T| search.told().map(of).fold(T::ZERO, |sum, x| sum + x);
-    let [mean, value] = [sum(|(_, _, mean)| mean) / count, sum(|(_, value, _)| value) / count];
+    let [mean, value] = [
+        sum(|(_, _, mean)| mean) / count,
+        sum(|(_, value, _)| value) / count,
+    ];
     let (mut both, mut own) = (T::ZERO, T::ZERO);
     for (_, y, m) in search.told() {
         both += (m - mean) * (y - value);
         own += (m - mean) * (m - mean);
     }
-    if own > T::ZERO { (both / own).max(T::ZERO) } else { T::ZERO }
+    if own > T::ZERO {
+        (both / own).max(T::ZERO)
+    } else {
+        T::ZERO
+    }
 }
 
 #[cfg(test)]
@@ -156,10 +179,20 @@ mod tests {
     const COVARIANCE: [f64; 10] = [0.1, 0.0, 0.1, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 0.1];
 
     /// What `act` finds of a search over the landmarks that was told these values, with a file of these weights; its storage was in use.
-    fn of<R>(weights: &[f64; 4], values: &[f64], act: impl FnOnce(&mut Newcomer<'_, f64, Vec<f64>>) -> R) -> R {
+    fn of<R>(
+        weights: &[f64; 4],
+        values: &[f64],
+        act: impl FnOnce(&mut Newcomer<'_, f64, Vec<f64>>) -> R,
+    ) -> R {
         let (dim, lengthscale, self_test) = (1, 0.2, 5.0);
-        let numbers =
-            PriorNumbers { dim, landmarks: &LANDMARKS, lengthscale, weights, covariance: &COVARIANCE, self_test };
+        let numbers = PriorNumbers {
+            dim,
+            landmarks: &LANDMARKS,
+            lengthscale,
+            weights,
+            covariance: &COVARIANCE,
+            self_test,
+        };
         let mut factor = [0.0; attach_len(4)];
         let prior = PublicPrior::attach(numbers, &mut factor).unwrap();
         told(Some(&prior), values, 7e9, act)
@@ -181,7 +214,9 @@ mod tests {
     }
 
     fn means(weights: &[f64; 4]) -> Vec<f64> {
-        of(weights, &[0.0; 4], |search| search.told().map(|(_, _, mean)| mean).collect())
+        of(weights, &[0.0; 4], |search| {
+            search.told().map(|(_, _, mean)| mean).collect()
+        })
     }
 
     #[test]
@@ -191,12 +226,24 @@ mod tests {
         let along = |a: f64, b: f64| means.iter().map(|m| a + b * m).collect::<Vec<f64>>();
         let found = |values: &[f64]| of(&weights, values, |search| slope(search));
         assert!((found(&along(2.5, 2.0)) - 2.0).abs() < 1e-12);
-        assert_eq!(found(&along(0.0, -1.0)), 0.0, "a file that is wrong is not turned round");
-        assert_eq!(of(&[0.0; 4], &[0.0, 7.0, 1.0, 2.0], |search| slope(search)), 0.0, "a file that says nothing");
+        assert_eq!(
+            found(&along(0.0, -1.0)),
+            0.0,
+            "a file that is wrong is not turned round"
+        );
+        assert_eq!(
+            of(&[0.0; 4], &[0.0, 7.0, 1.0, 2.0], |search| slope(search)),
+            0.0,
+            "a file that says nothing"
+        );
         // Least squares by hand, of values that follow the means in part.
         let values = [1.0, 0.0, 3.0, -1.0];
         let [m, y] = [&means[..], &values].map(|numbers| numbers.iter().sum::<f64>() / 4.0);
-        let both: f64 = means.iter().zip(values).map(|(mean, value)| (mean - m) * (value - y)).sum();
+        let both: f64 = means
+            .iter()
+            .zip(values)
+            .map(|(mean, value)| (mean - m) * (value - y))
+            .sum();
         let own: f64 = means.iter().map(|mean| (mean - m) * (mean - m)).sum();
         assert!(both > 0.0 && (found(&values) - both / own).abs() < 1e-12);
     }
@@ -216,7 +263,10 @@ mod tests {
         assert_eq!(asked(7e9), (slope, incumbent, candidate));
         assert_eq!(asked(f64::NAN), (slope, incumbent, candidate));
         // The one that is left.
-        assert!(slope == 0.0 && candidate == 3 && (incumbent - 4.0).abs() < 1.0, "{incumbent}");
+        assert!(
+            slope == 0.0 && candidate == 3 && (incumbent - 4.0).abs() < 1.0,
+            "{incumbent}"
+        );
     }
 
     #[test]

@@ -54,13 +54,24 @@ impl<'a, T: Scalar> PriorNumbers<'a, T> {
             return Err(PublicPriorError::Dimension { dim });
         }
         let len = numbers.len();
-        let known = (1..=LANDMARKS_MAX).take_while(|count| numbers_len(*count, dim) <= len).last();
+        let known = (1..=LANDMARKS_MAX)
+            .take_while(|count| numbers_len(*count, dim) <= len)
+            .last();
         let count = known.filter(|count| numbers_len(*count, dim) == len);
         let count = count.ok_or(PublicPriorError::Numbers { len, dim })?;
-        let (landmarks, rest) = slice::tail(numbers, 2).split_at_checked(count * dim).unwrap_or_default();
+        let (landmarks, rest) = slice::tail(numbers, 2)
+            .split_at_checked(count * dim)
+            .unwrap_or_default();
         let (weights, covariance) = rest.split_at_checked(count).unwrap_or_default();
         let (lengthscale, self_test) = (slice::at(numbers, 0), slice::at(numbers, 1));
-        Ok(PriorNumbers { dim, landmarks, lengthscale, weights, covariance, self_test })
+        Ok(PriorNumbers {
+            dim,
+            landmarks,
+            lengthscale,
+            weights,
+            covariance,
+            self_test,
+        })
     }
 }
 
@@ -108,17 +119,33 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
     /// 10⁻⁶ of its mean diagonal was added.
     ///
     /// **Cost**: 2·M³/6 multiply-adds, M²/2 exponentials.
-    pub fn attach(numbers: PriorNumbers<'a, T>, storage: &'a mut [T]) -> Result<Self, PublicPriorError> {
+    pub fn attach(
+        numbers: PriorNumbers<'a, T>,
+        storage: &'a mut [T],
+    ) -> Result<Self, PublicPriorError> {
         let count = check_lengths(&numbers, storage.len())?;
         let kernel = check_numbers(&numbers)?;
-        check_covariance(numbers.covariance, count, head_mut(storage, packed_len(count)))?;
+        check_covariance(
+            numbers.covariance,
+            count,
+            head_mut(storage, packed_len(count)),
+        )?;
         let (dim, points) = (numbers.dim, numbers.landmarks);
         for row in 0..count {
             let point = slice::part(points, row * dim, dim);
-            kernel.covariances(point, head(points, (row + 1) * dim), lower::row_mut(storage, row));
-            lower::append_row(storage, row, T::from_f64(PIVOT_MIN)).map_err(PublicPriorError::Singular)?;
+            kernel.covariances(
+                point,
+                head(points, (row + 1) * dim),
+                lower::row_mut(storage, row),
+            );
+            lower::append_row(storage, row, T::from_f64(PIVOT_MIN))
+                .map_err(PublicPriorError::Singular)?;
         }
-        Ok(PublicPrior { numbers, kernel, factor: storage })
+        Ok(PublicPrior {
+            numbers,
+            kernel,
+            factor: storage,
+        })
     }
 
     /// The same file with L where the caller has it, in flash say, and not in storage: `factor` is what
@@ -150,7 +177,11 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
             let computed = PublicPrior::attach(numbers, scratch)?;
             let (len, expected) = (factor.len(), computed.factor().len());
             if len != expected {
-                return Err(PublicPriorError::Length { what: "factor", len, expected });
+                return Err(PublicPriorError::Length {
+                    what: "factor",
+                    len,
+                    expected,
+                });
             }
             let differs = |(given, own): (&T, &T)| !(*given == *own);
             if let Some(index) = factor.iter().zip(computed.factor()).position(differs) {
@@ -164,7 +195,11 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
             }
             computed.kernel
         };
-        Ok(PublicPrior { numbers, kernel, factor })
+        Ok(PublicPrior {
+            numbers,
+            kernel,
+            factor,
+        })
     }
 
     /// The same file with the L that [`PublicPrior::attach`] made of these very numbers before, in the same program. Of both the
@@ -183,9 +218,16 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
     /// assert!(PublicPrior::attach_again(numbers, &storage[1..]).is_err());
     /// # Ok::<(), sordino_core::prior::PublicPriorError>(())
     /// ```
-    pub fn attach_again(numbers: PriorNumbers<'a, T>, factor: &'a [T]) -> Result<Self, PublicPriorError> {
+    pub fn attach_again(
+        numbers: PriorNumbers<'a, T>,
+        factor: &'a [T],
+    ) -> Result<Self, PublicPriorError> {
         check_lengths(&numbers, factor.len())?;
-        Ok(PublicPrior { numbers, kernel: kernel_of(&numbers)?, factor })
+        Ok(PublicPrior {
+            numbers,
+            kernel: kernel_of(&numbers)?,
+            factor,
+        })
     }
 
     /// L, the factor of k(P, P), packed by rows: [`attach_len`] numbers.
@@ -219,9 +261,16 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
     ///
     /// **Cost**: M²/2 multiply-adds, M exponentials.
     pub fn features(&self, x: &[T], out: &mut [T]) -> Result<(), PublicPriorError> {
-        for (what, len, expected) in [("point", x.len(), self.dim()), ("features", out.len(), self.count())] {
+        for (what, len, expected) in [
+            ("point", x.len(), self.dim()),
+            ("features", out.len(), self.count()),
+        ] {
             if len != expected {
-                return Err(PublicPriorError::Length { what, len, expected });
+                return Err(PublicPriorError::Length {
+                    what,
+                    len,
+                    expected,
+                });
             }
         }
         self.kernel_row(x, out);
@@ -260,7 +309,9 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
     pub fn covariance(&self, features: &[T], others: &[T]) -> T {
         let mut sum = T::ZERO;
         for i in 0..self.count() {
-            let Some((diagonal, row)) = lower::row(self.numbers.covariance, i).split_last() else { break };
+            let Some((diagonal, row)) = lower::row(self.numbers.covariance, i).split_last() else {
+                break;
+            };
             let (x, y) = (slice::at(features, i), slice::at(others, i));
             sum += x * dot(row, others) + y * dot(row, features) + x * *diagonal * y;
         }
@@ -272,7 +323,12 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
     ///
     /// **Parameters**: `candidates` C × D numbers, `out` 2C, `scratch` M. **Errors**: [`PublicPriorError::Length`].
     /// **Cost**: C·M² multiply-adds, C·M exponentials.
-    pub fn moments(&self, candidates: &[T], out: &mut [T], scratch: &mut [T]) -> Result<(), PublicPriorError> {
+    pub fn moments(
+        &self,
+        candidates: &[T],
+        out: &mut [T],
+        scratch: &mut [T],
+    ) -> Result<(), PublicPriorError> {
         let (count, dim) = (candidates.len() / self.dim().max(1), self.dim());
         let lengths = [
             ("candidates", candidates.len(), count * dim),
@@ -281,10 +337,19 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
         ];
         for (what, len, expected) in lengths {
             if len != expected {
-                return Err(PublicPriorError::Length { what, len, expected });
+                return Err(PublicPriorError::Length {
+                    what,
+                    len,
+                    expected,
+                });
             }
         }
-        for ([mean, variance], point) in out.as_chunks_mut::<2>().0.iter_mut().zip(slice::rows(candidates, dim)) {
+        for ([mean, variance], point) in out
+            .as_chunks_mut::<2>()
+            .0
+            .iter_mut()
+            .zip(slice::rows(candidates, dim))
+        {
             self.features(point, scratch)?;
             (*mean, *variance) = (self.mean_at(scratch), self.variance_at(scratch));
         }
@@ -310,7 +375,9 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
     pub(super) fn variance_at(&self, features: &[T]) -> T {
         let mut sum = T::ZERO;
         for (i, x) in features.iter().enumerate() {
-            let Some((diagonal, row)) = lower::row(self.numbers.covariance, i).split_last() else { break };
+            let Some((diagonal, row)) = lower::row(self.numbers.covariance, i).split_last() else {
+                break;
+            };
             let before = dot(row, features);
             sum += *x * (before + before + *diagonal * *x);
         }
@@ -321,7 +388,9 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
     pub(super) fn link(&self, features: &[T], out: &mut [T]) {
         out.fill(T::ZERO);
         for (i, x) in features.iter().enumerate() {
-            let Some((diagonal, row)) = lower::row(self.numbers.covariance, i).split_last() else { break };
+            let Some((diagonal, row)) = lower::row(self.numbers.covariance, i).split_last() else {
+                break;
+            };
             let sum = dot(row, features) + *diagonal * *x;
             crate::linalg::axpy(*x, row, out);
             if let Some(place) = out.get_mut(i) {
@@ -333,7 +402,10 @@ impl<'a, T: Scalar> PublicPrior<'a, T> {
 }
 
 /// The number of landmarks M, if every slice has the length that it asks for.
-fn check_lengths<T: Scalar>(numbers: &PriorNumbers<'_, T>, storage: usize) -> Result<usize, PublicPriorError> {
+fn check_lengths<T: Scalar>(
+    numbers: &PriorNumbers<'_, T>,
+    storage: usize,
+) -> Result<usize, PublicPriorError> {
     let (dim, len) = (numbers.dim, numbers.landmarks.len());
     if dim == 0 || dim > DIM_MAX {
         return Err(PublicPriorError::Dimension { dim });
@@ -348,23 +420,36 @@ fn check_lengths<T: Scalar>(numbers: &PriorNumbers<'_, T>, storage: usize) -> Re
         ("storage", storage.min(attach_len(count)), attach_len(count)),
     ];
     match exact.into_iter().find(|(_, len, expected)| len != expected) {
-        Some((what, len, expected)) => Err(PublicPriorError::Length { what, len, expected }),
+        Some((what, len, expected)) => Err(PublicPriorError::Length {
+            what,
+            len,
+            expected,
+        }),
         None => Ok(count),
     }
 }
 
 /// The kernel, if every number is in its range.
-fn check_numbers<T: Scalar>(numbers: &PriorNumbers<'_, T>) -> Result<SquaredExponential<T>, PublicPriorError> {
+fn check_numbers<T: Scalar>(
+    numbers: &PriorNumbers<'_, T>,
+) -> Result<SquaredExponential<T>, PublicPriorError> {
     let unit = |x: T| x >= T::ZERO && x <= T::ONE;
     let bounded = |x: T| x.abs() <= T::from_f64(MAGNITUDE_MAX);
     inside("landmarks", numbers.landmarks, "[0, 1]", unit)?;
     inside("weights", numbers.weights, "[-1e6, 1e6]", bounded)?;
     inside("covariance", numbers.covariance, "[-1e6, 1e6]", bounded)?;
-    inside("self-test", &[numbers.self_test], "(-inf, inf)", T::is_finite)?;
+    inside(
+        "self-test",
+        &[numbers.self_test],
+        "(-inf, inf)",
+        T::is_finite,
+    )?;
     kernel_of(numbers)
 }
 
-fn kernel_of<T: Scalar>(numbers: &PriorNumbers<'_, T>) -> Result<SquaredExponential<T>, PublicPriorError> {
+fn kernel_of<T: Scalar>(
+    numbers: &PriorNumbers<'_, T>,
+) -> Result<SquaredExponential<T>, PublicPriorError> {
     SquaredExponential::new(numbers.lengthscale, T::ONE).map_err(|_| PublicPriorError::Number {
         what: "lengthscale",
         index: 0,
@@ -380,13 +465,22 @@ fn inside<T: Scalar>(
     holds: impl Fn(T) -> bool,
 ) -> Result<(), PublicPriorError> {
     match numbers.iter().enumerate().find(|(_, x)| !holds(**x)) {
-        Some((index, x)) => Err(PublicPriorError::Number { what, index, value: x.to_f64(), admissible }),
+        Some((index, x)) => Err(PublicPriorError::Number {
+            what,
+            index,
+            value: x.to_f64(),
+            admissible,
+        }),
         None => Ok(()),
     }
 }
 
 /// Σ is a covariance as far as a factorisation can tell; `scratch` as long as it is.
-fn check_covariance<T: Scalar>(covariance: &[T], count: usize, scratch: &mut [T]) -> Result<(), PublicPriorError> {
+fn check_covariance<T: Scalar>(
+    covariance: &[T],
+    count: usize,
+    scratch: &mut [T],
+) -> Result<(), PublicPriorError> {
     let mut trace = T::ZERO;
     for row in 0..count {
         let index = packed_len(row) + row;

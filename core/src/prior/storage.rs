@@ -32,12 +32,20 @@ pub const fn numbers_len(landmarks: usize, dim: usize) -> usize {
 /// ```
 pub const fn storage_len(landmarks: usize, capacity: usize, width: usize) -> usize {
     let scratch = scratch_len(landmarks, capacity);
-    2 * packed_len(capacity) + capacity * landmarks + 5 * capacity + scratch + (capacity + 3) * width
+    2 * packed_len(capacity)
+        + capacity * landmarks
+        + 5 * capacity
+        + scratch
+        + (capacity + 3) * width
 }
 
 /// Numbers that a row of the landmarks and one of the observations share: one of them is in use at a time.
 const fn scratch_len(landmarks: usize, capacity: usize) -> usize {
-    if landmarks > capacity { landmarks } else { capacity }
+    if landmarks > capacity {
+        landmarks
+    } else {
+        capacity
+    }
 }
 
 /// Storage, divided.
@@ -83,7 +91,12 @@ pub(super) struct BlockParts<'a, T> {
 }
 
 /// The parts of a storage of [`storage_len`] numbers.
-pub(super) fn split<T>(storage: &mut [T], landmarks: usize, capacity: usize, width: usize) -> Parts<'_, T> {
+pub(super) fn split<T>(
+    storage: &mut [T],
+    landmarks: usize,
+    capacity: usize,
+    width: usize,
+) -> Parts<'_, T> {
     let (asked, rest) = slice::split(storage, capacity);
     let (values, rest) = slice::split(rest, capacity);
     let (means, rest) = slice::split(rest, capacity);
@@ -93,11 +106,29 @@ pub(super) fn split<T>(storage: &mut [T], landmarks: usize, capacity: usize, wid
     let (ones, rest) = slice::split(rest, capacity);
     let (residual, rest) = slice::split(rest, capacity);
     let (scratch, rest) = slice::split(rest, scratch_len(landmarks, capacity));
-    let fit = FitParts { factor, ones, residual, scratch };
+    let fit = FitParts {
+        factor,
+        ones,
+        residual,
+        scratch,
+    };
     let (block, rest) = slice::split(rest, capacity * width);
     let (block_means, rest) = slice::split(rest, width);
     let (variances, rest) = slice::split(rest, width);
     let gains = head_mut(rest, width);
-    let block = BlockParts { shared: block, means: block_means, variances, gains };
-    Parts { asked, values, means, links, shared, fit, block }
+    let block = BlockParts {
+        shared: block,
+        means: block_means,
+        variances,
+        gains,
+    };
+    Parts {
+        asked,
+        values,
+        means,
+        links,
+        shared,
+        fit,
+        block,
+    }
 }

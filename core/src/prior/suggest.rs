@@ -96,7 +96,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
                 likeliest.insert(weighing.likeliest);
                 self.begin_to_look(likeliest, weighing.total())
             }
-            _ => Work::Sift(Sifting { next: 0, total: weighing.total(), counted: Counted::default() }),
+            _ => Work::Sift(Sifting {
+                next: 0,
+                total: weighing.total(),
+                counted: Counted::default(),
+            }),
         }
     }
 
@@ -148,7 +152,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
             }
         }
         // Rounding may lift it above 1. Weights that compare with nothing are no reason to trust.
-        if trusting >= T::ZERO { trusting.min(T::ONE) } else { T::ZERO }
+        if trusting >= T::ZERO {
+            trusting.min(T::ONE)
+        } else {
+            T::ZERO
+        }
     }
 
     /// Whether what was told still speaks for the file: it is read, [`Newcomer::trust`] is at least ½, and no more than
@@ -185,7 +193,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
 
     /// The logarithm of a hypothesis' weight, of its prior where nothing was observed.
     fn weight_or_prior(&mut self, hypothesis: usize) -> T {
-        if self.is_empty() { self.hypotheses.get(hypothesis).ln_prior } else { self.log_weight(hypothesis) }
+        if self.is_empty() {
+            self.hypotheses.get(hypothesis).ln_prior
+        } else {
+            self.log_weight(hypothesis)
+        }
     }
 
     pub(super) fn log_weight(&mut self, hypothesis: usize) -> T {
@@ -195,8 +207,17 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
     }
 
     fn begin_to_look(&self, counted: Counted, total: T) -> Work<T> {
-        let repeats = self.len() >= self.count() && (0..self.count()).all(|candidate| self.is_visited(candidate));
-        Work::Look(Looking { counted, total, fitted: None, next: 0, loaded: false, repeats, best: Best::NONE })
+        let repeats = self.len() >= self.count()
+            && (0..self.count()).all(|candidate| self.is_visited(candidate));
+        Work::Look(Looking {
+            counted,
+            total,
+            fitted: None,
+            next: 0,
+            loaded: false,
+            repeats,
+            best: Best::NONE,
+        })
     }
 
     /// More blocks of candidates, hypothesis by hypothesis.
@@ -232,8 +253,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Newcomer<'_, T, S> {
     /// The candidate nearest to the next point of a Sobol sequence that was not visited; of all if each one was.
     fn nearest_to_design(&self) -> usize {
         let seed = self.settings().seed;
-        let design: Point<T> =
-            crate::domain::collected((0..self.dim()).map(|axis| coordinate(self.len() as u32, axis, seed)));
+        let design: Point<T> = crate::domain::collected(
+            (0..self.dim()).map(|axis| coordinate(self.len() as u32, axis, seed)),
+        );
         let (mut fresh, mut any) = (Best::NONE, Best::NONE);
         for candidate in 0..self.count() {
             let nearness = -squared_distance(self.point(candidate), &design);
@@ -253,8 +275,18 @@ impl<T: Scalar> Looking<T> {
     }
 
     /// Brings the numbers of hypothesis `index` into the storage, unless they are there.
-    fn bring(&mut self, index: usize, all: &Hypotheses<T>, rows: &Rows<'_, T>, parts: &mut FitParts<'_, T>) {
-        if self.fitted.as_ref().is_some_and(|(fitted, ..)| *fitted == index) {
+    fn bring(
+        &mut self,
+        index: usize,
+        all: &Hypotheses<T>,
+        rows: &Rows<'_, T>,
+        parts: &mut FitParts<'_, T>,
+    ) {
+        if self
+            .fitted
+            .as_ref()
+            .is_some_and(|(fitted, ..)| *fitted == index)
+        {
             return;
         }
         let fitted = fit(rows, all.get(index), parts);
@@ -284,7 +316,14 @@ fn load<T: Scalar>(
         set(block.gains, place, -T::INFINITY);
         set(block.variances, place, if open { T::ZERO } else { -T::ONE });
         if open {
-            file.load(candidate, rows.candidate(candidate), rows.len(), parts, block, place);
+            file.load(
+                candidate,
+                rows.candidate(candidate),
+                rows.len(),
+                parts,
+                block,
+                place,
+            );
         }
     }
 }
@@ -299,7 +338,9 @@ fn add_gains<T: Scalar>(
     block: &mut BlockParts<'_, T>,
     file: &Consulted<'_, T>,
 ) {
-    let Some((_, fitted, incumbent)) = &looking.fitted else { return };
+    let Some((_, fitted, incumbent)) = &looking.fitted else {
+        return;
+    };
     let log_share = fitted.log_weight - looking.total;
     for place in 0..width {
         if !is_open(block, place) {
@@ -307,9 +348,13 @@ fn add_gains<T: Scalar>(
         }
         let point = rows.candidate(start + place);
         let shared = file.shared(block, place, rows.len());
-        let said = Moments { mean: at(block.means, place), variance: at(block.variances, place) };
+        let said = Moments {
+            mean: at(block.means, place),
+            variance: at(block.variances, place),
+        };
         let found = fitted.moments(rows, point, shared, said, parts);
-        let gain = log_share + log_expected_improvement::value(found.mean, found.variance, *incumbent);
+        let gain =
+            log_share + log_expected_improvement::value(found.mean, found.variance, *incumbent);
         let sum = log_sum(at(block.gains, place), gain);
         set(block.gains, place, sum);
     }

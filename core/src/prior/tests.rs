@@ -31,9 +31,21 @@ struct File {
 
 impl File {
     fn numbers(&self) -> PriorNumbers<'_, f64> {
-        let File { dim, lengthscale, self_test, .. } = *self;
+        let File {
+            dim,
+            lengthscale,
+            self_test,
+            ..
+        } = *self;
         let (landmarks, weights, covariance) = (&self.landmarks, &self.weights, &self.covariance);
-        PriorNumbers { dim, landmarks, lengthscale, weights, covariance, self_test }
+        PriorNumbers {
+            dim,
+            landmarks,
+            lengthscale,
+            weights,
+            covariance,
+            self_test,
+        }
     }
 
     fn storage(&self) -> Vec<f64> {
@@ -41,21 +53,35 @@ impl File {
     }
 
     /// The file that knows `values` of all candidates up to noise of this variance: at most `count` greedy landmarks.
-    fn of(candidates: &[f64], dim: usize, values: &[f64], lengthscale: f64, count: usize, variance: f64) -> File {
-        let (total, kernel) = (values.len(), SquaredExponential::new(lengthscale, 1.0).unwrap());
+    fn of(
+        candidates: &[f64],
+        dim: usize,
+        values: &[f64],
+        lengthscale: f64,
+        count: usize,
+        variance: f64,
+    ) -> File {
+        let (total, kernel) = (
+            values.len(),
+            SquaredExponential::new(lengthscale, 1.0).unwrap(),
+        );
         let point = |i: usize| &candidates[i * dim..][..dim];
         // Greedy: the point of largest residual variance next.
         let (mut columns, mut residual) = (vec![Vec::<f64>::new(); total], vec![1.0; total]);
         let mut pivots = Vec::new();
         while pivots.len() < count {
-            let pivot = (0..total).max_by(|a, b| f64::total_cmp(&residual[*a], &residual[*b])).unwrap();
+            let pivot = (0..total)
+                .max_by(|a, b| f64::total_cmp(&residual[*a], &residual[*b]))
+                .unwrap();
             if residual[pivot] < 1e-6 {
                 break;
             }
             let row = columns[pivot].clone();
             let root = f64::sqrt(residual[pivot]);
             for i in 0..total {
-                let value = (kernel.covariance(point(i), point(pivot)) - crate::linalg::dot(&columns[i], &row)) / root;
+                let value = (kernel.covariance(point(i), point(pivot))
+                    - crate::linalg::dot(&columns[i], &row))
+                    / root;
                 columns[i].push(value);
                 residual[i] -= value * value;
             }
@@ -71,13 +97,22 @@ impl File {
         lower::solve(&factor, &mut weights);
         let mut covariance = vec![0.0; packed_len(pivots.len())];
         (0..pivots.len()).for_each(|i| covariance[packed_len(i) + i] = variance);
-        File { dim, landmarks, lengthscale, weights, covariance, self_test: 5.0 }
+        File {
+            dim,
+            landmarks,
+            lengthscale,
+            weights,
+            covariance,
+            self_test: 5.0,
+        }
     }
 }
 
 /// Points that cover the unit box.
 fn points(count: usize, dim: usize) -> Vec<f64> {
-    (0..count as u32).flat_map(|i| (0..dim).map(move |axis| coordinate(i, axis, 5))).collect()
+    (0..count as u32)
+        .flat_map(|i| (0..dim).map(move |axis| coordinate(i, axis, 5)))
+        .collect()
 }
 
 /// Draws of a squared exponential process on the candidates.
@@ -88,11 +123,18 @@ struct Draws {
 
 impl Draws {
     fn new(candidates: &[f64], dim: usize, lengthscale: f64) -> Draws {
-        let (count, kernel) = (candidates.len() / dim, SquaredExponential::new(lengthscale, 1.0).unwrap());
+        let (count, kernel) = (
+            candidates.len() / dim,
+            SquaredExponential::new(lengthscale, 1.0).unwrap(),
+        );
         let mut factor = vec![0.0; packed_len(count)];
         for row in 0..count {
             let point = &candidates[row * dim..][..dim];
-            kernel.covariances(point, &candidates[..(row + 1) * dim], lower::row_mut(&mut factor, row));
+            kernel.covariances(
+                point,
+                &candidates[..(row + 1) * dim],
+                lower::row_mut(&mut factor, row),
+            );
             *lower::row_mut(&mut factor, row).last_mut().unwrap() += 1e-6;
             lower::append_row(&mut factor, row, 0.0).unwrap();
         }
@@ -101,7 +143,9 @@ impl Draws {
 
     fn draw(&self, stream: &mut Stream) -> Vec<f64> {
         let normals: Vec<f64> = (0..self.count).map(|_| standard(stream)).collect();
-        (0..self.count).map(|i| crate::linalg::dot(lower::row(&self.factor, i), &normals)).collect()
+        (0..self.count)
+            .map(|i| crate::linalg::dot(lower::row(&self.factor, i), &normals))
+            .collect()
     }
 }
 
@@ -113,7 +157,15 @@ fn search<'a>(
     (capacity, width): (usize, usize),
 ) -> Newcomer<'a, f64, Vec<f64>> {
     let storage = vec![0.0; storage_len(prior.map_or(0, PublicPrior::count), capacity, width)];
-    Newcomer::new(candidates, dim, prior, NewcomerSettings::default(), capacity, storage).unwrap()
+    Newcomer::new(
+        candidates,
+        dim,
+        prior,
+        NewcomerSettings::default(),
+        capacity,
+        storage,
+    )
+    .unwrap()
 }
 
 /// The first `count` questions, with these values of the candidates.

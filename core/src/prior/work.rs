@@ -24,7 +24,11 @@ pub(super) struct Best<T> {
 }
 
 impl<T: Scalar> Best<T> {
-    pub(super) const NONE: Self = Best { looked: 0, chosen: None, value: T::ZERO };
+    pub(super) const NONE: Self = Best {
+        looked: 0,
+        chosen: None,
+        value: T::ZERO,
+    };
 
     /// The next candidate and its value.
     pub(super) fn offer(&mut self, candidate: usize, value: T) {
@@ -45,11 +49,20 @@ pub(super) struct Weighing<T> {
 }
 
 impl<T: Scalar> Weighing<T> {
-    pub(super) const NONE: Self = Weighing { next: 0, largest: T::ZERO, likeliest: 0, sum: T::ZERO };
+    pub(super) const NONE: Self = Weighing {
+        next: 0,
+        largest: T::ZERO,
+        likeliest: 0,
+        sum: T::ZERO,
+    };
 
     pub(super) fn add(&mut self, log_weight: T) {
         if self.next == 0 || log_weight > self.largest {
-            let before = if self.next == 0 { T::ZERO } else { (self.largest - log_weight).exp() };
+            let before = if self.next == 0 {
+                T::ZERO
+            } else {
+                (self.largest - log_weight).exp()
+            };
             (self.largest, self.likeliest) = (log_weight, self.next);
             self.sum = self.sum * before + T::ONE;
         } else {
@@ -122,9 +135,15 @@ mod tests {
         let all = [0, 1, 31, 32, 63, 64, 101, 127];
         let mut counted = Counted::default();
         assert_eq!(counted.next(0), None);
-        all.iter().rev().for_each(|hypothesis| counted.insert(*hypothesis));
+        all.iter()
+            .rev()
+            .for_each(|hypothesis| counted.insert(*hypothesis));
         for from in 0..130 {
-            assert_eq!(counted.next(from), all.into_iter().find(|hypothesis| *hypothesis >= from), "{from}");
+            assert_eq!(
+                counted.next(from),
+                all.into_iter().find(|hypothesis| *hypothesis >= from),
+                "{from}"
+            );
         }
     }
 }

@@ -54,10 +54,18 @@ pub enum BudgetError {
 impl fmt::Display for BudgetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BudgetError::Exhausted { epsilon, epsilon_max } => {
-                write!(f, "privacy budget spent: epsilon would be {epsilon}, the budget is {epsilon_max}")
+            BudgetError::Exhausted {
+                epsilon,
+                epsilon_max,
+            } => {
+                write!(
+                    f,
+                    "privacy budget spent: epsilon would be {epsilon}, the budget is {epsilon_max}"
+                )
             }
-            BudgetError::Config { epsilon_max, delta } => write!(f, "no budget: epsilon {epsilon_max}, delta {delta}"),
+            BudgetError::Config { epsilon_max, delta } => {
+                write!(f, "no budget: epsilon {epsilon_max}, delta {delta}")
+            }
             BudgetError::Accountant(e) => e.fmt(f),
         }
     }
@@ -113,10 +121,16 @@ impl fmt::Display for StoredBudgetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoredBudgetError::Budget { epsilon_max, delta } => {
-                write!(f, "stored budget: epsilon {epsilon_max} is not in [0, inf) or delta {delta} not in (0, 1)")
+                write!(
+                    f,
+                    "stored budget: epsilon {epsilon_max} is not in [0, inf) or delta {delta} not in (0, 1)"
+                )
             }
             StoredBudgetError::Order { place } => {
-                write!(f, "stored budget: order {place} of a grid of {ORDER_COUNT} does not exist")
+                write!(
+                    f,
+                    "stored budget: order {place} of a grid of {ORDER_COUNT} does not exist"
+                )
             }
         }
     }
@@ -168,13 +182,25 @@ impl TryFrom<Stored> for Filter {
     type Error = StoredBudgetError;
 
     fn try_from(stored: Stored) -> Result<Self, Self::Error> {
-        let Stored { accountant, epsilon_max, delta, order } = stored;
+        let Stored {
+            accountant,
+            epsilon_max,
+            delta,
+            order,
+        } = stored;
         if !(epsilon_max >= 0.0 && epsilon_max.is_finite() && delta > 0.0 && delta < 1.0) {
             return Err(StoredBudgetError::Budget { epsilon_max, delta });
         }
         match order {
-            Some(place) if usize::from(place) >= ORDER_COUNT => Err(StoredBudgetError::Order { place }),
-            _ => Ok(Filter { accountant, epsilon_max, delta, order }),
+            Some(place) if usize::from(place) >= ORDER_COUNT => {
+                Err(StoredBudgetError::Order { place })
+            }
+            _ => Ok(Filter {
+                accountant,
+                epsilon_max,
+                delta,
+                order,
+            }),
         }
     }
 }
@@ -187,19 +213,33 @@ impl Filter {
         if !(epsilon_max >= 0.0 && delta > 0.0 && delta < 1.0) {
             return Err(BudgetError::Config { epsilon_max, delta });
         }
-        Ok(Filter { accountant: RdpAccountant::new(), epsilon_max, delta, order: None })
+        Ok(Filter {
+            accountant: RdpAccountant::new(),
+            epsilon_max,
+            delta,
+            order: None,
+        })
     }
 
     /// The same budget after what an accountant says was spent, however much: the way back from a ledger that was made
     /// durable ([`crate::privacy::Ledger`]), of which nothing may be forgotten. Beyond the budget it admits nothing.
     pub fn resume(self, spent: RdpAccountant) -> Self {
-        Filter { accountant: spent, ..self }
+        Filter {
+            accountant: spent,
+            ..self
+        }
     }
 
     /// A budget judged at one order of the grid, for events chosen adaptively from earlier releases.
     pub fn at_order(epsilon_max: f64, delta: f64, order: f64) -> Result<Self, BudgetError> {
-        let place = ORDERS.iter().position(|x| *x == order).ok_or(BudgetError::Config { epsilon_max, delta })?;
-        Ok(Filter { order: Some(place as u16), ..Self::new(epsilon_max, delta)? })
+        let place = ORDERS
+            .iter()
+            .position(|x| *x == order)
+            .ok_or(BudgetError::Config { epsilon_max, delta })?;
+        Ok(Filter {
+            order: Some(place as u16),
+            ..Self::new(epsilon_max, delta)?
+        })
     }
 
     /// Whether the event fits. Nothing is spent.
@@ -212,7 +252,10 @@ impl Filter {
         if epsilon <= self.epsilon_max {
             Ok(())
         } else {
-            Err(BudgetError::Exhausted { epsilon, epsilon_max: self.epsilon_max })
+            Err(BudgetError::Exhausted {
+                epsilon,
+                epsilon_max: self.epsilon_max,
+            })
         }
     }
 
@@ -286,7 +329,9 @@ pub struct Odometer {
 impl Odometer {
     /// An odometer that has spent nothing.
     pub const fn new() -> Self {
-        Odometer { accountant: RdpAccountant::new() }
+        Odometer {
+            accountant: RdpAccountant::new(),
+        }
     }
 
     /// Records one release.
@@ -333,7 +378,10 @@ mod tests {
             filter.charge(&ROUND).unwrap();
         }
         let before = filter.spent();
-        assert!(matches!(filter.charge(&ROUND), Err(BudgetError::Exhausted { .. })));
+        assert!(matches!(
+            filter.charge(&ROUND),
+            Err(BudgetError::Exhausted { .. })
+        ));
         assert_eq!(filter.spent(), before);
         assert_eq!(filter.accountant().releases(), 5);
     }
@@ -344,16 +392,32 @@ mod tests {
         let mut recorded = RdpAccountant::new();
         recorded.compose(&ROUND, 5).unwrap();
         let five = recorded.epsilon(1e-5).unwrap();
-        let enough = Filter::new(five.epsilon * 2.0, 1e-5).unwrap().resume(recorded.clone());
-        assert_eq!((enough.spent(), enough.accountant().releases()), (Ok(five), 5));
-        let mut beyond = Filter::new(five.epsilon * 0.5, 1e-5).unwrap().resume(recorded);
+        let enough = Filter::new(five.epsilon * 2.0, 1e-5)
+            .unwrap()
+            .resume(recorded.clone());
+        assert_eq!(
+            (enough.spent(), enough.accountant().releases()),
+            (Ok(five), 5)
+        );
+        let mut beyond = Filter::new(five.epsilon * 0.5, 1e-5)
+            .unwrap()
+            .resume(recorded);
         let cheap = Event::PoissonSampledGaussian {
             sampling_probability: 1e-6,
             noise_multiplier: 100.0,
             relation: NeighboringRelation::ReplaceSpecial,
         };
-        assert!(Filter::new(five.epsilon * 0.5, 1e-5).unwrap().charge(&cheap).is_ok(), "alone it would fit");
-        assert!(matches!(beyond.charge(&cheap), Err(BudgetError::Exhausted { .. })));
+        assert!(
+            Filter::new(five.epsilon * 0.5, 1e-5)
+                .unwrap()
+                .charge(&cheap)
+                .is_ok(),
+            "alone it would fit"
+        );
+        assert!(matches!(
+            beyond.charge(&cheap),
+            Err(BudgetError::Exhausted { .. })
+        ));
         assert_eq!(beyond.spent(), Ok(five));
     }
 
@@ -362,49 +426,107 @@ mod tests {
         let accountant = RdpAccountant::new;
         let stored = |epsilon_max, delta, order| {
             let mut bytes = [0u8; 2000];
-            let used = postcard::to_slice(&(accountant(), epsilon_max, delta, order), &mut bytes).unwrap().len();
+            let used = postcard::to_slice(&(accountant(), epsilon_max, delta, order), &mut bytes)
+                .unwrap()
+                .len();
             let read = postcard::from_bytes::<Filter>(&bytes[..used]).ok();
-            let judged = Filter::try_from(Stored { accountant: accountant(), epsilon_max, delta, order });
+            let judged = Filter::try_from(Stored {
+                accountant: accountant(),
+                epsilon_max,
+                delta,
+                order,
+            });
             assert_eq!(read.as_ref(), judged.as_ref().ok(), "both doors");
             judged.err()
         };
         assert_eq!(stored(4.0, 1e-5, None), None);
         assert_eq!(stored(0.0, 1e-5, Some(155)), None);
-        for (epsilon_max, delta) in
-            [(f64::INFINITY, 1e-5), (-1.0, 1e-5), (4.0, 0.0), (4.0, 1.0), (4.0, -1e-5), (4.0, f64::INFINITY)]
-        {
-            assert_eq!(stored(epsilon_max, delta, None), Some(StoredBudgetError::Budget { epsilon_max, delta }));
+        for (epsilon_max, delta) in [
+            (f64::INFINITY, 1e-5),
+            (-1.0, 1e-5),
+            (4.0, 0.0),
+            (4.0, 1.0),
+            (4.0, -1e-5),
+            (4.0, f64::INFINITY),
+        ] {
+            assert_eq!(
+                stored(epsilon_max, delta, None),
+                Some(StoredBudgetError::Budget { epsilon_max, delta })
+            );
         }
         assert!(stored(f64::NAN, 1e-5, None).is_some() && stored(4.0, f64::NAN, None).is_some());
-        assert_eq!(stored(4.0, 1e-5, Some(156)), Some(StoredBudgetError::Order { place: 156 }));
+        assert_eq!(
+            stored(4.0, 1e-5, Some(156)),
+            Some(StoredBudgetError::Order { place: 156 })
+        );
     }
 
     #[test]
     fn edges() {
-        for (epsilon, delta) in [(-1.0, 0.1), (f64::NAN, 0.1), (1.0, 0.0), (1.0, 1.0), (1.0, f64::NAN)] {
-            assert!(matches!(Filter::new(epsilon, delta), Err(BudgetError::Config { .. })));
+        for (epsilon, delta) in [
+            (-1.0, 0.1),
+            (f64::NAN, 0.1),
+            (1.0, 0.0),
+            (1.0, 1.0),
+            (1.0, f64::NAN),
+        ] {
+            assert!(matches!(
+                Filter::new(epsilon, delta),
+                Err(BudgetError::Config { .. })
+            ));
         }
         assert!(Filter::at_order(1.0, 1e-5, 2.05).is_err());
         assert!(Filter::new(0.0, 1e-5).unwrap().charge(&ROUND).is_err());
-        assert!(Filter::new(f64::INFINITY, 1e-5).unwrap().charge(&ROUND).is_ok());
+        assert!(
+            Filter::new(f64::INFINITY, 1e-5)
+                .unwrap()
+                .charge(&ROUND)
+                .is_ok()
+        );
         // One order can only admit less than the best of all.
         let mut one = Filter::at_order(9.0, 1e-5, 4.0).unwrap();
         let mut all = Filter::new(9.0, 1e-5).unwrap();
-        let count = |filter: &mut Filter| (0..1000).take_while(|_| filter.charge(&ROUND).is_ok()).count();
+        let count = |filter: &mut Filter| {
+            (0..1000)
+                .take_while(|_| filter.charge(&ROUND).is_ok())
+                .count()
+        };
         let (narrow, wide) = (count(&mut one), count(&mut all));
         assert!(narrow <= wide && narrow > 0, "{narrow} {wide}");
         // What it says was spent is what it judges by, and is not the best of all orders.
-        let (said, best) = (one.spent().unwrap(), one.accountant().epsilon(1e-5).unwrap());
+        let (said, best) = (
+            one.spent().unwrap(),
+            one.accountant().epsilon(1e-5).unwrap(),
+        );
         let place = ORDERS.iter().position(|order| *order == 4.0).unwrap();
         let judged = order::epsilon(4.0, one.accountant().divergence(place), 1e-5);
-        assert_eq!((said.epsilon, said.order, said.releases), (judged, Some(4.0), narrow as u64));
-        assert!(best.epsilon < said.epsilon && said.epsilon <= 9.0, "{best:?} {said:?}");
+        assert_eq!(
+            (said.epsilon, said.order, said.releases),
+            (judged, Some(4.0), narrow as u64)
+        );
+        assert!(
+            best.epsilon < said.epsilon && said.epsilon <= 9.0,
+            "{best:?} {said:?}"
+        );
         let mut last = Filter::at_order(f64::INFINITY, 1e-5, 4.0).unwrap();
-        assert_eq!(last.spent(), Filter::new(1.0, 1e-5).unwrap().spent(), "nothing was spent");
+        assert_eq!(
+            last.spent(),
+            Filter::new(1.0, 1e-5).unwrap().spent(),
+            "nothing was spent"
+        );
         last.charge(&ROUND).unwrap();
-        assert_eq!(Ok(last.spent().unwrap().epsilon), Filter::at_order(0.0, 1e-5, 4.0).unwrap().cost(&ROUND));
+        assert_eq!(
+            Ok(last.spent().unwrap().epsilon),
+            Filter::at_order(0.0, 1e-5, 4.0).unwrap().cost(&ROUND)
+        );
         let mut nonsense = Filter::new(1.0, 0.1).unwrap();
-        let bad = Event::PureEpsilon { epsilon: f64::NAN, relation: NeighboringRelation::ReplaceOne };
-        assert!(matches!(nonsense.charge(&bad), Err(BudgetError::Accountant(_))));
+        let bad = Event::PureEpsilon {
+            epsilon: f64::NAN,
+            relation: NeighboringRelation::ReplaceOne,
+        };
+        assert!(matches!(
+            nonsense.charge(&bad),
+            Err(BudgetError::Accountant(_))
+        ));
     }
 }

@@ -42,9 +42,14 @@ impl fmt::Display for CalibrateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CalibrateError::Unattainable { at, epsilon } => {
-                write!(f, "the target cannot be met: at {at} epsilon is still {epsilon}")
+                write!(
+                    f,
+                    "the target cannot be met: at {at} epsilon is still {epsilon}"
+                )
             }
-            CalibrateError::TargetEpsilon(x) => write!(f, "target epsilon {x} is not positive and finite"),
+            CalibrateError::TargetEpsilon(x) => {
+                write!(f, "target epsilon {x} is not positive and finite")
+            }
             CalibrateError::Accountant(e) => e.fmt(f),
         }
     }
@@ -120,7 +125,9 @@ impl Target {
         let mut least = f64::INFINITY;
         for i in 0..ORDER_COUNT {
             // As much as a filter that adds them one by one, each sum rounded up by at most two units.
-            let spent = row.0[i] * f64::from(rounds) * (1.0 + (2.0 * f64::from(rounds) + 2.0) * f64::EPSILON);
+            let spent = row.0[i]
+                * f64::from(rounds)
+                * (1.0 + (2.0 * f64::from(rounds) + 2.0) * f64::EPSILON);
             let epsilon = epsilon(ORDERS[i], spent, self.delta);
             if epsilon < least {
                 least = epsilon;
@@ -156,11 +163,16 @@ pub fn noise_multiplier(
     while epsilon(high)? > target.epsilon {
         high *= 2.0;
         if high > 1e6 {
-            return Err(CalibrateError::Unattainable { at: high, epsilon: epsilon(high)? });
+            return Err(CalibrateError::Unattainable {
+                at: high,
+                epsilon: epsilon(high)?,
+            });
         }
     }
     let low = if high > 1.0 { high / 2.0 } else { low };
-    Ok(search(low, high, |z| epsilon(z).is_ok_and(|e| e <= target.epsilon)))
+    Ok(search(low, high, |z| {
+        epsilon(z).is_ok_and(|e| e <= target.epsilon)
+    }))
 }
 
 /// The most releases of one event within the target, at most 2³¹; 0 if not even one fits.
@@ -196,11 +208,15 @@ pub fn sampling_probability(
     }
     let least = 1e-9;
     if epsilon(least)? > target.epsilon {
-        return Err(CalibrateError::Unattainable { at: least, epsilon: epsilon(least)? });
+        return Err(CalibrateError::Unattainable {
+            at: least,
+            epsilon: epsilon(least)?,
+        });
     }
     // On −q the search goes upwards. The end is a multiple of 2⁻⁶⁴ only if it is checked after rounding up.
     let q = -search(-1.0, -least, |q| {
-        SamplingProbability::new(-q).is_ok_and(|q| epsilon(q.value()).is_ok_and(|e| e <= target.epsilon))
+        SamplingProbability::new(-q)
+            .is_ok_and(|q| epsilon(q.value()).is_ok_and(|e| e <= target.epsilon))
     });
     SamplingProbability::new(q).map_err(|_| CalibrateError::TargetEpsilon(target.epsilon))
 }
@@ -227,12 +243,22 @@ mod tests {
     fn every_answer_meets_its_target_and_is_close_to_the_edge() {
         let target = Target::new(8.362_5, 200f64.powf(-1.1)).unwrap();
         let z = noise_multiplier(&target, q(0.25), 40).unwrap();
-        assert!((z - 1.0).abs() < 1e-3, "notes/privacy.md: 8.362 at z = 1, found {z}");
+        assert!(
+            (z - 1.0).abs() < 1e-3,
+            "notes/privacy.md: 8.362 at z = 1, found {z}"
+        );
         assert!(target.epsilon_of(&sampled(0.25, z), 40).unwrap() <= 8.362_5);
-        assert!(target.epsilon_of(&sampled(0.25, z * (1.0 - 1e-6)), 40).unwrap() > 8.362_5);
+        assert!(
+            target
+                .epsilon_of(&sampled(0.25, z * (1.0 - 1e-6)), 40)
+                .unwrap()
+                > 8.362_5
+        );
         assert_eq!(rounds(&target, &sampled(0.25, 1.0)).unwrap(), 40);
         let p = sampling_probability(&target, 1.0, 40).unwrap().value();
-        assert!((p - 0.25).abs() < 1e-3 && target.epsilon_of(&sampled(p, 1.0), 40).unwrap() <= 8.362_5);
+        assert!(
+            (p - 0.25).abs() < 1e-3 && target.epsilon_of(&sampled(p, 1.0), 40).unwrap() <= 8.362_5
+        );
     }
 
     #[test]
@@ -244,8 +270,17 @@ mod tests {
         let target = Target::new(1.0, 1e-5).unwrap();
         assert_eq!(rounds(&target, &sampled(0.5, 0.1)).unwrap(), 0);
         assert_eq!(rounds(&target, &sampled(0.0, 1.0)).unwrap(), 1 << 31);
-        assert_eq!(sampling_probability(&target, 1e3, 1).unwrap(), SamplingProbability::ONE);
-        assert!(matches!(sampling_probability(&target, 0.0, 1), Err(CalibrateError::Accountant(_))));
-        assert_eq!(noise_multiplier(&target, SamplingProbability::ZERO, 10).unwrap(), 0.05);
+        assert_eq!(
+            sampling_probability(&target, 1e3, 1).unwrap(),
+            SamplingProbability::ONE
+        );
+        assert!(matches!(
+            sampling_probability(&target, 0.0, 1),
+            Err(CalibrateError::Accountant(_))
+        ));
+        assert_eq!(
+            noise_multiplier(&target, SamplingProbability::ZERO, 10).unwrap(),
+            0.05
+        );
     }
 }

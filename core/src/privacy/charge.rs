@@ -50,7 +50,12 @@ impl<P: Provenance> Charge<P> {
     /// The charge of events that leave together; more than [`EVENTS_MAX`] do not compile.
     pub(crate) fn all<const N: usize>(opening: Nonce, release: u64, events: &[Event; N]) -> Self {
         const { assert!(N <= EVENTS_MAX) };
-        Charge { opening, release, events: events.iter().copied().collect(), provenance: PhantomData }
+        Charge {
+            opening,
+            release,
+            events: events.iter().copied().collect(),
+            provenance: PhantomData,
+        }
     }
 
     /// Number of the release among those of its party, from 0: what a ledger calls its sequence.
@@ -66,14 +71,19 @@ impl<P: Provenance> Charge<P> {
 
 impl<P: Provenance> fmt::Debug for Charge<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Charge").field("release", &self.release).field("events", &self.events()).finish()
+        f.debug_struct("Charge")
+            .field("release", &self.release)
+            .field("events", &self.events())
+            .finish()
     }
 }
 
 /// Two charges are equal if they cost the same for the same release of the same opening.
 impl<P: Provenance> PartialEq for Charge<P> {
     fn eq(&self, other: &Self) -> bool {
-        self.opening == other.opening && self.release == other.release && self.events == other.events
+        self.opening == other.opening
+            && self.release == other.release
+            && self.events == other.events
     }
 }
 
@@ -214,21 +224,37 @@ pub(crate) mod tests {
         }
     }
 
-    const EVENT: Event = Event::PureEpsilon { epsilon: 0.5, relation: NeighboringRelation::ReplaceOne };
+    const EVENT: Event = Event::PureEpsilon {
+        epsilon: 0.5,
+        relation: NeighboringRelation::ReplaceOne,
+    };
 
     #[test]
     fn a_receipt_pays_what_was_written_for_its_opening_and_nothing_else() {
         let mut source = Simulated::new(Stream::from_seed(1));
         let here = source.nonce().unwrap();
-        assert_eq!(source.nonce().unwrap(), here, "a simulated name moves no stream");
+        assert_eq!(
+            source.nonce().unwrap(),
+            here,
+            "a simulated name moves no stream"
+        );
         source.word().unwrap();
         let there = source.nonce().unwrap();
         assert_ne!(here, there);
         let mut ledger = InMemory::default();
-        let receipt = ledger.append(Charge::<Simulation>::all(here, 4, &[EVENT, EVENT])).unwrap();
+        let receipt = ledger
+            .append(Charge::<Simulation>::all(here, 4, &[EVENT, EVENT]))
+            .unwrap();
         assert_eq!(ledger.events, [EVENT, EVENT]);
         assert!(receipt.pays(here, &[EVENT, EVENT]));
-        assert!(!receipt.pays(there, &[EVENT, EVENT]) && !receipt.pays(here, &[EVENT]) && !receipt.pays(here, &[]));
-        assert_eq!(Full.append(Charge::one(here, 0, EVENT)).unwrap_err(), "no space left");
+        assert!(
+            !receipt.pays(there, &[EVENT, EVENT])
+                && !receipt.pays(here, &[EVENT])
+                && !receipt.pays(here, &[])
+        );
+        assert_eq!(
+            Full.append(Charge::one(here, 0, EVENT)).unwrap_err(),
+            "no space left"
+        );
     }
 }

@@ -69,12 +69,25 @@ impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             EncodeError::Radius(k) => write!(f, "integer radius {k} is not in 1..2147483648"),
-            EncodeError::Sensitivity(x) => write!(f, "l2_sensitivity {x} is not a positive finite number"),
-            EncodeError::ClippingNorm(x) => write!(f, "clipping_norm {x} is not a positive finite number"),
-            EncodeError::Length { sums, vector, weights } => {
-                write!(f, "{sums} sums cannot hold a vector of {vector} entries in {weights} blocks")
+            EncodeError::Sensitivity(x) => {
+                write!(f, "l2_sensitivity {x} is not a positive finite number")
             }
-            EncodeError::SumOverflow => f.write_str("more contributions than the sums were configured for"),
+            EncodeError::ClippingNorm(x) => {
+                write!(f, "clipping_norm {x} is not a positive finite number")
+            }
+            EncodeError::Length {
+                sums,
+                vector,
+                weights,
+            } => {
+                write!(
+                    f,
+                    "{sums} sums cannot hold a vector of {vector} entries in {weights} blocks"
+                )
+            }
+            EncodeError::SumOverflow => {
+                f.write_str("more contributions than the sums were configured for")
+            }
         }
     }
 }
@@ -122,7 +135,11 @@ impl Encoder {
         if !(clipping_norm > 0.0 && clipping_norm.is_finite()) {
             return Err(EncodeError::ClippingNorm(clipping_norm));
         }
-        Ok(Encoder { radius, scale, clipping_norm })
+        Ok(Encoder {
+            radius,
+            scale,
+            clipping_norm,
+        })
     }
 
     /// The integer norm bound K.
@@ -139,7 +156,12 @@ impl Encoder {
     /// contributors·K < 2⁶² can meet.
     ///
     /// **Cost**: two passes of `sums.len()` multiplications and truncations; no temporary.
-    pub fn add<T: Scalar>(&self, vector: &[T], weights: &[f64], sums: &mut [i64]) -> Result<Outcome, EncodeError> {
+    pub fn add<T: Scalar>(
+        &self,
+        vector: &[T],
+        weights: &[f64],
+        sums: &mut [i64],
+    ) -> Result<Outcome, EncodeError> {
         self.add_if(true, vector, weights, sums)
     }
 
@@ -162,8 +184,15 @@ impl Encoder {
         sums: &mut [i64],
     ) -> Result<Outcome, EncodeError> {
         let mask = black_box(-i64::from(selected));
-        if vector.is_empty() || weights.is_empty() || vector.len().checked_mul(weights.len()) != Some(sums.len()) {
-            return Err(EncodeError::Length { sums: sums.len(), vector: vector.len(), weights: weights.len() });
+        if vector.is_empty()
+            || weights.is_empty()
+            || vector.len().checked_mul(weights.len()) != Some(sums.len())
+        {
+            return Err(EncodeError::Length {
+                sums: sums.len(),
+                vector: vector.len(),
+                weights: weights.len(),
+            });
         }
         let (clip, finite) = clip(vector, self.clipping_norm);
         // With scale zero every entry, also one that is not a number, becomes 0.
@@ -183,7 +212,9 @@ impl Encoder {
         }
         for (block, weight) in sums.chunks_exact_mut(vector.len()).zip(weights) {
             for (sum, x) in block.iter_mut().zip(vector) {
-                *sum = sum.checked_add(entry(scale * weight, *x) & mask).ok_or(EncodeError::SumOverflow)?;
+                *sum = sum
+                    .checked_add(entry(scale * weight, *x) & mask)
+                    .ok_or(EncodeError::SumOverflow)?;
             }
         }
         Ok(outcome)
@@ -195,7 +226,9 @@ impl Encoder {
         for weight in weights {
             for x in vector {
                 // K + 1 stands for everything beyond K: one such entry is too much, and its square is at most 2⁶².
-                let u = entry(scale * weight, *x).unsigned_abs().min(self.radius + 1);
+                let u = entry(scale * weight, *x)
+                    .unsigned_abs()
+                    .min(self.radius + 1);
                 sum = sum.saturating_add(u * u);
             }
         }
@@ -244,36 +277,64 @@ mod tests {
     use std::vec;
 
     fn norm2(sums: &[i64]) -> u128 {
-        sums.iter().map(|u| u128::from(u.unsigned_abs()).pow(2)).sum()
+        sums.iter()
+            .map(|u| u128::from(u.unsigned_abs()).pow(2))
+            .sum()
     }
 
     #[test]
     fn encodes_by_the_formula() {
         let encoder = Encoder::new(1 << 20, 2.0, 5.0).unwrap();
         let mut sums = [1i64; 4];
-        assert_eq!(encoder.add(&[0.5, -1.25], &[1.0, 0.5], &mut sums), Ok(Outcome::Kept));
+        assert_eq!(
+            encoder.add(&[0.5, -1.25], &[1.0, 0.5], &mut sums),
+            Ok(Outcome::Kept)
+        );
         assert_eq!(sums, [1 + 262_144, 1 - 655_360, 1 + 131_072, 1 - 327_680]);
         // Clipped from norm 10 to norm 5: scaled by one half.
         let mut sums = [0i64; 2];
         let encoder = Encoder::new(1 << 20, 5.0, 5.0).unwrap();
-        assert_eq!(encoder.add(&[6.0, 8.0], &[1.0], &mut sums), Ok(Outcome::Clipped));
+        assert_eq!(
+            encoder.add(&[6.0, 8.0], &[1.0], &mut sums),
+            Ok(Outcome::Clipped)
+        );
         assert_eq!(sums, [629_145, 838_860]);
     }
 
     #[test]
     fn whatever_comes_the_integer_norm_holds() {
         // Entries from the whole zoo; weights above the declared sensitivity too, as if the configuration were wrong.
-        let zoo = [0.0, -0.0, 5e-324, 1e-308, 1.0, -1.0, 11.0, -3e7, 1e154, -1e155, 1e308, -1e308, f64::MAX];
+        let zoo = [
+            0.0,
+            -0.0,
+            5e-324,
+            1e-308,
+            1.0,
+            -1.0,
+            11.0,
+            -3e7,
+            1e154,
+            -1e155,
+            1e308,
+            -1e308,
+            f64::MAX,
+        ];
         let vector = prop_oneof![vec(select(zoo.to_vec()), 1..=6), vec(-20.0..20.0, 1..=6)];
         let sensitivity = prop_oneof![9 => Just(1.0), 1 => Just(0.5)];
         let input = (vector, [1e-3..1.0, 1e-3..1.0], sensitivity, 1u64..=1 << 20);
         let seen = Cell::new([false; 4]);
-        let config = Config { cases: 20_000, failure_persistence: None, ..Config::default() };
-        let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+        let config = Config {
+            cases: 20_000,
+            failure_persistence: None,
+            ..Config::default()
+        };
+        let mut runner =
+            TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
         let held = runner.run(&input, |(vector, weights, share, radius)| {
             let [a, b]: [f64; 2] = weights;
             let tight = (a * a + b * b).sqrt() * 7.0;
-            let encoder = Encoder::new(radius, tight * share, 7.0).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            let encoder = Encoder::new(radius, tight * share, 7.0)
+                .map_err(|e| TestCaseError::fail(e.to_string()))?;
             let mut sums = vec![0i64; 2 * vector.len()];
             let outcome = encoder.add(&vector, &weights, &mut sums);
             let outcome = outcome.map_err(|e| TestCaseError::fail(e.to_string()))?;
@@ -294,16 +355,31 @@ mod tests {
         let encoder = Encoder::new(1 << 16, 1.0, 1.0).unwrap();
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e308] {
             let mut sums = [7i64; 3];
-            assert_eq!(encoder.add(&[0.1, bad, 0.2], &[1.0], &mut sums), Ok(Outcome::Zeroed));
+            assert_eq!(
+                encoder.add(&[0.1, bad, 0.2], &[1.0], &mut sums),
+                Ok(Outcome::Zeroed)
+            );
             assert_eq!(sums, [7; 3]);
         }
         let mut sums = [0i64; 2];
-        assert_eq!(encoder.add(&[0.1, f32::NAN], &[1.0], &mut sums), Ok(Outcome::Zeroed));
-        assert_eq!(encoder.add(&[0.0, f32::MAX], &[1.0], &mut sums), Ok(Outcome::Clipped));
+        assert_eq!(
+            encoder.add(&[0.1, f32::NAN], &[1.0], &mut sums),
+            Ok(Outcome::Zeroed)
+        );
+        assert_eq!(
+            encoder.add(&[0.0, f32::MAX], &[1.0], &mut sums),
+            Ok(Outcome::Clipped)
+        );
         assert!(norm2(&sums) <= 1 << 32);
         // Weights that are not finite cannot pass the check either.
-        assert_eq!(encoder.add(&[0.5, 0.5], &[f64::INFINITY], &mut [0i64; 2]), Ok(Outcome::Zeroed));
-        assert_eq!(encoder.add(&[0.5, 0.5], &[f64::NAN], &mut [0i64; 2]), Ok(Outcome::Kept));
+        assert_eq!(
+            encoder.add(&[0.5, 0.5], &[f64::INFINITY], &mut [0i64; 2]),
+            Ok(Outcome::Zeroed)
+        );
+        assert_eq!(
+            encoder.add(&[0.5, 0.5], &[f64::NAN], &mut [0i64; 2]),
+            Ok(Outcome::Kept)
+        );
     }
 
     #[test]
@@ -312,9 +388,18 @@ mod tests {
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert!(Encoder::new(1, bad, 1.0).is_err() && Encoder::new(1, 1.0, bad).is_err());
         }
-        assert_eq!(Encoder::new(1 << 20, 1e-310, 1.0).unwrap_err(), EncodeError::Sensitivity(1e-310));
+        assert_eq!(
+            Encoder::new(1 << 20, 1e-310, 1.0).unwrap_err(),
+            EncodeError::Sensitivity(1e-310)
+        );
         let encoder = Encoder::new(1 << 20, 1.0, 1.0).unwrap();
-        assert!(matches!(encoder.add(&[1.0], &[1.0, 1.0], &mut [0; 3]), Err(EncodeError::Length { .. })));
-        assert_eq!(encoder.add(&[1.0], &[1.0], &mut [i64::MAX]), Err(EncodeError::SumOverflow));
+        assert!(matches!(
+            encoder.add(&[1.0], &[1.0, 1.0], &mut [0; 3]),
+            Err(EncodeError::Length { .. })
+        ));
+        assert_eq!(
+            encoder.add(&[1.0], &[1.0], &mut [i64::MAX]),
+            Err(EncodeError::SumOverflow)
+        );
     }
 }

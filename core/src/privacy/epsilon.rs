@@ -52,7 +52,11 @@ impl Epsilon {
     /// **Errors**: [`NotAnEpsilon`] if that is 0 (also for −0.0 and subnormals), above 256, or `value` is NaN.
     pub fn new(value: f64) -> Result<Self, NotAnEpsilon> {
         let scaled = value * Self::DENOMINATOR as f64; // exact: a power of two
-        if (1.0..=268_435_456.0).contains(&scaled) { Ok(Epsilon(scaled as u32)) } else { Err(NotAnEpsilon { value }) }
+        if (1.0..=268_435_456.0).contains(&scaled) {
+            Ok(Epsilon(scaled as u32))
+        } else {
+            Err(NotAnEpsilon { value })
+        }
     }
 
     /// The integer ε·2²⁰.
@@ -100,7 +104,10 @@ impl fmt::Display for UserBudgetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             UserBudgetError::Exhausted { user, epsilon_left } => {
-                write!(f, "user {user} has epsilon {epsilon_left} left: the report is refused")
+                write!(
+                    f,
+                    "user {user} has epsilon {epsilon_left} left: the report is refused"
+                )
             }
             UserBudgetError::UnknownUser(user) => write!(f, "no budget is kept for user {user}"),
         }
@@ -173,20 +180,30 @@ impl TryFrom<Stored> for PureBudget {
     type Error = StoredPureBudgetError;
     fn try_from(stored: Stored) -> Result<Self, Self::Error> {
         let Stored { spent, max } = stored;
-        if max > Epsilon::NUMERATOR_MAX { Err(StoredPureBudgetError { max }) } else { Ok(PureBudget { spent, max }) }
+        if max > Epsilon::NUMERATOR_MAX {
+            Err(StoredPureBudgetError { max })
+        } else {
+            Ok(PureBudget { spent, max })
+        }
     }
 }
 
 impl PureBudget {
     /// A budget with nothing spent.
     pub const fn new(epsilon_max: Epsilon) -> Self {
-        PureBudget { spent: 0, max: epsilon_max.numerator() }
+        PureBudget {
+            spent: 0,
+            max: epsilon_max.numerator(),
+        }
     }
 
     /// A budget of which `reports` at `epsilon` each are known to be spent, however much that is: the way back from a
     /// durable record of the reports.
     pub const fn with_spent(epsilon_max: Epsilon, reports: u32, epsilon: Epsilon) -> Self {
-        PureBudget { spent: reports as u64 * epsilon.numerator(), max: epsilon_max.numerator() }
+        PureBudget {
+            spent: reports as u64 * epsilon.numerator(),
+            max: epsilon_max.numerator(),
+        }
     }
 
     /// Whether a report fits. Nothing is spent.
@@ -200,7 +217,10 @@ impl PureBudget {
     /// Charges a report before its noise is drawn, or refuses and stays as it was.
     pub fn charge(&mut self, epsilon: Epsilon) -> Result<(), UserBudgetError> {
         if !self.admits(epsilon) {
-            return Err(UserBudgetError::Exhausted { user: 0, epsilon_left: self.left() });
+            return Err(UserBudgetError::Exhausted {
+                user: 0,
+                epsilon_left: self.left(),
+            });
         }
         self.spent += epsilon.numerator();
         Ok(())
@@ -249,9 +269,15 @@ impl<S: AsRef<[PureBudget]> + AsMut<[PureBudget]>> UserBudgets<S> {
 
     /// Charges a report of `user`, or refuses.
     pub fn charge(&mut self, user: u32, epsilon: Epsilon) -> Result<(), UserBudgetError> {
-        let budget = self.budgets.as_mut().get_mut(user as usize).ok_or(UserBudgetError::UnknownUser(user))?;
+        let budget = self
+            .budgets
+            .as_mut()
+            .get_mut(user as usize)
+            .ok_or(UserBudgetError::UnknownUser(user))?;
         let epsilon_left = budget.left();
-        budget.charge(epsilon).map_err(|_| UserBudgetError::Exhausted { user, epsilon_left })
+        budget
+            .charge(epsilon)
+            .map_err(|_| UserBudgetError::Exhausted { user, epsilon_left })
     }
 
     /// The budget of `user`.
@@ -261,7 +287,13 @@ impl<S: AsRef<[PureBudget]> + AsMut<[PureBudget]>> UserBudgets<S> {
 
     /// The largest ε any user has spent: the guarantee of the whole, per person.
     pub fn spent_max(&self) -> f64 {
-        self.budgets.as_ref().iter().fold(0.0, |most, budget| if budget.spent() > most { budget.spent() } else { most })
+        self.budgets.as_ref().iter().fold(0.0, |most, budget| {
+            if budget.spent() > most {
+                budget.spent()
+            } else {
+                most
+            }
+        })
     }
 }
 
@@ -274,7 +306,17 @@ mod tests {
         assert_eq!(Epsilon::new(0.5).unwrap().value(), 0.5);
         assert!(Epsilon::new(0.1).unwrap().value() <= 0.1);
         assert_eq!(Epsilon::new(256.0).unwrap().numerator(), 1 << 28);
-        for bad in [0.0, -0.0, -1.0, 5e-324, 9e-7, 256.01, f64::NAN, f64::INFINITY, 1e308] {
+        for bad in [
+            0.0,
+            -0.0,
+            -1.0,
+            5e-324,
+            9e-7,
+            256.01,
+            f64::NAN,
+            f64::INFINITY,
+            1e308,
+        ] {
             assert!(Epsilon::new(bad).is_err(), "{bad}");
         }
     }
@@ -304,11 +346,26 @@ mod tests {
         let mut users = UserBudgets::new([const { PureBudget::new(MAX) }; 3]);
         // A record of nine reports of an eighth is beyond the budget, and stays so.
         let recorded = PureBudget::with_spent(MAX, 9, tenth);
-        assert!(!recorded.admits(Epsilon(1)) && (recorded.spent(), recorded.left()) == (1.125, 0.0));
+        assert!(
+            !recorded.admits(Epsilon(1)) && (recorded.spent(), recorded.left()) == (1.125, 0.0)
+        );
         (0..8).for_each(|_| users.charge(1, tenth).unwrap());
-        assert_eq!(users.charge(1, tenth), Err(UserBudgetError::Exhausted { user: 1, epsilon_left: 0.0 }));
+        assert_eq!(
+            users.charge(1, tenth),
+            Err(UserBudgetError::Exhausted {
+                user: 1,
+                epsilon_left: 0.0
+            })
+        );
         users.charge(2, tenth).unwrap();
         assert_eq!(users.charge(3, tenth), Err(UserBudgetError::UnknownUser(3)));
-        assert_eq!((users.spent_max(), users.get(2).unwrap().spent(), users.get(0).unwrap().left()), (1.0, 0.125, 1.0));
+        assert_eq!(
+            (
+                users.spent_max(),
+                users.get(2).unwrap().spent(),
+                users.get(0).unwrap().left()
+            ),
+            (1.0, 0.125, 1.0)
+        );
     }
 }

@@ -44,7 +44,9 @@ impl fmt::Display for NeighboringRelation {
         f.write_str(match self {
             NeighboringRelation::AddOrRemoveOne => "add or remove one",
             NeighboringRelation::ReplaceOne => "replace one",
-            NeighboringRelation::ShiftOne { unit } => return write!(f, "shift one by at most {unit}"),
+            NeighboringRelation::ShiftOne { unit } => {
+                return write!(f, "shift one by at most {unit}");
+            }
             NeighboringRelation::ReplaceSpecial => "replace one by nothing (zero-out)",
         })
     }
@@ -128,15 +130,26 @@ impl Event {
     pub fn is_valid(&self) -> bool {
         let multiplier = |z: f64| z > 0.0 && z.is_finite();
         match *self {
-            Event::Gaussian { noise_multiplier, .. } => multiplier(noise_multiplier),
-            Event::PoissonSampledGaussian { sampling_probability: q, noise_multiplier, relation } => {
+            Event::Gaussian {
+                noise_multiplier, ..
+            } => multiplier(noise_multiplier),
+            Event::PoissonSampledGaussian {
+                sampling_probability: q,
+                noise_multiplier,
+                relation,
+            } => {
                 multiplier(noise_multiplier)
                     && (0.0..=1.0).contains(&q)
-                    && !matches!(relation, NeighboringRelation::ReplaceOne | NeighboringRelation::ShiftOne { .. })
+                    && !matches!(
+                        relation,
+                        NeighboringRelation::ReplaceOne | NeighboringRelation::ShiftOne { .. }
+                    )
             }
-            Event::FixedSizeSampledGaussian { sampled, population, noise_multiplier } => {
-                multiplier(noise_multiplier) && sampled >= 1 && sampled <= population
-            }
+            Event::FixedSizeSampledGaussian {
+                sampled,
+                population,
+                noise_multiplier,
+            } => multiplier(noise_multiplier) && sampled >= 1 && sampled <= population,
             Event::PureEpsilon { epsilon, .. } => epsilon >= 0.0 && epsilon.is_finite(),
             Event::ApproximateEpsilon { epsilon, delta, .. } => {
                 epsilon >= 0.0 && epsilon.is_finite() && (0.0..=1.0).contains(&delta)
@@ -182,7 +195,11 @@ pub struct Release<V, P: Provenance> {
 
 impl<V, P: Provenance> Release<V, P> {
     pub(in crate::privacy) const fn new(value: V, event: Event) -> Self {
-        Release { value, event, provenance: PhantomData }
+        Release {
+            value,
+            event,
+            provenance: PhantomData,
+        }
     }
 
     /// The noised value.
@@ -204,7 +221,11 @@ impl<V, P: Provenance> Release<V, P> {
     ///
     /// For mechanisms of this crate alone, since nothing keeps `read` from looking at protected data.
     pub(crate) fn map<W>(self, read: impl FnOnce(V) -> W) -> Release<W, P> {
-        Release { value: read(self.value), event: self.event, provenance: PhantomData }
+        Release {
+            value: read(self.value),
+            event: self.event,
+            provenance: PhantomData,
+        }
     }
 
     /// Takes the release apart into value and event.
@@ -226,9 +247,15 @@ mod tests {
     #[test]
     fn nonsense_is_not_valid() {
         use NeighboringRelation::*;
-        let sampled =
-            |q, z, relation| Event::PoissonSampledGaussian { sampling_probability: q, noise_multiplier: z, relation };
-        assert!(sampled(0.0, 1.0, ReplaceSpecial).is_valid() && sampled(1.0, 1e-300, AddOrRemoveOne).is_valid());
+        let sampled = |q, z, relation| Event::PoissonSampledGaussian {
+            sampling_probability: q,
+            noise_multiplier: z,
+            relation,
+        };
+        assert!(
+            sampled(0.0, 1.0, ReplaceSpecial).is_valid()
+                && sampled(1.0, 1e-300, AddOrRemoveOne).is_valid()
+        );
         for bad in [
             sampled(f64::NAN, 1.0, ReplaceSpecial),
             sampled(-0.1, 1.0, ReplaceSpecial),
@@ -236,9 +263,20 @@ mod tests {
             sampled(0.5, 0.0, ReplaceSpecial),
             sampled(0.5, f64::INFINITY, ReplaceSpecial),
             sampled(0.5, 1.0, ReplaceOne),
-            Event::PureEpsilon { epsilon: f64::NAN, relation: ReplaceOne },
-            Event::ApproximateEpsilon { epsilon: 1.0, delta: 1.5, relation: ReplaceOne },
-            Event::FixedSizeSampledGaussian { sampled: 3, population: 2, noise_multiplier: 1.0 },
+            Event::PureEpsilon {
+                epsilon: f64::NAN,
+                relation: ReplaceOne,
+            },
+            Event::ApproximateEpsilon {
+                epsilon: 1.0,
+                delta: 1.5,
+                relation: ReplaceOne,
+            },
+            Event::FixedSizeSampledGaussian {
+                sampled: 3,
+                population: 2,
+                noise_multiplier: 1.0,
+            },
         ] {
             assert!(!bad.is_valid(), "{bad:?}");
         }

@@ -96,7 +96,10 @@ mod tests {
             assert!(NoiseMultiplier::new(x).is_err(), "{x}");
         }
         let error = ClippingNorm::new(2e6).unwrap_err();
-        assert_eq!((error.field, error.admissible), ("clipping_norm", "[1e-6, 1e6]"));
+        assert_eq!(
+            (error.field, error.admissible),
+            ("clipping_norm", "[1e-6, 1e6]")
+        );
     }
 
     /// It is stored as the number, and what is stored is checked again.
@@ -105,7 +108,10 @@ mod tests {
         let mut bytes = [0; 16];
         let z = NoiseMultiplier::new(1.5).unwrap();
         let stored = postcard::to_slice(&z, &mut bytes).unwrap().to_vec();
-        assert_eq!(postcard::to_slice(&1.5f64, &mut bytes).unwrap(), &stored[..]);
+        assert_eq!(
+            postcard::to_slice(&1.5f64, &mut bytes).unwrap(),
+            &stored[..]
+        );
         assert_eq!(postcard::from_bytes::<NoiseMultiplier>(&stored), Ok(z));
         let stored = postcard::to_slice(&0.0f64, &mut bytes).unwrap();
         assert!(postcard::from_bytes::<NoiseMultiplier>(stored).is_err());
@@ -116,7 +122,10 @@ mod tests {
     fn every_multiplier_has_a_radius_on_every_grid() {
         for m in 10..=24 {
             for z in [NoiseMultiplier::RANGE.0, 1.0, NoiseMultiplier::RANGE.1] {
-                assert!(GridGaussian::new(m, z, SamplingProbability::ONE, 1).is_ok(), "{z} on 2^{m}");
+                assert!(
+                    GridGaussian::new(m, z, SamplingProbability::ONE, 1).is_ok(),
+                    "{z} on 2^{m}"
+                );
             }
         }
     }

@@ -78,7 +78,11 @@ impl SamplingProbability {
     /// The probability as a number, rounded up (exact for everything ≥ 2⁻¹¹ made from an `f64`).
     pub fn value(self) -> f64 {
         let rounded = self.threshold as f64;
-        let up = if (rounded as u128) < self.threshold { rounded.next_up() } else { rounded };
+        let up = if (rounded as u128) < self.threshold {
+            rounded.next_up()
+        } else {
+            rounded
+        };
         up * (1.0 / 18_446_744_073_709_551_616.0)
     }
 
@@ -124,7 +128,10 @@ mod tests {
         }
         let between = SamplingProbability::new(3.0e-19).unwrap();
         assert!(between.value() >= 3.0e-19 && between.threshold() == 6);
-        assert_eq!(SamplingProbability::new(-0.0).unwrap(), SamplingProbability::ZERO);
+        assert_eq!(
+            SamplingProbability::new(-0.0).unwrap(),
+            SamplingProbability::ZERO
+        );
         for q in [f64::NAN, -1e-300, 1.0 + f64::EPSILON, f64::INFINITY, -1.0] {
             assert!(SamplingProbability::new(q).is_err());
         }
@@ -136,9 +143,13 @@ mod tests {
         let n = 200_000;
         for q in [0.0, 0.25, 0.35, 1.0] {
             let probability = SamplingProbability::new(q).unwrap();
-            let hits = (0..n).filter(|_| probability.coin(&mut source).unwrap()).count() as f64;
+            let hits = (0..n)
+                .filter(|_| probability.coin(&mut source).unwrap())
+                .count() as f64;
             // Level 6e-5; 0.3 in place of 0.25 is 50 standard deviations away.
-            let z = |p: f64| (hits - p * f64::from(n)).abs() / (f64::from(n) * p * (1.0 - p)).sqrt().max(1e-9);
+            let z = |p: f64| {
+                (hits - p * f64::from(n)).abs() / (f64::from(n) * p * (1.0 - p)).sqrt().max(1e-9)
+            };
             assert!(z(q) < 4.0, "{q}");
             assert!(z(q + 0.05) > 4.0);
         }

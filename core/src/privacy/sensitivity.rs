@@ -59,7 +59,12 @@ pub fn paper(weight_max: f64, clipping_norm: f64) -> f64 {
 /// The multiplier truly in force when noise of std z·φ_max·S is added: z·φ_max·√P/max_n‖φ_n‖₂ ≥ z.
 ///
 /// It differs from round to round: compose round by round, convert once.
-pub fn multiplier_of_paper_noise(noise_multiplier: f64, weight_max: f64, weight_norm_max: f64, blocks: u32) -> f64 {
+pub fn multiplier_of_paper_noise(
+    noise_multiplier: f64,
+    weight_max: f64,
+    weight_norm_max: f64,
+    blocks: u32,
+) -> f64 {
     noise_multiplier * weight_max * Scalar::sqrt(f64::from(blocks)) / weight_norm_max
 }
 
@@ -72,7 +77,8 @@ mod tests {
     fn never_above_the_paper_and_attained() {
         let mut stream = Stream::from_seed(2);
         for _ in 0..1000 {
-            let rows: [[f64; 3]; 4] = core::array::from_fn(|_| core::array::from_fn(|_| stream.unit()));
+            let rows: [[f64; 3]; 4] =
+                core::array::from_fn(|_| core::array::from_fn(|_| stream.unit()));
             let norm = weight_norm_max(rows.iter().map(|row| &row[..]));
             let most = rows.iter().flatten().copied().fold(0.0, f64::max);
             let (ours, theirs) = (tight(norm, 5.0, 3), paper(most, 5.0));
@@ -80,7 +86,12 @@ mod tests {
             // Attained: that agent's vector at the clipping norm, all of it in one coordinate.
             let attained = rows
                 .iter()
-                .map(|row| row.iter().map(|w| (w * 5.0 / 3f64.sqrt()).powi(2)).sum::<f64>().sqrt())
+                .map(|row| {
+                    row.iter()
+                        .map(|w| (w * 5.0 / 3f64.sqrt()).powi(2))
+                        .sum::<f64>()
+                        .sqrt()
+                })
                 .fold(0.0, f64::max);
             assert!((attained / ours - 1.0).abs() < 1e-14);
             assert!(multiplier_of_paper_noise(1.0, most, norm, 3) >= 1.0 - 1e-15);

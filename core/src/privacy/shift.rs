@@ -51,7 +51,11 @@ pub struct NotAShift {
 
 impl fmt::Display for NotAShift {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the distance {} of a shift is not in (0, inf)", self.distance)
+        write!(
+            f,
+            "the distance {} of a shift is not in (0, inf)",
+            self.distance
+        )
     }
 }
 
@@ -67,13 +71,19 @@ struct Stored {
 impl TryFrom<Stored> for ShiftUnit {
     type Error = NotAShift;
     fn try_from(stored: Stored) -> Result<Self, NotAShift> {
-        Ok(ShiftUnit { columns: stored.columns, ..Self::new(stored.distance)? })
+        Ok(ShiftUnit {
+            columns: stored.columns,
+            ..Self::new(stored.distance)?
+        })
     }
 }
 
 impl ShiftUnit {
     /// A distance of 1 in the numbers as they are.
-    pub const ONE: Self = ShiftUnit { distance: 1.0, columns: 0 };
+    pub const ONE: Self = ShiftUnit {
+        distance: 1.0,
+        columns: 0,
+    };
 
     /// A distance in the owner's own units, the same in every column.
     ///
@@ -82,7 +92,10 @@ impl ShiftUnit {
         if !(distance > 0.0 && distance.is_finite()) {
             return Err(NotAShift { distance });
         }
-        Ok(ShiftUnit { distance, columns: 0 })
+        Ok(ShiftUnit {
+            distance,
+            columns: 0,
+        })
     }
 
     /// The same number of lengthscales: `lengthscales` what each column was divided by, `logarithms` where the logarithm
@@ -90,17 +103,30 @@ impl ShiftUnit {
     ///
     /// **Errors**: [`NotAShift`] if that distance is not positive and finite.
     pub fn of_columns(self, lengthscales: &[f64], logarithms: &[bool]) -> Result<Self, NotAShift> {
-        let alike = lengthscales.windows(2).all(|pair| pair[0] == pair[1]) && !logarithms.contains(&true);
+        let alike =
+            lengthscales.windows(2).all(|pair| pair[0] == pair[1]) && !logarithms.contains(&true);
         if alike && self.columns == 0 {
-            return Self::new(self.distance * lengthscales.first().map_or(1.0, |lengthscale| *lengthscale));
+            return Self::new(
+                self.distance * lengthscales.first().map_or(1.0, |lengthscale| *lengthscale),
+            );
         }
         let mut frame = Frame::leaf();
         frame.u64(self.columns);
-        lengthscales.iter().for_each(|lengthscale| frame.u64(lengthscale.to_bits()));
-        logarithms.iter().for_each(|logarithm| frame.bytes(&[u8::from(*logarithm)]));
+        lengthscales
+            .iter()
+            .for_each(|lengthscale| frame.u64(lengthscale.to_bits()));
+        logarithms
+            .iter()
+            .for_each(|logarithm| frame.bytes(&[u8::from(*logarithm)]));
         let mut first = [0; 8];
-        first.iter_mut().zip(frame.end().0).for_each(|(to, from)| *to = from);
-        Ok(ShiftUnit { distance: self.distance, columns: u64::from_le_bytes(first).max(1) })
+        first
+            .iter_mut()
+            .zip(frame.end().0)
+            .for_each(|(to, from)| *to = from);
+        Ok(ShiftUnit {
+            distance: self.distance,
+            columns: u64::from_le_bytes(first).max(1),
+        })
     }
 
     /// The distance, positive and finite.
@@ -118,7 +144,11 @@ impl fmt::Display for ShiftUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.columns {
             0 => write!(f, "{}", self.distance),
-            columns => write!(f, "{} lengthscales of the columns {columns:016x}", self.distance),
+            columns => write!(
+                f,
+                "{} lengthscales of the columns {columns:016x}",
+                self.distance
+            ),
         }
     }
 }
@@ -133,9 +163,15 @@ mod tests {
             assert!(ShiftUnit::new(bad).is_err());
             let mut bytes = [0u8; 20];
             let used = postcard::to_slice(&(bad, 7u64), &mut bytes).unwrap().len();
-            assert!(postcard::from_bytes::<ShiftUnit>(&bytes[..used]).is_err(), "{bad}");
+            assert!(
+                postcard::from_bytes::<ShiftUnit>(&bytes[..used]).is_err(),
+                "{bad}"
+            );
         }
-        let unit = ShiftUnit::new(0.25).unwrap().of_columns(&[1.0, 2.0], &[false, false]).unwrap();
+        let unit = ShiftUnit::new(0.25)
+            .unwrap()
+            .of_columns(&[1.0, 2.0], &[false, false])
+            .unwrap();
         let mut bytes = [0u8; 20];
         let used = postcard::to_slice(&unit, &mut bytes).unwrap().len();
         assert_eq!(postcard::from_bytes::<ShiftUnit>(&bytes[..used]), Ok(unit));
@@ -144,7 +180,9 @@ mod tests {
     #[test]
     fn columns_that_differ_are_other_units_and_equal_ones_are_the_owner_s() {
         let quarter = ShiftUnit::new(0.25).unwrap();
-        let of = |lengthscales: &[f64], logarithms: &[bool]| quarter.of_columns(lengthscales, logarithms).unwrap();
+        let of = |lengthscales: &[f64], logarithms: &[bool]| {
+            quarter.of_columns(lengthscales, logarithms).unwrap()
+        };
         assert_eq!(of(&[2.0, 2.0], &[false; 2]), ShiftUnit::new(0.5).unwrap());
         let units = [
             of(&[1.0, 2.0], &[false; 2]),

@@ -51,7 +51,11 @@ pub struct Bits<'a, S: NoiseSource> {
 impl<'a, S: NoiseSource> Bits<'a, S> {
     /// Starts with an empty buffer; nothing is drawn.
     pub fn new(source: &'a mut S) -> Self {
-        Bits { source, buffer: 0, left: 0 }
+        Bits {
+            source,
+            buffer: 0,
+            left: 0,
+        }
     }
 
     /// `count` uniform bits as an integer, 1 ≤ count ≤ 64 (0 gives 0, more gives 64).
@@ -117,7 +121,11 @@ impl<'a, S: NoiseSource> Bits<'a, S> {
         self.bernoulli_exp_small(numerator % denominator, denominator)
     }
 
-    fn bernoulli_exp_small(&mut self, numerator: u64, denominator: u64) -> Result<bool, NoiseError> {
+    fn bernoulli_exp_small(
+        &mut self,
+        numerator: u64,
+        denominator: u64,
+    ) -> Result<bool, NoiseError> {
         for k in 1..=RUN {
             if !(self.bernoulli(numerator, denominator)? && self.bernoulli(1, u64::from(k))?) {
                 return Ok(k % 2 == 1);
@@ -146,7 +154,11 @@ impl<'a, S: NoiseSource> Bits<'a, S> {
                 v += 1;
             }
             // v = 1024 stands for everything above: the rest u is dropped.
-            let x = if v == LAPLACE_SCALES_MAX { v * t } else { u + v * t };
+            let x = if v == LAPLACE_SCALES_MAX {
+                v * t
+            } else {
+                u + v * t
+            };
             let magnitude = (x / s) as i64;
             let negative = self.coin()?;
             if negative && magnitude == 0 {
@@ -195,7 +207,11 @@ impl<'a, S: NoiseSource> Bits<'a, S> {
                 }
             }
             let magnitude = i64::from(k) << m | x.leading(m, self)? as i64;
-            return Ok(if self.coin()? { -magnitude - 1 } else { magnitude });
+            return Ok(if self.coin()? {
+                -magnitude - 1
+            } else {
+                magnitude
+            });
         }
         Err(NoiseError::Exhausted)
     }
@@ -259,14 +275,23 @@ impl Uniform {
     #[inline]
     fn digit<S: NoiseSource>(&mut self, i: u8, bits: &mut Bits<'_, S>) -> Result<u8, NoiseError> {
         while self.known <= i {
-            let Some(digit) = self.digits.get_mut(usize::from(self.known)) else { return Err(NoiseError::Exhausted) };
+            let Some(digit) = self.digits.get_mut(usize::from(self.known)) else {
+                return Err(NoiseError::Exhausted);
+            };
             *digit = bits.bits(8)? as u8;
             self.known += 1;
         }
-        self.digits.get(usize::from(i)).copied().ok_or(NoiseError::Exhausted)
+        self.digits
+            .get(usize::from(i))
+            .copied()
+            .ok_or(NoiseError::Exhausted)
     }
 
-    fn less<S: NoiseSource>(&mut self, other: &mut Self, bits: &mut Bits<'_, S>) -> Result<bool, NoiseError> {
+    fn less<S: NoiseSource>(
+        &mut self,
+        other: &mut Self,
+        bits: &mut Bits<'_, S>,
+    ) -> Result<bool, NoiseError> {
         for i in 0..self.digits.len() as u8 {
             let (mine, theirs) = (self.digit(i, bits)?, other.digit(i, bits)?);
             if mine != theirs {
@@ -277,7 +302,11 @@ impl Uniform {
     }
 
     /// The first m bits after the binary point, m ≤ 32.
-    fn leading<S: NoiseSource>(&mut self, m: u32, bits: &mut Bits<'_, S>) -> Result<u64, NoiseError> {
+    fn leading<S: NoiseSource>(
+        &mut self,
+        m: u32,
+        bits: &mut Bits<'_, S>,
+    ) -> Result<u64, NoiseError> {
         let mut out = 0u64;
         let count = m.div_ceil(8);
         for i in 0..count as u8 {
@@ -334,8 +363,11 @@ mod tests {
     }
 
     fn normal_cells(m: u32, half: i64, std: f64) -> Vec<f64> {
-        let below = |x: f64| 0.5 * math::erfc(-x / (f64::from(1 << m) * std) / core::f64::consts::SQRT_2);
-        let mut cells: Vec<f64> = (-half..=half).map(|i| below(i as f64 + 1.0) - below(i as f64)).collect();
+        let below =
+            |x: f64| 0.5 * math::erfc(-x / (f64::from(1 << m) * std) / core::f64::consts::SQRT_2);
+        let mut cells: Vec<f64> = (-half..=half)
+            .map(|i| below(i as f64 + 1.0) - below(i as f64))
+            .collect();
         cells[0] = below(-half as f64 + 1.0);
         *cells.last_mut().unwrap() = 1.0 - below(half as f64);
         cells
@@ -350,15 +382,19 @@ mod tests {
         assert!(!rejected(chi2(&count, &normal_cells(m, half, 1.0))));
         // Negative controls: 2 % too narrow, and truncation toward zero instead of floor.
         assert!(rejected(chi2(&count, &normal_cells(m, half, 1.02))));
-        let truncated =
-            histogram(300_000, half, || bits.normal_floor(m).map(|x| if x < 0 { x + 1 } else { x }).unwrap());
+        let truncated = histogram(300_000, half, || {
+            bits.normal_floor(m)
+                .map(|x| if x < 0 { x + 1 } else { x })
+                .unwrap()
+        });
         assert!(rejected(chi2(&truncated, &normal_cells(m, half, 1.0))));
     }
 
     fn laplace_cells(s: f64, t: f64, half: i64) -> Vec<f64> {
         let r = (-s / t).exp();
-        let mut cells: Vec<f64> =
-            (-half..=half).map(|i| (1.0 - r) / (1.0 + r) * r.powi(i.unsigned_abs() as i32)).collect();
+        let mut cells: Vec<f64> = (-half..=half)
+            .map(|i| (1.0 - r) / (1.0 + r) * r.powi(i.unsigned_abs() as i32))
+            .collect();
         let tail = r.powi(half as i32) / (1.0 + r);
         cells[0] = tail;
         *cells.last_mut().unwrap() = tail;
@@ -371,8 +407,14 @@ mod tests {
             let mut source = simulated(s);
             let mut bits = Bits::new(&mut source);
             let count = histogram(200_000, 60, || bits.discrete_laplace(s, t).unwrap());
-            assert!(!rejected(chi2(&count, &laplace_cells(s as f64, t as f64, 60))));
-            assert!(rejected(chi2(&count, &laplace_cells(s as f64 * 1.02, t as f64, 60))), "2 % off must be seen");
+            assert!(!rejected(chi2(
+                &count,
+                &laplace_cells(s as f64, t as f64, 60)
+            )));
+            assert!(
+                rejected(chi2(&count, &laplace_cells(s as f64 * 1.02, t as f64, 60))),
+                "2 % off must be seen"
+            );
         }
     }
 
@@ -383,7 +425,9 @@ mod tests {
             let mut source = simulated(17 + a);
             let mut bits = Bits::new(&mut source);
             let hits = (0..n).filter(|_| bits.bernoulli_exp(a, b).unwrap()).count() as f64;
-            let z = |p: f64| (hits - p * f64::from(n)).abs() / (f64::from(n) * p * (1.0 - p)).sqrt().max(1.0);
+            let z = |p: f64| {
+                (hits - p * f64::from(n)).abs() / (f64::from(n) * p * (1.0 - p)).sqrt().max(1.0)
+            };
             let p = (-(a as f64) / b as f64).exp();
             assert!(z(p) < 4.0, "{a}/{b}: {hits}");
             assert!(a == 0 || z(p * 1.06) > 4.0, "6 % off must be seen");
@@ -414,9 +458,18 @@ mod tests {
         }
         impl rand_core::TryCryptoRng for Stuck {}
         let mut source = Secret::new(Stuck);
-        assert_eq!(Bits::new(&mut source).normal_floor(20), Err(NoiseError::Exhausted));
-        let mut dry = Secret::new(Failing { left: 0, inner: Stream::from_seed(0) });
-        assert_eq!(Bits::new(&mut dry).discrete_laplace(1, 4), Err(NoiseError::Entropy));
+        assert_eq!(
+            Bits::new(&mut source).normal_floor(20),
+            Err(NoiseError::Exhausted)
+        );
+        let mut dry = Secret::new(Failing {
+            left: 0,
+            inner: Stream::from_seed(0),
+        });
+        assert_eq!(
+            Bits::new(&mut dry).discrete_laplace(1, 4),
+            Err(NoiseError::Entropy)
+        );
     }
 
     #[test]
@@ -424,8 +477,12 @@ mod tests {
         let mut source = simulated(1);
         let mut bits = Bits::new(&mut source);
         let normal: [i64; 4] = core::array::from_fn(|_| bits.normal_floor(20).unwrap());
-        let laplace: [i64; 4] = core::array::from_fn(|_| bits.discrete_laplace(3, 1 << 20).unwrap());
+        let laplace: [i64; 4] =
+            core::array::from_fn(|_| bits.discrete_laplace(3, 1 << 20).unwrap());
         assert_eq!((normal, laplace), FROZEN);
     }
-    const FROZEN: ([i64; 4], [i64; 4]) = ([109245, -972985, -456403, -693731], [-913100, 917717, 68726, -394228]);
+    const FROZEN: ([i64; 4], [i64; 4]) = (
+        [109245, -972985, -456403, -693731],
+        [-913100, 917717, 68726, -394228],
+    );
 }

@@ -19,7 +19,11 @@ use crate::math::Scalar;
 /// **Equation**: sign · (−scale · ln(1 − u)), u uniform on [0, 1). **Cost**: two words.
 pub fn draw<T: Scalar>(stream: &mut Stream, scale: T) -> T {
     let magnitude = -(T::ONE - stream.unit::<T>()).ln() * scale;
-    if stream.word() >> 63 == 1 { -magnitude } else { magnitude }
+    if stream.word() >> 63 == 1 {
+        -magnitude
+    } else {
+        magnitude
+    }
 }
 
 #[cfg(test)]
@@ -38,7 +42,10 @@ mod tests {
         }
         // E|x| = scale, standard error scale/√n = 0.0045; E x = 0, standard error √2·scale/√n = 0.0063.
         let z = |scale: f64| (absolute - scale).abs() / 0.0045;
-        assert!(z(2.0) < 4.0 && signed.abs() < 4.0 * 0.0063, "{absolute} {signed}");
+        assert!(
+            z(2.0) < 4.0 && signed.abs() < 4.0 * 0.0063,
+            "{absolute} {signed}"
+        );
         assert!(z(2.06) > 4.0, "3 % off must be seen");
     }
 }

@@ -20,5 +20,7 @@ pub use adapt::EntropyError;
 pub use adapt::RandCore06;
 #[cfg(feature = "rand_core-09")]
 pub use adapt::RandCore09;
-pub use source::{NoiseError, NoiseSource, Nonce, Private, Provenance, Secret, Simulated, Simulation, SourceKind};
+pub use source::{
+    NoiseError, NoiseSource, Nonce, Private, Provenance, Secret, Simulated, Simulation, SourceKind,
+};
 pub use stream::{Party, Purpose, RunSeed, Stream};

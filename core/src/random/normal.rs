@@ -74,7 +74,10 @@ mod tests {
             count[EDGES.iter().filter(|edge| x > **edge).count()] += 1.0;
             n += 1.0;
         }
-        count.iter().map(|c| (c - n / 8.0) * (c - n / 8.0) / (n / 8.0)).sum()
+        count
+            .iter()
+            .map(|c| (c - n / 8.0) * (c - n / 8.0) / (n / 8.0))
+            .sum()
     }
 
     /// 7 degrees of freedom: 99.99 % quantile 29.9.
@@ -101,6 +104,12 @@ mod tests {
         fill(&mut Stream::from_seed(1), &mut single);
         assert_eq!((out.map(f64::to_bits), single.map(f32::to_bits)), FROZEN);
     }
-    const FROZEN: ([u64; 3], [u32; 3]) =
-        ([13822400442486748453, 13826212842682363470, 13830872014332794255], [1067824663, 3210527587, 1054504655]);
+    const FROZEN: ([u64; 3], [u32; 3]) = (
+        [
+            13822400442486748453,
+            13826212842682363470,
+            13830872014332794255,
+        ],
+        [1067824663, 3210527587, 1054504655],
+    );
 }

@@ -40,7 +40,9 @@ impl fmt::Display for NoiseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             NoiseError::Entropy => "the entropy source failed: no noise, nothing released",
-            NoiseError::Exhausted => "a sampler's bounded loop ran out: the entropy source is not uniform",
+            NoiseError::Exhausted => {
+                "a sampler's bounded loop ran out: the entropy source is not uniform"
+            }
         })
     }
 }
@@ -244,11 +246,17 @@ pub(crate) mod tests {
 
     #[test]
     fn failure_is_an_error_and_the_kind_is_printed() {
-        let mut source = Secret::new(Failing { left: 1, inner: Stream::from_seed(1) });
+        let mut source = Secret::new(Failing {
+            left: 1,
+            inner: Stream::from_seed(1),
+        });
         assert!(source.word().is_ok());
         assert_eq!(source.word(), Err(NoiseError::Entropy));
         assert_eq!(source.kind().to_string(), "secret noise");
-        assert_eq!(Simulated::new(Stream::from_seed(1)).kind().to_string(), "simulation: not private");
+        assert_eq!(
+            Simulated::new(Stream::from_seed(1)).kind().to_string(),
+            "simulation: not private"
+        );
         assert_eq!(std::format!("{source:?}"), "Secret(..)");
     }
 }

@@ -104,7 +104,9 @@ pub struct RunSeed(u64);
 impl RunSeed {
     /// Seed of run `run_index` of a scenario.
     pub const fn new(scenario_seed: u64, run_index: u32) -> Self {
-        RunSeed(mix((mix(scenario_seed.wrapping_add(GOLDEN)) ^ run_index as u64).wrapping_add(GOLDEN)))
+        RunSeed(mix((mix(scenario_seed.wrapping_add(GOLDEN))
+            ^ run_index as u64)
+            .wrapping_add(GOLDEN)))
     }
 
     /// The 64 bits, for messages.
@@ -126,8 +128,12 @@ impl RunSeed {
     /// The stream at this address, from its beginning.
     pub fn stream(self, party: Party, purpose: Purpose, round: u32) -> Stream {
         let (a, b) = self.absorb(party, purpose, round);
-        let state =
-            [mix(a), mix(b), mix(a.wrapping_add(b.wrapping_mul(GOLDEN))), mix((a ^ b.rotate_left(32)).wrapping_add(1))];
+        let state = [
+            mix(a),
+            mix(b),
+            mix(a.wrapping_add(b.wrapping_mul(GOLDEN))),
+            mix((a ^ b.rotate_left(32)).wrapping_add(1)),
+        ];
         let mut seed = [0u8; 32];
         for (out, word) in seed.chunks_exact_mut(8).zip(state) {
             out.copy_from_slice(&word.to_le_bytes());
@@ -204,8 +210,11 @@ mod tests {
         let word = run.word(Party::Agent(3), Purpose::Perturbation, 7);
         assert_eq!((run.value(), words, word), FROZEN);
     }
-    const FROZEN: (u64, [u64; 2], u64) =
-        (12035550249420947055, [16755772327042409541, 2013174434602582803], 10987905521017724196);
+    const FROZEN: (u64, [u64; 2], u64) = (
+        12035550249420947055,
+        [16755772327042409541, 2013174434602582803],
+        10987905521017724196,
+    );
 
     #[test]
     fn every_part_of_the_address_matters() {
@@ -230,7 +239,10 @@ mod tests {
         let mut stream = Stream::from_seed(5);
         let mut count = [0u32; 10];
         (0..100_000).for_each(|_| count[stream.below(10) as usize] += 1);
-        let chi2: f64 = count.iter().map(|c| (f64::from(*c) - 1e4) * (f64::from(*c) - 1e4) / 1e4).sum();
+        let chi2: f64 = count
+            .iter()
+            .map(|c| (f64::from(*c) - 1e4) * (f64::from(*c) - 1e4) / 1e4)
+            .sum();
         assert!(chi2 < 33.7, "{chi2}");
         assert_eq!(stream.below(0), 0);
     }

@@ -84,14 +84,17 @@ impl LocalNoise {
     /// K = B² + R² + 2L².
     pub fn squared_bound(&self) -> f64 {
         let scale = self.laplace_scale();
-        self.norm_bound * self.norm_bound + self.noise_bound * self.noise_bound + 2.0 * scale * scale
+        self.norm_bound * self.norm_bound
+            + self.noise_bound * self.noise_bound
+            + 2.0 * scale * scale
     }
 }
 
 /// q_N = 6ρ ln(4T/δ)/accuracy², ρ = (1 + accuracy)/(1 − accuracy): inflation of the sampling probabilities of the
 /// dictionary. `accuracy` in (0, 1) is that of the Nyström approximation, not a privacy parameter.
 pub fn nystrom_inflation(accuracy: f64, rounds: u64, delta: f64) -> f64 {
-    6.0 * (1.0 + accuracy) / (1.0 - accuracy) * ln(4.0 * rounds as f64 / delta) / (accuracy * accuracy)
+    6.0 * (1.0 + accuracy) / (1.0 - accuracy) * ln(4.0 * rounds as f64 / delta)
+        / (accuracy * accuracy)
 }
 
 /// b_t = B + R + L ln t, t ≥ 1 (0 is read as 1): a reward beyond it is replaced by 0.
@@ -102,12 +105,20 @@ pub fn tgp_threshold(noise: &LocalNoise, round: u64) -> f64 {
 /// β_t = B + (2√2/√λ)·b_{t−1}·√(γ_{t−1} + ln(1/δ)) + √(K(ln(t−1) + 1))/√λ, with ln 0 and b₀ read at 1.
 ///
 /// **Parameters**: `information_gain` is γ_{t−1} of the run.
-pub fn tgp_width(noise: &LocalNoise, round: u64, information_gain: f64, regularization: f64, delta: f64) -> f64 {
+pub fn tgp_width(
+    noise: &LocalNoise,
+    round: u64,
+    information_gain: f64,
+    regularization: f64,
+    delta: f64,
+) -> f64 {
     let before = round.saturating_sub(1).max(1);
     let root = sqrt(regularization);
     let bias = sqrt(noise.squared_bound() * (ln(before as f64) + 1.0)) / root;
     let threshold = tgp_threshold(noise, before);
-    let martingale = 2.0 * core::f64::consts::SQRT_2 / root * threshold * sqrt(information_gain + ln(1.0 / delta));
+    let martingale = 2.0 * core::f64::consts::SQRT_2 / root
+        * threshold
+        * sqrt(information_gain + ln(1.0 / delta));
     noise.norm_bound + martingale + bias
 }
 
@@ -126,7 +137,15 @@ pub fn ata_width(
     delta: f64,
 ) -> f64 {
     let moment = noise.second_moment();
-    heavy_tailed::ata_width(noise.norm_bound, moment, features, rounds, accuracy, regularization, delta)
+    heavy_tailed::ata_width(
+        noise.norm_bound,
+        moment,
+        features,
+        rounds,
+        accuracy,
+        regularization,
+        delta,
+    )
 }
 
 fn ata_log(features: u64, rounds: u64, delta: f64) -> f64 {
@@ -156,8 +175,14 @@ pub fn moma_width(
     accuracy: f64,
     regularization: f64,
 ) -> f64 {
-    let moments = pow(9.0 * features as f64 * central_moment, 1.0 / (1.0 + moment_order));
-    let growth = pow(epochs as f64, (1.0 - moment_order) / (2.0 * (1.0 + moment_order)));
+    let moments = pow(
+        9.0 * features as f64 * central_moment,
+        1.0 / (1.0 + moment_order),
+    );
+    let growth = pow(
+        epochs as f64,
+        (1.0 - moment_order) / (2.0 * (1.0 + moment_order)),
+    );
     dictionary_width(norm_bound, accuracy) + 3.0 / sqrt(regularization) * moments * growth
 }
 
@@ -169,7 +194,9 @@ pub mod order_wise {
     pub fn tgp_width(noise: &LocalNoise, round: u64, information_gain: f64, delta: f64) -> f64 {
         let before = round.saturating_sub(1).max(1);
         let bias = sqrt(noise.squared_bound() * (ln(before as f64) + 1.0));
-        noise.norm_bound + tgp_threshold(noise, before) * sqrt(information_gain + ln(1.0 / delta)) + bias
+        noise.norm_bound
+            + tgp_threshold(noise, before) * sqrt(information_gain + ln(1.0 / delta))
+            + bias
     }
 
     /// b = √(v/ln(mT/δ)).
@@ -184,11 +211,23 @@ pub mod order_wise {
 
     /// β = B + √(vm ln(mT/δ)).
     pub fn ata_width(noise: &LocalNoise, features: u64, rounds: u64, delta: f64) -> f64 {
-        ata_width_of(noise.norm_bound, noise.second_moment(), features, rounds, delta)
+        ata_width_of(
+            noise.norm_bound,
+            noise.second_moment(),
+            features,
+            rounds,
+            delta,
+        )
     }
 
     /// [`ata_width`] of a bound B and a second moment v.
-    pub fn ata_width_of(norm_bound: f64, moment: f64, features: u64, rounds: u64, delta: f64) -> f64 {
+    pub fn ata_width_of(
+        norm_bound: f64,
+        moment: f64,
+        features: u64,
+        rounds: u64,
+        delta: f64,
+    ) -> f64 {
         norm_bound + sqrt(moment * features as f64 * ln(features as f64 * rounds as f64 / delta))
     }
 
@@ -257,11 +296,27 @@ mod tests {
 
     #[test]
     fn widths_by_hand() {
-        let noise = LocalNoise { norm_bound: 3.0, noise_bound: 1.0, epsilon: 1.0 };
+        let noise = LocalNoise {
+            norm_bound: 3.0,
+            noise_bound: 1.0,
+            epsilon: 1.0,
+        };
         assert_eq!((noise.laplace_scale(), noise.second_moment()), (8.0, 138.0));
-        assert_eq!((noise.central_moment(), noise.squared_bound()), (129.0, 138.0));
-        assert_eq!((tgp_threshold(&noise, 1), tgp_threshold(&noise, 0)), (4.0, 4.0));
-        assert_eq!((order_wise::moma_epoch_len(10_000, 0.1), moma_epoch_len(10_000, 0.1)), (12, 334));
+        assert_eq!(
+            (noise.central_moment(), noise.squared_bound()),
+            (129.0, 138.0)
+        );
+        assert_eq!(
+            (tgp_threshold(&noise, 1), tgp_threshold(&noise, 0)),
+            (4.0, 4.0)
+        );
+        assert_eq!(
+            (
+                order_wise::moma_epoch_len(10_000, 0.1),
+                moma_epoch_len(10_000, 0.1)
+            ),
+            (12, 334)
+        );
         let student = heavy_tailed::tgp_threshold(7.0, 1.0, 16);
         assert!((student - 2.0 * sqrt(7.0)).abs() < 1e-12);
         // A certain event on one point needs no width, and no NaN.

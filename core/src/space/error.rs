@@ -81,8 +81,12 @@ impl fmt::Display for Kind {
         match *self {
             Kind::Real { low, high } => write!(f, "a number from {low} to {high}"),
             Kind::Integer { low, high } => write!(f, "a whole number from {low} to {high}"),
-            Kind::Category { choices: count } => write!(f, "the number of one of {count} choices, from 0"),
-            Kind::Ordinal { levels: count } => write!(f, "the number of one of {count} levels, from 0"),
+            Kind::Category { choices: count } => {
+                write!(f, "the number of one of {count} choices, from 0")
+            }
+            Kind::Ordinal { levels: count } => {
+                write!(f, "the number of one of {count} levels, from 0")
+            }
         }
     }
 }
@@ -91,26 +95,45 @@ impl fmt::Display for SpaceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             SpaceError::Dimension { dim } => write!(f, "{dim} axes; 1..={DIM_MAX} are admissible"),
-            SpaceError::NothingSearched => write!(f, "every axis is context; at least one must be searched"),
+            SpaceError::NothingSearched => {
+                write!(f, "every axis is context; at least one must be searched")
+            }
             SpaceError::Bounds { axis, low, high } => {
-                write!(f, "axis {axis}: bounds [{low}, {high}] must be finite with low < high")
+                write!(
+                    f,
+                    "axis {axis}: bounds [{low}, {high}] must be finite with low < high"
+                )
             }
             SpaceError::Integers { axis, low, high } => {
-                write!(f, "axis {axis}: whole bounds [{low}, {high}] must have low < high, less than 2147483647 apart")
+                write!(
+                    f,
+                    "axis {axis}: whole bounds [{low}, {high}] must have low < high, less than 2147483647 apart"
+                )
             }
             SpaceError::Choices { axis, count } => {
-                write!(f, "axis {axis}: {count} choices; 1..={CHOICES_MAX} are admissible")
+                write!(
+                    f,
+                    "axis {axis}: {count} choices; 1..={CHOICES_MAX} are admissible"
+                )
             }
             SpaceError::Logarithm { axis } => {
-                write!(f, "axis {axis}: a logarithmic scale is for numbers, and the least of them must be above 0")
+                write!(
+                    f,
+                    "axis {axis}: a logarithmic scale is for numbers, and the least of them must be above 0"
+                )
             }
             SpaceError::Format { axis, kind, format } => {
-                write!(f, "axis {axis}: {format} does not tell apart what is {kind}")
+                write!(
+                    f,
+                    "axis {axis}: {format} does not tell apart what is {kind}"
+                )
             }
             SpaceError::Coordinates { expected, given } => {
                 write!(f, "{given} coordinates for {expected} axes")
             }
-            SpaceError::Value { axis, value, kind } => write!(f, "axis {axis}: {value} is not {kind}"),
+            SpaceError::Value { axis, value, kind } => {
+                write!(f, "axis {axis}: {value} is not {kind}")
+            }
         }
     }
 }

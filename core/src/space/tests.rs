@@ -25,7 +25,10 @@ fn axes() -> [Axis; 10] {
 fn some(axis: &Axis) -> impl Iterator<Item = u32> {
     let count = axis.count().unwrap_or(0);
     let step = (count / 1000).max(1) as usize;
-    (0..count).step_by(step).chain([count.saturating_sub(1)]).filter(move |index| *index < count)
+    (0..count)
+        .step_by(step)
+        .chain([count.saturating_sub(1)])
+        .filter(move |index| *index < count)
 }
 
 fn comes_back<T: Scalar>() {
@@ -35,7 +38,12 @@ fn comes_back<T: Scalar>() {
         for index in some(&axis) {
             let value = axis.nth::<T>(index);
             let unit = space.to_unit(0, value).unwrap();
-            assert_eq!(space.from_unit(0, unit), Some(value), "{axis:?} {index} {}", T::NAME);
+            assert_eq!(
+                space.from_unit(0, unit),
+                Some(value),
+                "{axis:?} {index} {}",
+                T::NAME
+            );
             let mut point = [unit, T::ZERO];
             space.snap(&mut point);
             assert_eq!(point[0], unit, "{axis:?} {index}");
@@ -50,7 +58,11 @@ fn whole_numbers_and_choices_come_back_exactly_in_both_formats() {
     comes_back::<f64>();
     // Every one of the hardest: the largest whole numbers whose logarithms f32 is said to tell apart.
     let axis = Axis::integer(1, 60_000).log();
-    assert!((0..60_000).all(|index| axis.value_at(axis.unit_of(axis.nth::<f32>(index))) == axis.nth::<f32>(index)));
+    assert!(
+        (0..60_000)
+            .all(|index| axis.value_at(axis.unit_of(axis.nth::<f32>(index)))
+                == axis.nth::<f32>(index))
+    );
 }
 
 /// Negative control of the one above: axes that a format does not resolve are refused, and rightly.
@@ -71,8 +83,13 @@ fn a_format_that_merges_values_is_refused() {
         assert_eq!(space.check_format::<f64>().is_ok(), wide, "{axis:?}");
     }
     let merged = Axis::integer(1, 2_000_000).log();
-    let lost = |index: u32| merged.value_at(merged.unit_of(merged.nth::<f32>(index))) != merged.nth::<f32>(index);
-    assert!((1_900_000..1_900_100).any(lost), "f32 tells them apart after all");
+    let lost = |index: u32| {
+        merged.value_at(merged.unit_of(merged.nth::<f32>(index))) != merged.nth::<f32>(index)
+    };
+    assert!(
+        (1_900_000..1_900_100).any(lost),
+        "f32 tells them apart after all"
+    );
 }
 
 #[test]
@@ -88,49 +105,106 @@ fn every_value_has_an_equal_share_of_its_axis() {
     }
     // Of the logarithm, where that is taken: 2 has ln(2.5/1.5) of ln(8.5/0.5).
     let axis = Axis::integer(1, 8).log();
-    let of_two = (0..cells).filter(|cell| axis.value_at((f64::from(*cell) + 0.5) / 1000.0) == 2.0).count();
+    let of_two = (0..cells)
+        .filter(|cell| axis.value_at((f64::from(*cell) + 0.5) / 1000.0) == 2.0)
+        .count();
     let expected = ((2.5f64 / 1.5).ln() / (8.5f64 / 0.5).ln() * 1000.0).round() as usize;
     assert_eq!(of_two, expected);
 }
 
 #[test]
 fn real_numbers_keep_their_ends_and_their_range() {
-    for axis in [Axis::real(-5.0, 10.0), Axis::real(1e-4, 10.0), Axis::real(1e-4, 10.0).log(), Axis::real(0.1, 0.7)] {
+    for axis in [
+        Axis::real(-5.0, 10.0),
+        Axis::real(1e-4, 10.0),
+        Axis::real(1e-4, 10.0).log(),
+        Axis::real(0.1, 0.7),
+    ] {
         let space = Space::new(&[axis]).unwrap();
         for i in 0..=1000u16 {
             let (narrow, wide) = (f32::from(i) / 1000.0, f64::from(i) / 1000.0);
-            let (x, y) = (space.from_unit(0, narrow).unwrap(), space.from_unit(0, wide).unwrap());
-            assert_eq!((space.check(&[x]), space.check(&[y])), (Ok(()), Ok(())), "{axis:?} {x} {y}");
-            assert!((space.to_unit(0, x).unwrap() - narrow).abs() < 2e-6, "{axis:?} {x}");
-            assert!((space.to_unit(0, y).unwrap() - wide).abs() < 1e-14, "{axis:?} {y}");
+            let (x, y) = (
+                space.from_unit(0, narrow).unwrap(),
+                space.from_unit(0, wide).unwrap(),
+            );
+            assert_eq!(
+                (space.check(&[x]), space.check(&[y])),
+                (Ok(()), Ok(())),
+                "{axis:?} {x} {y}"
+            );
+            assert!(
+                (space.to_unit(0, x).unwrap() - narrow).abs() < 2e-6,
+                "{axis:?} {x}"
+            );
+            assert!(
+                (space.to_unit(0, y).unwrap() - wide).abs() < 1e-14,
+                "{axis:?} {y}"
+            );
         }
-        let (below, above) = (space.from_unit(0, -1.0).unwrap(), space.from_unit(0, 7.0).unwrap());
-        assert_eq!((space.to_unit(0, below), space.to_unit(0, above)), (Some(0.0), Some(1.0)));
+        let (below, above) = (
+            space.from_unit(0, -1.0).unwrap(),
+            space.from_unit(0, 7.0).unwrap(),
+        );
+        assert_eq!(
+            (space.to_unit(0, below), space.to_unit(0, above)),
+            (Some(0.0), Some(1.0))
+        );
         assert_eq!(space.from_unit(0, f64::NAN), space.from_unit(0, 0.0));
     }
 }
 
 #[test]
 fn a_value_that_its_axis_does_not_admit_is_named() {
-    let space =
-        Space::new(&[Axis::real(1e-4, 1.0).log(), Axis::integer(-1_000_000, 8), Axis::category(3), Axis::ordinal(2)]);
+    let space = Space::new(&[
+        Axis::real(1e-4, 1.0).log(),
+        Axis::integer(-1_000_000, 8),
+        Axis::category(3),
+        Axis::ordinal(2),
+    ]);
     let space = space.unwrap();
     assert_eq!(space.check(&[0.5f32, -3.0, 2.0, 1.0]), Ok(()));
     for (point, said) in [
-        ([2.0f32, 0.0, 0.0, 0.0], "axis 0: 2 is not a number from 0.0001 to 1"),
-        ([f32::NAN, 0.0, 0.0, 0.0], "axis 0: NaN is not a number from 0.0001 to 1"),
-        ([0.5, 0.5, 0.0, 0.0], "axis 1: 0.5 is not a whole number from -1000000 to 8"),
+        (
+            [2.0f32, 0.0, 0.0, 0.0],
+            "axis 0: 2 is not a number from 0.0001 to 1",
+        ),
+        (
+            [f32::NAN, 0.0, 0.0, 0.0],
+            "axis 0: NaN is not a number from 0.0001 to 1",
+        ),
+        (
+            [0.5, 0.5, 0.0, 0.0],
+            "axis 1: 0.5 is not a whole number from -1000000 to 8",
+        ),
         ([0.5, 1e-9, 0.0, 0.0], "is not a whole number"),
-        ([0.5, 9.0, 0.0, 0.0], "axis 1: 9 is not a whole number from -1000000 to 8"),
-        ([0.5, 0.0, 3.0, 0.0], "axis 2: 3 is not the number of one of 3 choices, from 0"),
-        ([0.5, 0.0, 1.5, 0.0], "axis 2: 1.5 is not the number of one of 3 choices"),
+        (
+            [0.5, 9.0, 0.0, 0.0],
+            "axis 1: 9 is not a whole number from -1000000 to 8",
+        ),
+        (
+            [0.5, 0.0, 3.0, 0.0],
+            "axis 2: 3 is not the number of one of 3 choices, from 0",
+        ),
+        (
+            [0.5, 0.0, 1.5, 0.0],
+            "axis 2: 1.5 is not the number of one of 3 choices",
+        ),
         ([0.5, 0.0, -1.0, 0.0], "axis 2: -1 is not"),
-        ([0.5, 0.0, 0.0, 2.0], "axis 3: 2 is not the number of one of 2 levels, from 0"),
+        (
+            [0.5, 0.0, 0.0, 2.0],
+            "axis 3: 2 is not the number of one of 2 levels, from 0",
+        ),
     ] {
         let refused = space.check(&point).unwrap_err().to_string();
         assert!(refused.contains(said), "{refused}");
     }
-    assert_eq!(space.check(&[0.5f32]), Err(SpaceError::Coordinates { expected: 4, given: 1 }));
+    assert_eq!(
+        space.check(&[0.5f32]),
+        Err(SpaceError::Coordinates {
+            expected: 4,
+            given: 1
+        })
+    );
 }
 
 #[test]
@@ -138,24 +212,79 @@ fn refuses_a_space_that_cannot_be_searched() {
     let real = Axis::real(0.0, 1.0);
     for (axes, expected) in [
         (&[][..], SpaceError::Dimension { dim: 0 }),
-        (&[real; DIM_MAX + 1][..], SpaceError::Dimension { dim: DIM_MAX + 1 }),
+        (
+            &[real; DIM_MAX + 1][..],
+            SpaceError::Dimension { dim: DIM_MAX + 1 },
+        ),
         (&[real.given()][..], SpaceError::NothingSearched),
-        (&[real, Axis::real(1.0, 1.0)][..], SpaceError::Bounds { axis: 1, low: 1.0, high: 1.0 }),
-        (&[Axis::integer(3, 3)][..], SpaceError::Integers { axis: 0, low: 3, high: 3 }),
-        (&[Axis::integer(-1, i32::MAX)][..], SpaceError::Integers { axis: 0, low: -1, high: i32::MAX }),
-        (&[Axis::integer(0, i32::MAX)][..], SpaceError::Integers { axis: 0, low: 0, high: i32::MAX }),
-        (&[real, Axis::category(0)][..], SpaceError::Choices { axis: 1, count: 0 }),
-        (&[Axis::ordinal(CHOICES_MAX + 1)][..], SpaceError::Choices { axis: 0, count: CHOICES_MAX + 1 }),
+        (
+            &[real, Axis::real(1.0, 1.0)][..],
+            SpaceError::Bounds {
+                axis: 1,
+                low: 1.0,
+                high: 1.0,
+            },
+        ),
+        (
+            &[Axis::integer(3, 3)][..],
+            SpaceError::Integers {
+                axis: 0,
+                low: 3,
+                high: 3,
+            },
+        ),
+        (
+            &[Axis::integer(-1, i32::MAX)][..],
+            SpaceError::Integers {
+                axis: 0,
+                low: -1,
+                high: i32::MAX,
+            },
+        ),
+        (
+            &[Axis::integer(0, i32::MAX)][..],
+            SpaceError::Integers {
+                axis: 0,
+                low: 0,
+                high: i32::MAX,
+            },
+        ),
+        (
+            &[real, Axis::category(0)][..],
+            SpaceError::Choices { axis: 1, count: 0 },
+        ),
+        (
+            &[Axis::ordinal(CHOICES_MAX + 1)][..],
+            SpaceError::Choices {
+                axis: 0,
+                count: CHOICES_MAX + 1,
+            },
+        ),
         (&[real.log()][..], SpaceError::Logarithm { axis: 0 }),
-        (&[Axis::real(-1.0, 1.0).log()][..], SpaceError::Logarithm { axis: 0 }),
-        (&[Axis::real(-0.0, 1.0).log()][..], SpaceError::Logarithm { axis: 0 }),
-        (&[Axis::integer(0, 5).log()][..], SpaceError::Logarithm { axis: 0 }),
-        (&[Axis::category(4).log()][..], SpaceError::Logarithm { axis: 0 }),
+        (
+            &[Axis::real(-1.0, 1.0).log()][..],
+            SpaceError::Logarithm { axis: 0 },
+        ),
+        (
+            &[Axis::real(-0.0, 1.0).log()][..],
+            SpaceError::Logarithm { axis: 0 },
+        ),
+        (
+            &[Axis::integer(0, 5).log()][..],
+            SpaceError::Logarithm { axis: 0 },
+        ),
+        (
+            &[Axis::category(4).log()][..],
+            SpaceError::Logarithm { axis: 0 },
+        ),
     ] {
         assert_eq!(Space::new(axes), Err(expected));
     }
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        assert!(Space::new(&[Axis::real(bad, 1.0)]).is_err() && Space::new(&[Axis::real(0.0, bad)]).is_err());
+        assert!(
+            Space::new(&[Axis::real(bad, 1.0)]).is_err()
+                && Space::new(&[Axis::real(0.0, bad)]).is_err()
+        );
     }
     // A stored space is checked as a new one is.
     let stored: Axes = heapless::Vec::from_slice(&[Axis::category(0)]).unwrap();
@@ -176,8 +305,10 @@ fn neighbours_are_the_next_ones_or_all_other_choices() {
     let space = space.unwrap();
     let values = |axis: usize, value: f64| {
         let unit = space.to_unit(axis, value).unwrap();
-        let list: heapless::Vec<f64, 8> =
-            space.neighbours(axis, unit).map(|unit| space.from_unit(axis, unit).unwrap()).collect();
+        let list: heapless::Vec<f64, 8> = space
+            .neighbours(axis, unit)
+            .map(|unit| space.from_unit(axis, unit).unwrap())
+            .collect();
         list
     };
     assert_eq!(values(0, 1.0), [2.0]);
@@ -203,7 +334,12 @@ fn a_box_is_a_space_of_real_numbers() {
         }
     }
     // Discrete axes of context are not among the questions.
-    let counted = Space::new(&[Axis::integer(1, 5), Axis::category(3).given(), Axis::ordinal(2)]).unwrap();
+    let counted = Space::new(&[
+        Axis::integer(1, 5),
+        Axis::category(3).given(),
+        Axis::ordinal(2),
+    ])
+    .unwrap();
     assert_eq!(counted.count(), Some(10));
     assert!(counted.searched().eq([0, 2]) && counted.is_category(1) && !counted.is_category(0));
 }

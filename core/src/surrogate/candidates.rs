@@ -68,11 +68,16 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
         storage: S,
     ) -> Result<Self, SurrogateError> {
         if !(noise_variance >= T::ZERO && noise_variance.is_finite()) {
-            return Err(SurrogateError::NoiseVariance { value: noise_variance.to_f64() });
+            return Err(SurrogateError::NoiseVariance {
+                value: noise_variance.to_f64(),
+            });
         }
         let given = points.as_ref().len();
         if dim == 0 || given == 0 || !given.is_multiple_of(dim) {
-            return Err(SurrogateError::Dimension { expected: dim.max(1), given });
+            return Err(SurrogateError::Dimension {
+                expected: dim.max(1),
+                given,
+            });
         }
         check_finite(points.as_ref())?;
         let candidates = given / dim;
@@ -120,23 +125,33 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
             return Err(SurrogateError::Index { index, len: count });
         }
         if n == self.capacity {
-            return Err(SurrogateError::Full { capacity: self.capacity });
+            return Err(SurrogateError::Full {
+                capacity: self.capacity,
+            });
         }
         let points = self.points.as_ref();
         let (mean, rest) = slice::split(self.storage.as_mut(), count);
         let (variance, rows) = slice::split(rest, count);
         let x = part(points, index * dim, dim);
         let squared = at(variance, index) + self.noise_variance;
-        let threshold = T::from_u32(n as u32 + 8) * T::EPSILON * (self.kernel.variance(x) + self.noise_variance);
+        let threshold = T::from_u32(n as u32 + 8)
+            * T::EPSILON
+            * (self.kernel.variance(x) + self.noise_variance);
         if !(squared > threshold) {
             let (pivot, threshold) = (squared.to_f64(), threshold.to_f64());
-            return Err(SurrogateError::Singular(NotPositiveDefinite { row: n, pivot, threshold }));
+            return Err(SurrogateError::Singular(NotPositiveDefinite {
+                row: n,
+                pivot,
+                threshold,
+            }));
         }
         let pivot = squared.sqrt();
         let z = (y - at(mean, index)) / pivot;
         // |mean| ≤ |old mean| + std·|z|.
         let bound = largest_magnitude(mean);
-        if !(z * z).is_finite() || !(bound + z.abs() * self.kernel.variance(x).max(T::ONE)).is_finite() {
+        if !(z * z).is_finite()
+            || !(bound + z.abs() * self.kernel.variance(x).max(T::ONE)).is_finite()
+        {
             return Err(SurrogateError::NonFinite { value: y.to_f64() });
         }
         let inverse = T::ONE / pivot;
@@ -144,7 +159,12 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
         let blocks = count.div_ceil(BLOCK);
         for block in 0..blocks {
             // To and fro: what was used last is still in the cache.
-            let start = BLOCK * if n.is_multiple_of(2) { block } else { blocks - 1 - block };
+            let start = BLOCK
+                * if n.is_multiple_of(2) {
+                    block
+                } else {
+                    blocks - 1 - block
+                };
             let end = (start + BLOCK).min(count);
             let len = end - start;
             let (before, rest) = slice::split(rows, start * self.capacity);
@@ -156,9 +176,17 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
                 Ordering::Equal => done,
                 Ordering::Greater => part(after, (home - end) * self.capacity, n * home_len),
             };
-            let known = Known { rows: known, len: home_len, at: index - home };
-            self.kernel.covariances(x, part(points, start * dim, (end - start) * dim), row);
-            let (mean, variance) = (part_mut(mean, start, end - start), part_mut(variance, start, end - start));
+            let known = Known {
+                rows: known,
+                len: home_len,
+                at: index - home,
+            };
+            self.kernel
+                .covariances(x, part(points, start * dim, (end - start) * dim), row);
+            let (mean, variance) = (
+                part_mut(mean, start, end - start),
+                part_mut(variance, start, end - start),
+            );
             dispatch::run(
                 #[inline(always)]
                 |_| {
@@ -194,8 +222,14 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
     /// **Errors**: [`SurrogateError::Index`].
     pub fn posterior(&self, index: usize) -> Result<Posterior<T>, SurrogateError> {
         match (self.mean().get(index), self.variance().get(index)) {
-            (Some(mean), Some(variance)) => Ok(Posterior { mean: *mean, variance: *variance }),
-            _ => Err(SurrogateError::Index { index, len: self.candidates }),
+            (Some(mean), Some(variance)) => Ok(Posterior {
+                mean: *mean,
+                variance: *variance,
+            }),
+            _ => Err(SurrogateError::Index {
+                index,
+                len: self.candidates,
+            }),
         }
     }
 
@@ -216,13 +250,21 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
             return Err(SurrogateError::Index { index, len: count });
         }
         if out.len() != count {
-            return Err(SurrogateError::Dimension { expected: count, given: out.len() });
+            return Err(SurrogateError::Dimension {
+                expected: count,
+                given: out.len(),
+            });
         }
         let points = self.points.as_ref();
-        self.kernel.covariances(part(points, index * dim, dim), points, out);
+        self.kernel
+            .covariances(part(points, index * dim, dim), points, out);
         let rows = tail(self.storage.as_ref(), 2 * count);
         let (n, (home, home_len)) = (self.len, block_of(index, count));
-        let known = Known { rows: part(rows, home * self.capacity, n * home_len), len: home_len, at: index - home };
+        let known = Known {
+            rows: part(rows, home * self.capacity, n * home_len),
+            len: home_len,
+            at: index - home,
+        };
         for (block, out) in out.chunks_mut(BLOCK).enumerate() {
             let done = part(rows, block * BLOCK * self.capacity, n * out.len());
             dispatch::run(
@@ -262,7 +304,14 @@ impl<T: Scalar, K: Kernel<T>, P: AsRef<[T]>, S: AsRef<[T]> + AsMut<[T]>> Candida
 /// The block that a candidate lies in: its first candidate, and how many it has.
 const fn block_of(index: usize, count: usize) -> (usize, usize) {
     let home = index - index % BLOCK;
-    (home, if count - home < BLOCK { count - home } else { BLOCK })
+    (
+        home,
+        if count - home < BLOCK {
+            count - home
+        } else {
+            BLOCK
+        },
+    )
 }
 
 /// V_s(index) for all earlier rows s: the rows of the candidate's block, their length, and its place in them.
@@ -280,8 +329,13 @@ fn subtract_rows<T: Scalar>(rows: &[T], known: Known<'_, T>, out: &mut [T]) {
     let width = out.len();
     let factor = |s: usize| at(known.rows, s * known.len + known.at);
     let (mut rest, mut s) = (rows, 0);
-    while let Some((four, others)) = rest.split_at_checked(4 * width).filter(|(four, _)| !four.is_empty()) {
-        let Some([r0, r1, r2, r3]) = quarters(four, width) else { return };
+    while let Some((four, others)) = rest
+        .split_at_checked(4 * width)
+        .filter(|(four, _)| !four.is_empty())
+    {
+        let Some([r0, r1, r2, r3]) = quarters(four, width) else {
+            return;
+        };
         let (c0, c1, c2, c3) = (factor(s), factor(s + 1), factor(s + 2), factor(s + 3));
         let mut out = &mut *out;
         let mut rows = [r0, r1, r2, r3];
@@ -302,7 +356,10 @@ fn subtract_rows<T: Scalar>(rows: &[T], known: Known<'_, T>, out: &mut [T]) {
         }
         (rest, s) = (others, s + 4);
     }
-    while let Some((row, others)) = rest.split_at_checked(width).filter(|(row, _)| !row.is_empty()) {
+    while let Some((row, others)) = rest
+        .split_at_checked(width)
+        .filter(|(row, _)| !row.is_empty())
+    {
         crate::linalg::axpy(-factor(s), row, out);
         (rest, s) = (others, s + 1);
     }

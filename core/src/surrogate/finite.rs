@@ -59,7 +59,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
         storage: S,
     ) -> Result<Self, SurrogateError> {
         if dim == 0 || points.is_empty() || !points.len().is_multiple_of(dim) {
-            return Err(SurrogateError::Dimension { expected: dim.max(1), given: points.len() });
+            return Err(SurrogateError::Dimension {
+                expected: dim.max(1),
+                given: points.len(),
+            });
         }
         check_finite(points)?;
         let count = points.len() / dim;
@@ -80,7 +83,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
         fill: impl FnOnce(&mut [T]),
     ) -> Result<Self, SurrogateError> {
         if !(noise_variance >= T::ZERO && noise_variance.is_finite()) {
-            return Err(SurrogateError::NoiseVariance { value: noise_variance.to_f64() });
+            return Err(SurrogateError::NoiseVariance {
+                value: noise_variance.to_f64(),
+            });
         }
         let (needed, given) = (storage_len(count), storage.as_ref().len());
         if given < needed {
@@ -94,16 +99,28 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
         for i in 0..count {
             let variance = at(lower::row(covariance, i), i);
             if !(variance >= T::ZERO && variance.is_finite()) {
-                return Err(SurrogateError::NonFinite { value: variance.to_f64() });
+                return Err(SurrogateError::NonFinite {
+                    value: variance.to_f64(),
+                });
             }
             variance_max = variance_max.max(variance);
         }
         let smallest = T::from_f64(1024.0) * T::EPSILON * variance_max;
         if !(noise_variance >= smallest) {
             let (noise_variance, smallest) = (noise_variance.to_f64(), smallest.to_f64());
-            return Err(SurrogateError::Unresolved { noise_variance, smallest });
+            return Err(SurrogateError::Unresolved {
+                noise_variance,
+                smallest,
+            });
         }
-        Ok(FiniteGp { storage, noise_variance, count, observations: 0, variance_max, variance_clamps: 0 })
+        Ok(FiniteGp {
+            storage,
+            noise_variance,
+            count,
+            observations: 0,
+            variance_max,
+            variance_clamps: 0,
+        })
     }
 
     /// Adds one observation y of point `index`.
@@ -126,7 +143,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
         let threshold = T::from_f64(16.0) * T::EPSILON * (self.variance_max + self.noise_variance);
         if !(denominator > threshold) {
             let (pivot, threshold) = (denominator.to_f64(), threshold.to_f64());
-            return Err(SurrogateError::Singular(NotPositiveDefinite { row: index, pivot, threshold }));
+            return Err(SurrogateError::Singular(NotPositiveDefinite {
+                row: index,
+                pivot,
+                threshold,
+            }));
         }
         let gain = (y - at(mean, index)) / denominator;
         let bound = largest_magnitude(mean);
@@ -158,9 +179,15 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
     /// **Errors**: [`SurrogateError::Index`].
     pub fn posterior(&self, index: usize) -> Result<Posterior<T>, SurrogateError> {
         if index >= self.count {
-            return Err(SurrogateError::Index { index, len: self.count });
+            return Err(SurrogateError::Index {
+                index,
+                len: self.count,
+            });
         }
-        Ok(Posterior { mean: at(self.mean(), index), variance: at(lower::row(self.covariance(), index), index) })
+        Ok(Posterior {
+            mean: at(self.mean(), index),
+            variance: at(lower::row(self.covariance(), index), index),
+        })
     }
 
     /// Means and variances of all points, in order, with the bits of [`FiniteGp::posterior`].
@@ -171,7 +198,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
     }
 
     fn diagonal(&self) -> impl Iterator<Item = T> {
-        (0..self.count).map(|i| lower::row(self.covariance(), i).last().copied().unwrap_or(T::ZERO))
+        (0..self.count).map(|i| {
+            lower::row(self.covariance(), i)
+                .last()
+                .copied()
+                .unwrap_or(T::ZERO)
+        })
     }
 
     /// Posterior means of all points.
@@ -181,12 +213,18 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> FiniteGp<T, S> {
 
     /// Posterior covariance, packed lower triangle.
     pub fn covariance(&self) -> &[T] {
-        part(self.storage.as_ref(), 2 * self.count, packed_len(self.count))
+        part(
+            self.storage.as_ref(),
+            2 * self.count,
+            packed_len(self.count),
+        )
     }
 
     /// Posterior variances of all points, into `out`.
     pub fn variances(&self, out: &mut [T]) {
-        out.iter_mut().zip(self.diagonal()).for_each(|(out, variance)| *out = variance);
+        out.iter_mut()
+            .zip(self.diagonal())
+            .for_each(|(out, variance)| *out = variance);
     }
 
     /// Number of points.

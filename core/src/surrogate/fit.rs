@@ -65,21 +65,41 @@ pub struct Observations<'a, T> {
 impl<'a, T: Scalar> Observations<'a, T> {
     /// Observations without repeats, one for each point.
     pub const fn single(points: &'a [T], y: &'a [T]) -> Self {
-        Observations { points, y, counts: &[], scatters: &[] }
+        Observations {
+            points,
+            y,
+            counts: &[],
+            scatters: &[],
+        }
     }
 
     /// Coordinates of a point, if all numbers are admissible.
     fn check(&self) -> Result<usize, SurrogateError> {
-        let Observations { points, y, counts, scatters } = *self;
+        let Observations {
+            points,
+            y,
+            counts,
+            scatters,
+        } = *self;
         let n = y.len();
         if n == 0 || points.is_empty() || !points.len().is_multiple_of(n) {
-            return Err(SurrogateError::Dimension { expected: n, given: points.len() });
+            return Err(SurrogateError::Dimension {
+                expected: n,
+                given: points.len(),
+            });
         }
         super::exact::storage::check_finite(points)?;
         super::exact::storage::check_finite(y)?;
-        let wrong = counts.iter().find(|count| !(**count >= T::ONE && count.is_finite()));
-        if let Some(bad) = wrong.or(scatters.iter().find(|scatter| !(**scatter >= T::ZERO && scatter.is_finite()))) {
-            return Err(SurrogateError::NonFinite { value: bad.to_f64() });
+        let wrong = counts
+            .iter()
+            .find(|count| !(**count >= T::ONE && count.is_finite()));
+        if let Some(bad) = wrong.or(scatters
+            .iter()
+            .find(|scatter| !(**scatter >= T::ZERO && scatter.is_finite())))
+        {
+            return Err(SurrogateError::NonFinite {
+                value: bad.to_f64(),
+            });
         }
         Ok((points.len() / n).max(1))
     }
@@ -100,7 +120,10 @@ impl<'a, T: Scalar> Observations<'a, T> {
             let extra = *count - T::ONE;
             if extra > T::ZERO {
                 let scatter = self.scatters.get(i).copied().unwrap_or(T::ZERO) / noise_variance;
-                value += -half * (extra * (T::from_f64(LN_TWO_PI) + noise_variance.ln()) + count.ln() + scatter);
+                value += -half
+                    * (extra * (T::from_f64(LN_TWO_PI) + noise_variance.ln())
+                        + count.ln()
+                        + scatter);
                 slope += half * (scatter - extra);
             }
         }
@@ -146,7 +169,9 @@ fn likelihood<T: Scalar, K: LogGradient<T>>(
     let dim = data.check()?;
     let (points, y, n) = (data.points, data.y, data.y.len());
     if !(noise_variance > T::ZERO && noise_variance.is_finite()) {
-        return Err(SurrogateError::NoiseVariance { value: noise_variance.to_f64() });
+        return Err(SurrogateError::NoiseVariance {
+            value: noise_variance.to_f64(),
+        });
     }
     let (needed, given) = (scratch_len(n), scratch.len());
     if given < needed {
@@ -171,7 +196,9 @@ fn likelihood<T: Scalar, K: LogGradient<T>>(
     let (within, slope) = data.ln_within(noise_variance);
     let value = -half * (sum_of_squares(alpha) + lower::ln_det(matrix, n) + constant) + within;
     if !value.is_finite() {
-        return Err(SurrogateError::NonFinite { value: value.to_f64() });
+        return Err(SurrogateError::NonFinite {
+            value: value.to_f64(),
+        });
     }
     lower::solve_transposed(matrix, alpha);
     invert(matrix, n, spare);
@@ -181,7 +208,10 @@ fn likelihood<T: Scalar, K: LogGradient<T>>(
     let mut trace = T::ZERO;
     for (i, (x, alpha_i)) in slice::rows(points, dim).zip(alpha.iter()).enumerate() {
         let inverse = lower::row(matrix, i);
-        let before = alpha.iter().zip(head(inverse, i)).zip(slice::rows(points, dim));
+        let before = alpha
+            .iter()
+            .zip(head(inverse, i))
+            .zip(slice::rows(points, dim));
         for ((alpha_j, inverse), other) in before {
             // (i, j) and (j, i) together: twice a half.
             kernel.add_log_gradient(x, other, *alpha_i * *alpha_j - *inverse, of_kernel);
@@ -206,7 +236,11 @@ pub(super) fn invert<T: Scalar>(matrix: &mut [T], n: usize, spare: &mut [T]) {
     // L⁻¹ row by row: row i is −(Lᵢ₀..ᵢ₋₁ L⁻¹)/Lᵢᵢ.
     for i in 0..n {
         let (done, rest) = slice::split(matrix, packed_len(i));
-        let (sum, Some((pivot, row))) = (head_mut(spare, i), head_mut(rest, i + 1).split_last_mut()) else { return };
+        let (sum, Some((pivot, row))) =
+            (head_mut(spare, i), head_mut(rest, i + 1).split_last_mut())
+        else {
+            return;
+        };
         sum.fill(T::ZERO);
         for (k, l) in row.iter().enumerate() {
             axpy(*l, lower::row(done, k), sum);
@@ -224,7 +258,9 @@ pub(super) fn invert<T: Scalar>(matrix: &mut [T], n: usize, spare: &mut [T]) {
         row.iter_mut().for_each(|x| *x *= scale);
         let mut rest = &below[..];
         for k in i + 1..n {
-            let Some((other, tail)) = rest.split_at_checked(k + 1) else { return };
+            let Some((other, tail)) = rest.split_at_checked(k + 1) else {
+                return;
+            };
             rest = tail;
             axpy(at(other, i), other, row);
         }
@@ -324,9 +360,15 @@ pub fn maximize<T: Scalar, K: LogGradient<T>>(
 /// **Numerics**: `f32` divides the mirrored digits, as an integer, by a power of the base, without `f64` arithmetic: the
 /// correctly rounded element while that power is below 2²⁴, which is what rounding the `f64` sum gives.
 pub(crate) fn halton<T: Scalar>(index: u32, axis: usize) -> T {
-    const PRIMES: [u32; PARAMETERS_MAX] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61];
+    const PRIMES: [u32; PARAMETERS_MAX] = [
+        2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61,
+    ];
     // Never 0, and the compiler sees it.
-    let base = PRIMES.get(axis % PARAMETERS_MAX).copied().unwrap_or(2).max(2);
+    let base = PRIMES
+        .get(axis % PARAMETERS_MAX)
+        .copied()
+        .unwrap_or(2)
+        .max(2);
     let mut rest = index;
     if T::BYTES == 4 {
         let (mut mirrored, mut power, whole) = (T::ZERO, T::ONE, T::from_u32(base));

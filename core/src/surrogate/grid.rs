@@ -71,7 +71,10 @@ impl<K, P> Side<K, P> {
     {
         let (dim, points) = (self.dim, self.points.as_ref());
         if dim == 0 || points.is_empty() || !points.len().is_multiple_of(dim) {
-            return Err(SurrogateError::Dimension { expected: dim.max(1), given: points.len() });
+            return Err(SurrogateError::Dimension {
+                expected: dim.max(1),
+                given: points.len(),
+            });
         }
         check_finite(points)?;
         Ok(points.len() / dim)
@@ -153,7 +156,15 @@ impl Shape {
         let (second, rest) = slice::split(rest, self.capacity * padded(self.second));
         let (inverse, rest) = slice::split(rest, packed_len(self.capacity));
         let (known, rest) = slice::split(rest, self.capacity);
-        Parts { mean, variance, first, second, inverse, known, weights: head_mut(rest, self.capacity) }
+        Parts {
+            mean,
+            variance,
+            first,
+            second,
+            inverse,
+            known,
+            weights: head_mut(rest, self.capacity),
+        }
     }
 
     const fn count(self) -> usize {
@@ -163,7 +174,10 @@ impl Shape {
     /// outₛ ← k(xₛ, candidate `index`) for the leading observations s.
     fn covariances<T: Scalar>(self, first: &[T], second: &[T], index: usize, out: &mut [T]) {
         let (a, b) = self.pair(index);
-        let (first, second) = (slice::rows(first, padded(self.first)), slice::rows(second, padded(self.second)));
+        let (first, second) = (
+            slice::rows(first, padded(self.first)),
+            slice::rows(second, padded(self.second)),
+        );
         for ((out, first), second) in out.iter_mut().zip(first).zip(second) {
             *out = at(first, a) * at(second, b);
         }
@@ -197,24 +211,49 @@ where
         storage: S,
     ) -> Result<Self, SurrogateError> {
         if !(noise_variance >= T::ZERO && noise_variance.is_finite()) {
-            return Err(SurrogateError::NoiseVariance { value: noise_variance.to_f64() });
+            return Err(SurrogateError::NoiseVariance {
+                value: noise_variance.to_f64(),
+            });
         }
-        let shape = Shape { first: first.count()?, second: second.count()?, capacity };
-        let (needed, given) = (storage_len(shape.first, shape.second, capacity), storage.as_ref().len());
+        let shape = Shape {
+            first: first.count()?,
+            second: second.count()?,
+            capacity,
+        };
+        let (needed, given) = (
+            storage_len(shape.first, shape.second, capacity),
+            storage.as_ref().len(),
+        );
         if given < needed {
             return Err(SurrogateError::Storage { needed, given });
         }
-        let largest = |variances: &mut dyn Iterator<Item = T>| variances.fold(T::ZERO, |largest, v| largest.max(v));
+        let largest = |variances: &mut dyn Iterator<Item = T>| {
+            variances.fold(T::ZERO, |largest, v| largest.max(v))
+        };
         let variance_max = largest(&mut first.variances()) * largest(&mut second.variances());
         if !variance_max.is_finite() {
-            return Err(SurrogateError::NonFinite { value: variance_max.to_f64() });
+            return Err(SurrogateError::NonFinite {
+                value: variance_max.to_f64(),
+            });
         }
         let smallest = T::from_f64(1024.0) * T::EPSILON * variance_max;
         if !(noise_variance >= smallest) {
             let (noise_variance, smallest) = (noise_variance.to_f64(), smallest.to_f64());
-            return Err(SurrogateError::Unresolved { noise_variance, smallest });
+            return Err(SurrogateError::Unresolved {
+                noise_variance,
+                smallest,
+            });
         }
-        let mut gp = GridGp { first, second, storage, noise_variance, variance_max, shape, len: 0, variance_clamps: 0 };
+        let mut gp = GridGp {
+            first,
+            second,
+            storage,
+            noise_variance,
+            variance_max,
+            shape,
+            len: 0,
+            variance_clamps: 0,
+        };
         gp.clear();
         Ok(gp)
     }
@@ -243,25 +282,46 @@ where
     pub fn observe(&mut self, index: usize, y: T) -> Result<Observed, SurrogateError> {
         let (n, shape) = (self.len, self.shape);
         if index >= shape.count() {
-            return Err(SurrogateError::Index { index, len: shape.count() });
+            return Err(SurrogateError::Index {
+                index,
+                len: shape.count(),
+            });
         }
         if n == shape.capacity {
-            return Err(SurrogateError::Full { capacity: shape.capacity });
+            return Err(SurrogateError::Full {
+                capacity: shape.capacity,
+            });
         }
         let (a, b) = shape.pair(index);
         let (x1, x2) = (self.first.point(a), self.second.point(b));
-        let Parts { mean, variance, first, second, inverse, known, .. } = shape.cut(self.storage.as_mut());
+        let Parts {
+            mean,
+            variance,
+            first,
+            second,
+            inverse,
+            known,
+            ..
+        } = shape.cut(self.storage.as_mut());
         let (wide1, wide2) = (padded(shape.first), padded(shape.second));
         let known = head_mut(known, n);
         shape.covariances(first, second, index, known);
         let (done, row) = slice::split(inverse, packed_len(n));
         let row = head_mut(row, n + 1);
         let explained = solve_row(done, known, row);
-        let prior = self.first.kernel.variance(x1) * self.second.kernel.variance(x2) + self.noise_variance;
-        let (squared, threshold) = (prior - explained, T::from_u32(n as u32 + 8) * T::EPSILON * prior);
+        let prior =
+            self.first.kernel.variance(x1) * self.second.kernel.variance(x2) + self.noise_variance;
+        let (squared, threshold) = (
+            prior - explained,
+            T::from_u32(n as u32 + 8) * T::EPSILON * prior,
+        );
         if !(squared > threshold) {
             let (pivot, threshold) = (squared.to_f64(), threshold.to_f64());
-            return Err(SurrogateError::Singular(NotPositiveDefinite { row: n, pivot, threshold }));
+            return Err(SurrogateError::Singular(NotPositiveDefinite {
+                row: n,
+                pivot,
+                threshold,
+            }));
         }
         let pivot = squared.sqrt();
         let z = (y - at(mean, index)) / pivot;
@@ -273,15 +333,28 @@ where
         slice::set(row, n, -T::ONE);
         let scale = -T::ONE / pivot;
         row.iter_mut().for_each(|entry| *entry *= scale);
-        new_row(&self.first, x1, part_mut(first, n * wide1, wide1), shape.first);
-        new_row(&self.second, x2, part_mut(second, n * wide2, wide2), shape.second);
+        new_row(
+            &self.first,
+            x1,
+            part_mut(first, n * wide1, wide1),
+            shape.first,
+        );
+        new_row(
+            &self.second,
+            x2,
+            part_mut(second, n * wide2, wide2),
+            shape.second,
+        );
         let (first, second) = (&*first, &*second);
         let clamps = &mut self.variance_clamps;
         dispatch::run(
             #[inline(always)]
             |_| {
                 combine(row, first, second, shape, |start, row| {
-                    let (mean, variance) = (part_mut(mean, start, row.len()), part_mut(variance, start, row.len()));
+                    let (mean, variance) = (
+                        part_mut(mean, start, row.len()),
+                        part_mut(variance, start, row.len()),
+                    );
                     let mut negative = false;
                     for ((v, mean), variance) in row.iter().zip(mean).zip(variance.iter_mut()) {
                         *mean += *v * z;
@@ -290,7 +363,9 @@ where
                         *variance = left;
                     }
                     if negative {
-                        variance.iter_mut().for_each(|variance| *variance = clamp(*variance, clamps));
+                        variance
+                            .iter_mut()
+                            .for_each(|variance| *variance = clamp(*variance, clamps));
                     }
                 });
             },
@@ -306,7 +381,11 @@ where
 
     /// Posterior variances of all candidates.
     pub fn variance(&self) -> &[T] {
-        part(self.storage.as_ref(), self.shape.count(), self.shape.count())
+        part(
+            self.storage.as_ref(),
+            self.shape.count(),
+            self.shape.count(),
+        )
     }
 
     /// Mean and variance of candidate `index`.
@@ -314,8 +393,14 @@ where
     /// **Errors**: [`SurrogateError::Index`].
     pub fn posterior(&self, index: usize) -> Result<Posterior<T>, SurrogateError> {
         match (self.mean().get(index), self.variance().get(index)) {
-            (Some(mean), Some(variance)) => Ok(Posterior { mean: *mean, variance: *variance }),
-            _ => Err(SurrogateError::Index { index, len: self.shape.count() }),
+            (Some(mean), Some(variance)) => Ok(Posterior {
+                mean: *mean,
+                variance: *variance,
+            }),
+            _ => Err(SurrogateError::Index {
+                index,
+                len: self.shape.count(),
+            }),
         }
     }
 
@@ -333,26 +418,46 @@ where
     pub fn covariances(&mut self, index: usize, out: &mut [T]) -> Result<(), SurrogateError> {
         let (n, shape) = (self.len, self.shape);
         if index >= shape.count() {
-            return Err(SurrogateError::Index { index, len: shape.count() });
+            return Err(SurrogateError::Index {
+                index,
+                len: shape.count(),
+            });
         }
         if out.len() != shape.count() {
-            return Err(SurrogateError::Dimension { expected: shape.count(), given: out.len() });
+            return Err(SurrogateError::Dimension {
+                expected: shape.count(),
+                given: out.len(),
+            });
         }
         let (x1, x2) = self.point(index);
         // The second side's row, in the place of the first; from the last row to it, each is its multiple.
-        self.second.kernel.covariances(x2, self.second.points.as_ref(), head_mut(out, shape.second));
+        self.second.kernel.covariances(
+            x2,
+            self.second.points.as_ref(),
+            head_mut(out, shape.second),
+        );
         for a in (0..shape.first).rev() {
             let factor = self.first.kernel.covariance(x1, self.first.point(a));
             let (row, later) = slice::split(out, shape.second);
             match a.checked_sub(1) {
                 Some(before) => {
                     let place = part_mut(later, before * shape.second, shape.second);
-                    place.iter_mut().zip(row).for_each(|(out, second)| *out = factor * *second);
+                    place
+                        .iter_mut()
+                        .zip(row)
+                        .for_each(|(out, second)| *out = factor * *second);
                 }
                 None => row.iter_mut().for_each(|out| *out *= factor),
             }
         }
-        let Parts { first, second, inverse, known, weights, .. } = shape.cut(self.storage.as_mut());
+        let Parts {
+            first,
+            second,
+            inverse,
+            known,
+            weights,
+            ..
+        } = shape.cut(self.storage.as_mut());
         let (known, weights) = (head_mut(known, n), head_mut(weights, n));
         shape.covariances(first, second, index, known);
         solve_row(inverse, known, weights);
@@ -361,7 +466,10 @@ where
             #[inline(always)]
             |_| {
                 combine(weights, first, second, shape, |start, row| {
-                    part_mut(out, start, row.len()).iter_mut().zip(row).for_each(|(out, known)| *out -= *known);
+                    part_mut(out, start, row.len())
+                        .iter_mut()
+                        .zip(row)
+                        .for_each(|(out, known)| *out -= *known);
                 });
             },
         );
@@ -371,7 +479,14 @@ where
     /// The points of candidate `index` on the first and on the second side; empty where there is no such candidate.
     pub fn point(&self, index: usize) -> (&[T], &[T]) {
         let (a, b) = self.shape.pair(index);
-        (self.first.point(a), self.second.point(if a < self.shape.first { b } else { self.shape.second }))
+        (
+            self.first.point(a),
+            self.second.point(if a < self.shape.first {
+                b
+            } else {
+                self.shape.second
+            }),
+        )
     }
 
     /// Number of candidates.
@@ -401,7 +516,12 @@ where
 }
 
 /// Covariances of the point with all of its side, zeros beyond them.
-fn new_row<T: Scalar, K: Kernel<T>, P: AsRef<[T]>>(side: &Side<K, P>, point: &[T], row: &mut [T], count: usize) {
+fn new_row<T: Scalar, K: Kernel<T>, P: AsRef<[T]>>(
+    side: &Side<K, P>,
+    point: &[T],
+    row: &mut [T],
+    count: usize,
+) {
     let (row, padding) = slice::split(row, count);
     side.kernel.covariances(point, side.points.as_ref(), row);
     padding.fill(T::ZERO);
@@ -423,7 +543,13 @@ fn solve_row<T: Scalar>(inverse: &[T], known: &[T], weights: &mut [T]) -> T {
 /// Calls `visit` with parts of the row Σₛ coefficientₛ k₁(aₛ, a) k₂(bₛ, b) over the grid, each with the index of its first
 /// candidate: tiles of the grid, whose sums stay in registers; every sum is taken in the order of s.
 #[inline(always)]
-fn combine<T: Scalar>(coefficients: &[T], first: &[T], second: &[T], shape: Shape, mut visit: impl FnMut(usize, &[T])) {
+fn combine<T: Scalar>(
+    coefficients: &[T],
+    first: &[T],
+    second: &[T],
+    shape: Shape,
+    mut visit: impl FnMut(usize, &[T]),
+) {
     let (wide1, wide2) = (padded(shape.first), padded(shape.second));
     let mut a = 0;
     while a < shape.first {
@@ -467,7 +593,9 @@ fn tile<T: Scalar, const W: usize>(
 ) -> [[T; W]; PAD] {
     let [mut s0, mut s1, mut s2, mut s3] = [[T::ZERO; W]; PAD];
     for c in coefficients {
-        let (Some([a0, a1, a2, a3]), Some(row)) = (first.first_chunk::<PAD>(), second.first_chunk::<W>()) else {
+        let (Some([a0, a1, a2, a3]), Some(row)) =
+            (first.first_chunk::<PAD>(), second.first_chunk::<W>())
+        else {
             break;
         };
         s0 = accumulate(s0, *c * *a0, row);

@@ -34,7 +34,11 @@ pub fn greedy<T: Scalar, S: AsRef<[T]> + AsMut<[T]>>(
     let mut scale = None;
     for (t, out) in gains.iter_mut().enumerate() {
         let (mut best, mut variance) = (0, -T::ONE);
-        let at = |i: usize| posterior.posterior(i).map_or(T::ZERO, |posterior| posterior.variance);
+        let at = |i: usize| {
+            posterior
+                .posterior(i)
+                .map_or(T::ZERO, |posterior| posterior.variance)
+        };
         let largest = (0..posterior.count()).fold(T::ZERO, |largest, i| largest.max(at(i)));
         let slack = tie * *scale.get_or_insert(largest);
         for i in 0..posterior.count() {
@@ -83,9 +87,14 @@ impl RunGain {
     pub fn new<T: Scalar>(regularization: T) -> Result<Self, SurrogateError> {
         let regularization = regularization.to_f64();
         if !(regularization > 0.0 && regularization.is_finite()) {
-            return Err(SurrogateError::NoiseVariance { value: regularization });
+            return Err(SurrogateError::NoiseVariance {
+                value: regularization,
+            });
         }
-        Ok(RunGain { regularization, value: 0.0 })
+        Ok(RunGain {
+            regularization,
+            value: 0.0,
+        })
     }
 
     /// A point is played whose posterior variance was `variance` before; NaN and negative numbers count as 0.

@@ -65,9 +65,19 @@ pub fn factor_with_jitter<T: Scalar>(
         }
         tries += 1;
         match lower::factor(matrix, n, T::ZERO) {
-            Ok(()) => return Ok(Jitter { relative, absolute: absolute.to_f64(), tries }),
+            Ok(()) => {
+                return Ok(Jitter {
+                    relative,
+                    absolute: absolute.to_f64(),
+                    tries,
+                });
+            }
             Err(error) => {
-                relative = if relative == 0.0 { first } else { relative * 10.0 };
+                relative = if relative == 0.0 {
+                    first
+                } else {
+                    relative * 10.0
+                };
                 if relative > last {
                     return Err(error);
                 }
@@ -103,7 +113,10 @@ pub fn posterior_covariance<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>>
 ) -> Result<(), SurrogateError> {
     let (n, m, dim) = (gp.len(), mean.len(), gp.dim());
     if points.len() != m * dim {
-        return Err(SurrogateError::Dimension { expected: m * dim, given: points.len() });
+        return Err(SurrogateError::Dimension {
+            expected: m * dim,
+            given: points.len(),
+        });
     }
     super::exact::storage::check_finite(points)?;
     for (needed, given) in [(m * n, scratch.len()), (packed_len(m), covariance.len())] {
@@ -177,7 +190,10 @@ pub fn draw_finite<T: Scalar, S: AsRef<[T]> + AsMut<[T]>>(
 ) -> Result<Jitter, SurrogateError> {
     let n = gp.count();
     if out.len() != n {
-        return Err(SurrogateError::Dimension { expected: n, given: out.len() });
+        return Err(SurrogateError::Dimension {
+            expected: n,
+            given: out.len(),
+        });
     }
     let (needed, given) = (packed_len(n), factor.len());
     if given < needed {

@@ -50,7 +50,10 @@ fn location<T: Scalar>(dim: usize) -> T {
 
 /// The lengthscale where the prior is densest, and the noise fraction.
 pub(crate) fn mode<T: Scalar>(dim: usize) -> (T, T) {
-    ((location::<T>(dim) - T::from_f64(3.0)).exp(), T::from_f64(NOISE_LOCATION - 1.0).exp())
+    (
+        (location::<T>(dim) - T::from_f64(3.0)).exp(),
+        T::from_f64(NOISE_LOCATION - 1.0).exp(),
+    )
 }
 
 /// Mean and scale of the values given the rest, in their unit.
@@ -75,8 +78,14 @@ pub(crate) fn scale<T: Scalar>(
     lower::solve(factor, values);
     lower::solve(factor, ones);
     let shift = dot(ones, values) / sum_of_squares(ones);
-    values.iter_mut().zip(ones.iter()).for_each(|(z, one)| *z -= shift * *one);
-    Scale { mean: center + shift, variance: (sum_of_squares(values) + scatter) / observations }
+    values
+        .iter_mut()
+        .zip(ones.iter())
+        .for_each(|(z, one)| *z -= shift * *one);
+    Scale {
+        mean: center + shift,
+        variance: (sum_of_squares(values) + scatter) / observations,
+    }
 }
 
 /// Numbers that a search keeps between two slices, for `dim` axes.
@@ -118,14 +127,30 @@ const EVALUATIONS: (u32, u32) = (24, 24);
 
 impl<T: Scalar> MapFit<T> {
     /// Begins at the parameters in use.
-    pub(crate) fn begin(lengthscales: &[T], noise_fraction: T, least: T, storage: &mut [T]) -> Self {
+    pub(crate) fn begin(
+        lengthscales: &[T],
+        noise_fraction: T,
+        least: T,
+        storage: &mut [T],
+    ) -> Self {
         let dim = lengthscales.len();
         let ascent = begin(dim + 1);
-        for (i, value) in lengthscales.iter().chain(core::iter::once(&noise_fraction)).enumerate() {
+        for (i, value) in lengthscales
+            .iter()
+            .chain(core::iter::once(&noise_fraction))
+            .enumerate()
+        {
             let (low, high) = bounds(i, dim, least);
             set(ascent.trial_mut(storage), i, value.ln().max(low).min(high));
         }
-        MapFit { ascent, least, start: 0, evaluated: 0, evaluations: 0, best: -T::INFINITY }
+        MapFit {
+            ascent,
+            least,
+            start: 0,
+            evaluated: 0,
+            evaluations: 0,
+            best: -T::INFINITY,
+        }
     }
 
     /// One evaluation; whether there are more.
@@ -136,13 +161,21 @@ impl<T: Scalar> MapFit<T> {
         let gradient = head_mut(gradient, dim + 1);
         (self.evaluated, self.evaluations) = (self.evaluated + 1, self.evaluations + 1);
         let least = self.least;
-        let value = rows.value(self.ascent.trial(searched)).unwrap_or(-T::INFINITY);
+        let value = rows
+            .value(self.ascent.trial(searched))
+            .unwrap_or(-T::INFINITY);
         let mut looked = self.ascent.look(value, |i| bounds(i, dim, least), searched);
         if looked == Looked::Better {
             rows.gradient(self.ascent.trial(searched), gradient);
-            looked = self.ascent.accept(value, gradient, |i| bounds(i, dim, least), searched);
+            looked = self
+                .ascent
+                .accept(value, gradient, |i| bounds(i, dim, least), searched);
         }
-        let budget = if self.start == 0 { EVALUATIONS.0 } else { EVALUATIONS.1 };
+        let budget = if self.start == 0 {
+            EVALUATIONS.0
+        } else {
+            EVALUATIONS.1
+        };
         if looked != Looked::Ended && self.evaluated < budget {
             return true;
         }
@@ -156,7 +189,11 @@ impl<T: Scalar> MapFit<T> {
         for i in 0..=dim {
             let (low, high) = bounds(i, dim, least);
             let from = if i < dim { lengthscale } else { noise };
-            set(self.ascent.trial_mut(searched), i, from.ln().max(low).min(high));
+            set(
+                self.ascent.trial_mut(searched),
+                i,
+                from.ln().max(low).min(high),
+            );
         }
         self.start < 2
     }
@@ -179,9 +216,15 @@ fn begin<T: Scalar>(count: usize) -> Ascent<T> {
 /// Of the logarithm of parameter `i`.
 fn bounds<T: Scalar>(i: usize, dim: usize, least: T) -> (T, T) {
     if i < dim {
-        (T::from_f64(LENGTHSCALES.0).ln(), T::from_f64(LENGTHSCALES.1).ln())
+        (
+            T::from_f64(LENGTHSCALES.0).ln(),
+            T::from_f64(LENGTHSCALES.1).ln(),
+        )
     } else {
-        (T::from_f64(NOISES.0).max(least).ln(), T::from_f64(NOISES.1).ln())
+        (
+            T::from_f64(NOISES.0).max(least).ln(),
+            T::from_f64(NOISES.1).ln(),
+        )
     }
 }
 
@@ -195,7 +238,14 @@ impl<T: Scalar> Rows<'_, T> {
         let row_noise = RowNoise::new(noise, self.floor)?;
         let kernel = kernel(self.shape, inverse_squares, self.categories)
             .map_err(|_| SurrogateError::NoiseVariance { value: 0.0 })?;
-        let Parts { inputs, targets, counts, scatters, factor, .. } = split(self.model, dim, self.capacity);
+        let Parts {
+            inputs,
+            targets,
+            counts,
+            scatters,
+            factor,
+            ..
+        } = split(self.model, dim, self.capacity);
         let inputs = head(inputs, n * dim);
         for (i, x) in slice::rows(inputs, dim).enumerate() {
             let row = lower::row_mut(factor, i);
@@ -215,14 +265,30 @@ impl<T: Scalar> Rows<'_, T> {
             }
         }
         let values = head_mut(self.values, n);
-        values.iter_mut().zip(targets.iter()).for_each(|(to, y)| *to = (*y - mean) / deviation);
+        values
+            .iter_mut()
+            .zip(targets.iter())
+            .for_each(|(to, y)| *to = (*y - mean) / deviation);
         let observations = T::from_u32(n as u32) + repeats;
-        let found = scale(factor, T::ZERO, scatter / noise, observations, values, head_mut(self.ones, n));
+        let found = scale(
+            factor,
+            T::ZERO,
+            scatter / noise,
+            observations,
+            values,
+            head_mut(self.ones, n),
+        );
         let half = T::from_f64(0.5);
         let value = -half * (observations * found.variance.ln() + lower::ln_det(factor, n))
             - half * (repeats * noise.ln() + ln_counts)
             + ln_prior(theta, dim);
-        if value.is_finite() { Ok(value) } else { Err(SurrogateError::NonFinite { value: value.to_f64() }) }
+        if value.is_finite() {
+            Ok(value)
+        } else {
+            Err(SurrogateError::NonFinite {
+                value: value.to_f64(),
+            })
+        }
     }
 
     /// The gradient at the θ that [`Rows::value`] was last asked for.
@@ -231,9 +297,20 @@ impl<T: Scalar> Rows<'_, T> {
         let half = T::from_f64(0.5);
         let mut weights = [T::ZERO; DIM_LIMIT];
         let scales = inverse_squares_of(theta, dim, &mut weights);
-        let lengthscales = InverseSquares { scales, categories: self.categories };
+        let lengthscales = InverseSquares {
+            scales,
+            categories: self.categories,
+        };
         let noise = at(theta, dim).exp();
-        let Parts { inputs, targets, counts, scatters, whitened, factor, .. } = split(self.model, dim, self.capacity);
+        let Parts {
+            inputs,
+            targets,
+            counts,
+            scatters,
+            whitened,
+            factor,
+            ..
+        } = split(self.model, dim, self.capacity);
         let (_, deviation) = moments(head(targets, n));
         let (mut repeats, mut scatter) = (T::ZERO, T::ZERO);
         for (count, own) in head(counts, n).iter().zip(head(scatters, n)) {
@@ -255,7 +332,10 @@ impl<T: Scalar> Rows<'_, T> {
         for (i, x) in slice::rows(inputs, dim).enumerate() {
             let inverse = lower::row(factor, i);
             let scaled = at(alpha, i) / variance;
-            let before = alpha.iter().zip(head(inverse, i)).zip(slice::rows(inputs, dim));
+            let before = alpha
+                .iter()
+                .zip(head(inverse, i))
+                .zip(slice::rows(inputs, dim));
             for ((alpha_j, inverse), other) in before {
                 let r2 = lengthscales.squared_distance(x, other);
                 let weight = (scaled * *alpha_j - *inverse) * self.shape.steepness(r2);
@@ -266,7 +346,11 @@ impl<T: Scalar> Rows<'_, T> {
                 trace += half * (scaled * at(alpha, i) - at(inverse, i)) * own;
             }
         }
-        set(gradient, dim, trace + half * (scatter / (noise * variance) - repeats));
+        set(
+            gradient,
+            dim,
+            trace + half * (scatter / (noise * variance) - repeats),
+        );
         let location = location::<T>(dim);
         for (i, (out, theta)) in gradient.iter_mut().zip(theta).enumerate() {
             let (from, third) = if i < dim {
@@ -292,9 +376,15 @@ fn ln_prior<T: Scalar>(theta: &[T], dim: usize) -> T {
 }
 
 /// 1/ℓ² of the leading logarithms.
-pub(crate) fn inverse_squares_of<'a, T: Scalar>(theta: &[T], dim: usize, out: &'a mut [T]) -> &'a [T] {
+pub(crate) fn inverse_squares_of<'a, T: Scalar>(
+    theta: &[T],
+    dim: usize,
+    out: &'a mut [T],
+) -> &'a [T] {
     let out = head_mut(out, dim);
-    out.iter_mut().zip(theta).for_each(|(to, theta)| *to = (*theta * T::from_f64(-2.0)).exp());
+    out.iter_mut()
+        .zip(theta)
+        .for_each(|(to, theta)| *to = (*theta * T::from_f64(-2.0)).exp());
     out
 }
 
@@ -302,7 +392,9 @@ pub(crate) fn inverse_squares_of<'a, T: Scalar>(theta: &[T], dim: usize, out: &'
 pub(crate) fn moments<T: Scalar>(values: &[T]) -> (T, T) {
     let count = T::from_u32(values.len() as u32);
     let mean = values.iter().fold(T::ZERO, |sum, y| sum + *y / count);
-    let variance = values.iter().fold(T::ZERO, |sum, y| sum + (*y - mean) * (*y - mean) / count);
+    let variance = values
+        .iter()
+        .fold(T::ZERO, |sum, y| sum + (*y - mean) * (*y - mean) / count);
     (mean, variance.sqrt())
 }
 

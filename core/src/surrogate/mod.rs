@@ -134,23 +134,41 @@ impl core::fmt::Display for SurrogateError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             SurrogateError::Dimension { expected, given } => {
-                write!(f, "a point of {expected} coordinates was expected, {given} numbers were given")
+                write!(
+                    f,
+                    "a point of {expected} coordinates was expected, {given} numbers were given"
+                )
             }
             SurrogateError::Storage { needed, given } => {
-                write!(f, "storage for {needed} numbers is needed, {given} were given")
+                write!(
+                    f,
+                    "storage for {needed} numbers is needed, {given} were given"
+                )
             }
             SurrogateError::NoiseVariance { value } => {
-                write!(f, "the noise variance is {value:e}; it must be finite and not negative")
+                write!(
+                    f,
+                    "the noise variance is {value:e}; it must be finite and not negative"
+                )
             }
-            SurrogateError::Unresolved { noise_variance, smallest } => {
-                write!(f, "the noise variance {noise_variance:e} drowns in rounding; {smallest:e} is the least here")
+            SurrogateError::Unresolved {
+                noise_variance,
+                smallest,
+            } => {
+                write!(
+                    f,
+                    "the noise variance {noise_variance:e} drowns in rounding; {smallest:e} is the least here"
+                )
             }
             SurrogateError::NonFinite { value } => {
                 write!(f, "{value:e} is not finite, or too large to compute with")
             }
             SurrogateError::Full { capacity } => write!(f, "all {capacity} rows are in use"),
             SurrogateError::Singular(inner) => {
-                write!(f, "the point is determined by the others at working precision: {inner}")
+                write!(
+                    f,
+                    "the point is determined by the others at working precision: {inner}"
+                )
             }
             SurrogateError::Index { index, len } => {
                 write!(f, "there is no observation {index}; there are {len}")
@@ -177,11 +195,19 @@ fn copy_moments<T: Scalar>(
 ) -> Result<(), SurrogateError> {
     for given in [mean.len(), variance.len()] {
         if given != means.len() {
-            return Err(SurrogateError::Dimension { expected: means.len(), given });
+            return Err(SurrogateError::Dimension {
+                expected: means.len(),
+                given,
+            });
         }
     }
-    mean.iter_mut().zip(means).for_each(|(out, mean)| *out = *mean);
-    variance.iter_mut().zip(variances).for_each(|(out, variance)| *out = variance);
+    mean.iter_mut()
+        .zip(means)
+        .for_each(|(out, mean)| *out = *mean);
+    variance
+        .iter_mut()
+        .zip(variances)
+        .for_each(|(out, variance)| *out = variance);
     Ok(())
 }
 

@@ -15,8 +15,13 @@ pub(super) struct RowNoise<T> {
 impl<T: Scalar> RowNoise<T> {
     /// **Errors**: [`SurrogateError::NoiseVariance`] unless both are finite and not negative.
     pub(super) fn new(variance: T, floor: T) -> Result<Self, SurrogateError> {
-        match [variance, floor].iter().find(|x| !(**x >= T::ZERO && x.is_finite())) {
-            Some(bad) => Err(SurrogateError::NoiseVariance { value: bad.to_f64() }),
+        match [variance, floor]
+            .iter()
+            .find(|x| !(**x >= T::ZERO && x.is_finite()))
+        {
+            Some(bad) => Err(SurrogateError::NoiseVariance {
+                value: bad.to_f64(),
+            }),
             None => Ok(RowNoise { variance, floor }),
         }
     }
@@ -29,7 +34,11 @@ impl<T: Scalar> RowNoise<T> {
     /// What a row's noise loses when its count grows by one; without a floor σ²/(c(c + 1)), which cancels nothing.
     pub(super) fn removed(&self, count: T) -> T {
         let grown = count + T::ONE;
-        if self.floor > T::ZERO { self.of(count) - self.of(grown) } else { self.variance / (count * grown) }
+        if self.floor > T::ZERO {
+            self.of(count) - self.of(grown)
+        } else {
+            self.variance / (count * grown)
+        }
     }
 }
 

@@ -18,7 +18,11 @@ use crate::random::{Stream, normal};
 
 /// Numbers of scratch a draw or a value needs: the larger of features and observations.
 pub const fn scratch_len(features: usize, observations: usize) -> usize {
-    if features > observations { features } else { observations }
+    if features > observations {
+        features
+    } else {
+        observations
+    }
 }
 
 /// Numbers of scratch that [`PathwiseDraw::values`] needs.
@@ -72,17 +76,32 @@ impl<'a, T: Scalar> PathwiseDraw<'a, T> {
     ) -> Result<Self, SurrogateError> {
         let (m, n) = (features.count(), gp.len());
         if features.dim() != gp.dim() {
-            return Err(SurrogateError::Dimension { expected: gp.dim(), given: features.dim() });
+            return Err(SurrogateError::Dimension {
+                expected: gp.dim(),
+                given: features.dim(),
+            });
         }
-        for (needed, given) in [(m, weights.len()), (n, update.len()), (scratch_len(m, n), scratch.len())] {
+        for (needed, given) in [
+            (m, weights.len()),
+            (n, update.len()),
+            (scratch_len(m, n), scratch.len()),
+        ] {
             if given < needed {
                 return Err(SurrogateError::Storage { needed, given });
             }
         }
-        let (weights, update, phi) = (head_mut(weights, m), head_mut(update, n), head_mut(scratch, m));
+        let (weights, update, phi) = (
+            head_mut(weights, m),
+            head_mut(update, n),
+            head_mut(scratch, m),
+        );
         normal::fill(stream, weights);
         normal::fill(stream, update);
-        let observations = gp.inputs().chunks_exact(gp.dim().max(1)).zip(gp.targets()).zip(gp.counts());
+        let observations = gp
+            .inputs()
+            .chunks_exact(gp.dim().max(1))
+            .zip(gp.targets())
+            .zip(gp.counts());
         for (e, ((x, y), count)) in update.iter_mut().zip(observations) {
             features.features(x, phi);
             // An average of c observations has noise variance σ²/c.
@@ -104,7 +123,10 @@ impl<'a, T: Scalar> PathwiseDraw<'a, T> {
     ) -> Result<T, SurrogateError> {
         let (m, n) = (self.weights.len(), self.update.len());
         if x.len() != gp.dim() || n != gp.len() || m != features.count() {
-            return Err(SurrogateError::Dimension { expected: gp.dim(), given: x.len() });
+            return Err(SurrogateError::Dimension {
+                expected: gp.dim(),
+                given: x.len(),
+            });
         }
         let (needed, given) = (scratch_len(m, n), scratch.len());
         if given < needed {
@@ -132,7 +154,10 @@ impl<'a, T: Scalar> PathwiseDraw<'a, T> {
     ) -> Result<(), SurrogateError> {
         let (m, n, dim) = (self.weights.len(), self.update.len(), gp.dim());
         if points.len() != out.len() * dim || n != gp.len() || m != features.count() {
-            return Err(SurrogateError::Dimension { expected: out.len() * dim, given: points.len() });
+            return Err(SurrogateError::Dimension {
+                expected: out.len() * dim,
+                given: points.len(),
+            });
         }
         let (needed, given) = (batch_scratch_len(m, n), scratch.len());
         let Some((phi, rest)) = scratch.split_at_mut_checked(m) else {
@@ -141,7 +166,10 @@ impl<'a, T: Scalar> PathwiseDraw<'a, T> {
         let Some(block) = rest.as_chunks_mut::<WIDTH>().0.get_mut(..n) else {
             return Err(SurrogateError::Storage { needed, given });
         };
-        for (points, out) in points.chunks((WIDTH * dim).max(1)).zip(out.chunks_mut(WIDTH)) {
+        for (points, out) in points
+            .chunks((WIDTH * dim).max(1))
+            .zip(out.chunks_mut(WIDTH))
+        {
             for (input, row) in gp.inputs().chunks_exact(dim.max(1)).zip(block.iter_mut()) {
                 let (row, unused) = slice::split(row, out.len());
                 unused.fill(T::ZERO);

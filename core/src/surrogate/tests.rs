@@ -25,13 +25,19 @@ fn three_engines_hold_one_posterior() {
     let mut stream = Stream::from_seed(2);
     for shape in Stationary::ALL {
         let kernel = StationaryKernel::with_shape(shape, 0.25, 1.4).unwrap();
-        let mut rows = ExactGp::new(kernel, 0.01, 2, 60, vec![0.0; exact::storage_len(2, 60)]).unwrap();
+        let mut rows =
+            ExactGp::new(kernel, 0.01, 2, 60, vec![0.0; exact::storage_len(2, 60)]).unwrap();
         let storage = vec![0.0; candidates::storage_len(N, 60)];
         let mut list = CandidateGp::new(kernel, 0.01, 2, &grid[..], 60, storage).unwrap();
-        let mut full = FiniteGp::new(&kernel, 0.01, 2, &grid, vec![0.0; finite::storage_len(N)]).unwrap();
+        let mut full =
+            FiniteGp::new(&kernel, 0.01, 2, &grid, vec![0.0; finite::storage_len(N)]).unwrap();
         for t in 0..60 {
             // Every fifth is a repeat.
-            let i = if t % 5 == 4 { 7 } else { stream.below(N as u32) as usize };
+            let i = if t % 5 == 4 {
+                7
+            } else {
+                stream.below(N as u32) as usize
+            };
             let y = stream.unit::<f64>() - 0.3;
             rows.observe(&grid[2 * i..2 * i + 2], y).unwrap();
             list.observe(i, y).unwrap();
@@ -40,11 +46,15 @@ fn three_engines_hold_one_posterior() {
         let mut covariances = vec![0.0; N];
         list.covariances(7, &mut covariances).unwrap();
         let (mut mean, mut packed) = (vec![0.0; N], vec![0.0; packed_len(N)]);
-        joint::posterior_covariance(&rows, &grid, &mut mean, &mut packed, &mut vec![0.0; N * 60]).unwrap();
+        joint::posterior_covariance(&rows, &grid, &mut mean, &mut packed, &mut vec![0.0; N * 60])
+            .unwrap();
         for i in 0..N {
             let exact = rows.posterior(&grid[2 * i..2 * i + 2]).unwrap();
             for other in [list.posterior(i).unwrap(), full.posterior(i).unwrap()] {
-                assert!((exact.mean - other.mean).abs() < 1e-11 && (exact.variance - other.variance).abs() < 1e-11);
+                assert!(
+                    (exact.mean - other.mean).abs() < 1e-11
+                        && (exact.variance - other.variance).abs() < 1e-11
+                );
             }
             let column = lower::row(full.covariance(), i.max(7))[i.min(7)];
             assert!((column - covariances[i]).abs() < 1e-11);
@@ -58,23 +68,45 @@ fn three_engines_hold_one_posterior() {
 fn finite_engines_refuse_and_stay_as_they_were() {
     let kernel = SquaredExponential::new(0.2, 1.0).unwrap();
     let grid = [0.0, 0.5, 1.0];
-    let mut list = CandidateGp::new(kernel, 0.0, 1, grid, 3, vec![0.0; candidates::storage_len(3, 3)]).unwrap();
-    let mut full = FiniteGp::new(&kernel, 1e-9, 1, &grid, vec![0.0; finite::storage_len(3)]).unwrap();
+    let mut list = CandidateGp::new(
+        kernel,
+        0.0,
+        1,
+        grid,
+        3,
+        vec![0.0; candidates::storage_len(3, 3)],
+    )
+    .unwrap();
+    let mut full =
+        FiniteGp::new(&kernel, 1e-9, 1, &grid, vec![0.0; finite::storage_len(3)]).unwrap();
     list.observe(1, 2.0).unwrap();
     full.observe(1, 2.0).unwrap();
     let (before, before_full) = (list.mean().to_vec(), full.mean().to_vec());
-    assert!(matches!(list.observe(1, 1.0), Err(SurrogateError::Singular(_))));
+    assert!(matches!(
+        list.observe(1, 1.0),
+        Err(SurrogateError::Singular(_))
+    ));
     for y in [f64::NAN, f64::INFINITY, -1e308] {
         assert!(matches!(list.observe(0, y), Err(SurrogateError::NonFinite { .. })) || y == -1e308);
         assert!(full.observe(0, y).is_err() || y == -1e308);
         if y == -1e308 {
-            assert!(list.mean().iter().chain(full.mean()).all(|m| f64::is_finite(*m)));
+            assert!(
+                list.mean()
+                    .iter()
+                    .chain(full.mean())
+                    .all(|m| f64::is_finite(*m))
+            );
         } else {
             assert_eq!((list.mean(), full.mean()), (&before[..], &before_full[..]));
         }
     }
-    assert_eq!(list.observe(3, 0.0), Err(SurrogateError::Index { index: 3, len: 3 }));
-    assert!(full.observe(3, 0.0).is_err() && list.posterior(3).is_err() && full.posterior(3).is_err());
+    assert_eq!(
+        list.observe(3, 0.0),
+        Err(SurrogateError::Index { index: 3, len: 3 })
+    );
+    assert!(
+        full.observe(3, 0.0).is_err() && list.posterior(3).is_err() && full.posterior(3).is_err()
+    );
     assert!(CandidateGp::new(kernel, -1.0, 1, grid, 3, vec![0.0; 99]).is_err());
     assert!(CandidateGp::new(kernel, 0.1, 2, grid, 3, vec![0.0; 99]).is_err());
     assert!(CandidateGp::new(kernel, 0.1, 1, grid, 3, vec![0.0; 14]).is_err());
@@ -90,13 +122,22 @@ fn joint_draws_at_a_thousand_candidates_succeed() {
         let kernel = SquaredExponential::new(0.2, 1.0).unwrap();
         let mut gp = ExactGp::new(kernel, 0.01, 2, n, vec![0.0; exact::storage_len(2, n)]).unwrap();
         for x in data.chunks(2) {
-            gp.observe(x, libm::sin(6.0 * x[0]) * libm::cos(5.0 * x[1])).unwrap();
+            gp.observe(x, libm::sin(6.0 * x[0]) * libm::cos(5.0 * x[1]))
+                .unwrap();
         }
         let m = 1000;
         let grid = points(m, 2, 9);
-        let (mut factor, mut scratch, mut out) = (vec![0.0; packed_len(m)], vec![0.0; m * n + m], vec![0.0; m]);
-        let jitter =
-            joint::draw_exact(&gp, &grid, &mut Stream::from_seed(6), &mut factor, &mut scratch, &mut out).unwrap();
+        let (mut factor, mut scratch, mut out) =
+            (vec![0.0; packed_len(m)], vec![0.0; m * n + m], vec![0.0; m]);
+        let jitter = joint::draw_exact(
+            &gp,
+            &grid,
+            &mut Stream::from_seed(6),
+            &mut factor,
+            &mut scratch,
+            &mut out,
+        )
+        .unwrap();
         assert!(jitter.relative <= 1e-9 && jitter.tries >= 2, "{jitter:?}");
         assert!(out.iter().all(|f| f64::is_finite(*f)));
     }
@@ -148,7 +189,9 @@ fn joint_and_pathwise_draws_have_the_posterior_law_and_the_test_can_fail() {
         let worst = moments(
             &mut |stream, out| {
                 joint::draw_exact(&gp, &tests, stream, &mut factor, &mut scratch, out).unwrap();
-                out.iter_mut().zip(mean).for_each(|(f, mean)| *f = mean + wrong * (*f - mean));
+                out.iter_mut()
+                    .zip(mean)
+                    .for_each(|(f, mean)| *f = mean + wrong * (*f - mean));
             },
             &mean,
             &packed,
@@ -158,7 +201,8 @@ fn joint_and_pathwise_draws_have_the_posterior_law_and_the_test_can_fail() {
     }
     // The same points as a finite domain, observed ones first.
     let domain = [0.1, 0.15, 0.6, 0.95, 0.05, 0.4, 0.7];
-    let mut full = FiniteGp::new(&kernel, 0.05, 1, &domain, vec![0.0; finite::storage_len(7)]).unwrap();
+    let mut full =
+        FiniteGp::new(&kernel, 0.05, 1, &domain, vec![0.0; finite::storage_len(7)]).unwrap();
     for (i, y) in [0.5, 0.9, -1.0, 0.2].into_iter().enumerate() {
         full.observe(i, y).unwrap();
     }
@@ -167,7 +211,9 @@ fn joint_and_pathwise_draws_have_the_posterior_law_and_the_test_can_fail() {
         let worst = moments(
             &mut |stream, out| {
                 joint::draw_finite(&full, stream, &mut factor, &mut all).unwrap();
-                out.iter_mut().zip(all[4..].iter().zip(mean)).for_each(|(out, (f, m))| *out = m + wrong * (f - m));
+                out.iter_mut()
+                    .zip(all[4..].iter().zip(mean))
+                    .for_each(|(out, (f, m))| *out = m + wrong * (f - m));
             },
             &mean,
             &packed,
@@ -181,10 +227,18 @@ fn joint_and_pathwise_draws_have_the_posterior_law_and_the_test_can_fail() {
         let worst = moments(
             &mut |stream, out| {
                 let (mut weights, mut update, mut scratch) = ([0.0; 7], [0.0; 4], [0.0; 7]);
-                let draw =
-                    pathwise::PathwiseDraw::new(&gp, &prior, stream, &mut weights, &mut update, &mut scratch).unwrap();
+                let draw = pathwise::PathwiseDraw::new(
+                    &gp,
+                    &prior,
+                    stream,
+                    &mut weights,
+                    &mut update,
+                    &mut scratch,
+                )
+                .unwrap();
                 for ((x, mean), out) in tests.iter().zip(mean).zip(out) {
-                    *out = mean + wrong * (draw.value(&gp, &prior, &[*x], &mut scratch).unwrap() - mean);
+                    *out = mean
+                        + wrong * (draw.value(&gp, &prior, &[*x], &mut scratch).unwrap() - mean);
                 }
             },
             &mean,
@@ -200,12 +254,33 @@ fn lists_and_points_have_the_same_bits() {
         const N: usize = 37;
         let grid: Vec<T> = points(N, 2, 21).into_iter().map(T::from_f64).collect();
         let number = T::from_f64;
-        let kernel = StationaryKernel::with_shape(Stationary::Matern52, number(0.3), T::ONE).unwrap();
-        let mut list =
-            CandidateGp::new(kernel, number(0.01), 2, &grid[..], N, vec![T::ZERO; candidates::storage_len(N, N)])
-                .unwrap();
-        let mut full = FiniteGp::new(&kernel, number(0.01), 2, &grid, vec![T::ZERO; finite::storage_len(N)]).unwrap();
-        let mut rows = ExactGp::new(kernel, number(0.01), 2, N, vec![T::ZERO; exact::storage_len(2, N)]).unwrap();
+        let kernel =
+            StationaryKernel::with_shape(Stationary::Matern52, number(0.3), T::ONE).unwrap();
+        let mut list = CandidateGp::new(
+            kernel,
+            number(0.01),
+            2,
+            &grid[..],
+            N,
+            vec![T::ZERO; candidates::storage_len(N, N)],
+        )
+        .unwrap();
+        let mut full = FiniteGp::new(
+            &kernel,
+            number(0.01),
+            2,
+            &grid,
+            vec![T::ZERO; finite::storage_len(N)],
+        )
+        .unwrap();
+        let mut rows = ExactGp::new(
+            kernel,
+            number(0.01),
+            2,
+            N,
+            vec![T::ZERO; exact::storage_len(2, N)],
+        )
+        .unwrap();
         let mut frequencies = vec![T::ZERO; 3 * 20];
         random_fourier::draw(3, 0, Stationary::Matern52, &[0.3], 2, 20, &mut frequencies).unwrap();
         let map = RandomFourier::new(2, 20, T::ONE, false, &frequencies[..]).unwrap();
@@ -221,16 +296,35 @@ fn lists_and_points_have_the_same_bits() {
             assert!((0..N).all(|i| same(of(i).mean, mean[i]) && same(of(i).variance, variance[i])));
             let (mut weights, mut update) = (vec![T::ZERO; 20], vec![T::ZERO; n]);
             let mut scratch = vec![T::INFINITY; pathwise::batch_scratch_len(20, n)];
-            let drawn =
-                pathwise::PathwiseDraw::new(&rows, &map, &mut stream, &mut weights, &mut update, &mut [T::ZERO; N])
-                    .unwrap();
-            drawn.values(&rows, &map, &grid, &mut mean, &mut scratch).unwrap();
+            let drawn = pathwise::PathwiseDraw::new(
+                &rows,
+                &map,
+                &mut stream,
+                &mut weights,
+                &mut update,
+                &mut [T::ZERO; N],
+            )
+            .unwrap();
+            drawn
+                .values(&rows, &map, &grid, &mut mean, &mut scratch)
+                .unwrap();
             for (x, value) in grid.chunks(2).zip(&mean) {
-                assert!(same(drawn.value(&rows, &map, x, &mut scratch).unwrap(), *value), "{n}");
+                assert!(
+                    same(drawn.value(&rows, &map, x, &mut scratch).unwrap(), *value),
+                    "{n}"
+                );
             }
-            assert!(drawn.values(&rows, &map, &grid[1..], &mut mean, &mut scratch).is_err());
+            assert!(
+                drawn
+                    .values(&rows, &map, &grid[1..], &mut mean, &mut scratch)
+                    .is_err()
+            );
             if n > 0 {
-                assert!(drawn.values(&rows, &map, &grid, &mut mean, &mut scratch[1..]).is_err());
+                assert!(
+                    drawn
+                        .values(&rows, &map, &grid, &mut mean, &mut scratch[1..])
+                        .is_err()
+                );
             }
             let y = stream.unit();
             list.observe(n, y).unwrap();
@@ -257,7 +351,10 @@ impl ExactFeatures {
             kernel.covariances(&[*x], points, lower::row_mut(&mut factor, i));
         }
         lower::factor(&mut factor, points.len(), 0.0).unwrap();
-        ExactFeatures { points: points.to_vec(), factor }
+        ExactFeatures {
+            points: points.to_vec(),
+            factor,
+        }
     }
 }
 
@@ -285,7 +382,10 @@ fn greedy_gain_is_the_determinant_and_below_its_bound() {
     for t in 1..=6 {
         let mut matrix = vec![0.0; packed_len(t)];
         for i in 0..t {
-            let (x, row) = (&grid[2 * indices[i] as usize..][..2], lower::row_mut(&mut matrix, i));
+            let (x, row) = (
+                &grid[2 * indices[i] as usize..][..2],
+                lower::row_mut(&mut matrix, i),
+            );
             for (j, out) in row.iter_mut().enumerate() {
                 let other = &grid[2 * indices[j] as usize..][..2];
                 *out = kernel.covariance(x, other) / 0.3 + if i == j { 1.0 } else { 0.0 };

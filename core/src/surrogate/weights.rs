@@ -43,7 +43,11 @@ pub enum Form {
 impl Form {
     /// The form for `observations` rows of `feature_count` features.
     pub const fn of(observations: usize, feature_count: usize) -> Self {
-        if observations <= feature_count / 2 { Form::Dual } else { Form::Primal }
+        if observations <= feature_count / 2 {
+            Form::Dual
+        } else {
+            Form::Primal
+        }
     }
 }
 
@@ -91,9 +95,15 @@ impl fmt::Display for WeightsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             WeightsError::NoFeatures => write!(f, "a weight posterior needs at least one feature"),
-            WeightsError::Regularization { value } => write!(f, "regularization {value} must be finite and positive"),
-            WeightsError::Features { len, expected } => write!(f, "{len} features, {expected} expected"),
-            WeightsError::Storage { len, expected } => write!(f, "storage of {len} numbers, {expected} needed"),
+            WeightsError::Regularization { value } => {
+                write!(f, "regularization {value} must be finite and positive")
+            }
+            WeightsError::Features { len, expected } => {
+                write!(f, "{len} features, {expected} expected")
+            }
+            WeightsError::Storage { len, expected } => {
+                write!(f, "storage of {len} numbers, {expected} needed")
+            }
         }
     }
 }
@@ -121,7 +131,9 @@ impl<T: Scalar> Regularization<T> {
         if value > T::ZERO && value.is_finite() {
             Ok(Regularization(value))
         } else {
-            Err(WeightsError::Regularization { value: value.to_f64() })
+            Err(WeightsError::Regularization {
+                value: value.to_f64(),
+            })
         }
     }
 
@@ -169,14 +181,24 @@ fn split_dual<T>(storage: &mut [T], m: usize) -> Dual<'_, T> {
     let (rows, rest) = slice::split(storage, h * m);
     let (factor, rest) = slice::split(rest, packed_len(h));
     let (y, rest) = slice::split(rest, h);
-    Dual { rows, factor, y, residual: head_mut(rest, h) }
+    Dual {
+        rows,
+        factor,
+        y,
+        residual: head_mut(rest, h),
+    }
 }
 
 fn split_primal<T>(storage: &mut [T], m: usize) -> Primal<'_, T> {
     let (root, rest) = slice::split(storage, packed_len(m));
     let (rhs, rest) = slice::split(rest, m);
     let (phi, spare) = slice::split(rest, m);
-    Primal { root, rhs, phi, spare }
+    Primal {
+        root,
+        rhs,
+        phi,
+        spare,
+    }
 }
 
 /// The posterior over the weights of M features.
@@ -217,7 +239,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
     /// The prior ω ~ N(0, I): no observations yet. `storage` needs [`storage_len`] numbers; their content is ignored.
     ///
     /// **Errors**: [`WeightsError::NoFeatures`], [`WeightsError::Storage`].
-    pub fn new(feature_count: usize, regularization: Regularization<T>, storage: S) -> Result<Self, WeightsError> {
+    pub fn new(
+        feature_count: usize,
+        regularization: Regularization<T>,
+        storage: S,
+    ) -> Result<Self, WeightsError> {
         Self::resume(feature_count, regularization, 0, storage)
     }
 
@@ -351,7 +377,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
                 }
             }
         }
-        if self.observations == count { Poll::Ready(()) } else { Poll::Pending }
+        if self.observations == count {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     }
 
     /// Removes the oldest observation, for a sliding window: observation i becomes i − 1.
@@ -364,7 +394,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
     /// what has left it: only [`WeightPosterior::extend`] is a function of the log alone.
     ///
     /// **Cost**: dual 3n² flops and n·M moves, primal 4M² flops, rebuilding n·3M².
-    pub fn forget_oldest(&mut self, phi: &mut [T], y: T, replay: impl FnMut(usize, &mut [T]) -> T) -> Forgotten {
+    pub fn forget_oldest(
+        &mut self,
+        phi: &mut [T],
+        y: T,
+        replay: impl FnMut(usize, &mut [T]) -> T,
+    ) -> Forgotten {
         let (m, n) = (self.feature_count, self.observations);
         if n == 0 {
             return Forgotten::Removed;
@@ -382,7 +417,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
                 let primal = split_primal(self.storage.as_mut(), m);
                 let phi = phi.get_mut(..m).unwrap_or(&mut []);
                 let half_the_digits = T::EPSILON.sqrt();
-                if root::rotate_out(primal.root, primal.rhs, phi, y, primal.phi, half_the_digits).is_ok() {
+                if root::rotate_out(primal.root, primal.rhs, phi, y, primal.phi, half_the_digits)
+                    .is_ok()
+                {
                     return Forgotten::Removed;
                 }
             }
@@ -419,7 +456,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
     ///
     /// **Cost**: dual 2n·M + n² multiply-adds and M, then n normals; primal M²/2 multiply-adds and M normals.
     pub fn draw(&mut self, stream: &mut Stream, out: &mut [T]) {
-        let (m, n, form, lambda) = (self.feature_count, self.observations, self.form(), self.regularization);
+        let (m, n, form, lambda) = (
+            self.feature_count,
+            self.observations,
+            self.form(),
+            self.regularization,
+        );
         let out = out.get_mut(..m).unwrap_or(&mut []);
         let noise_std = lambda.sqrt();
         normal::fill(stream, out);
@@ -432,9 +474,15 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
                 dispatch::run_short(
                     #[inline(always)]
                     |width| {
-                        dots_here(width, rows, out, residual.iter_mut().zip(dual.y.iter()), |(r, y), explained| {
-                            *r = *y - explained - noise_std * *r;
-                        });
+                        dots_here(
+                            width,
+                            rows,
+                            out,
+                            residual.iter_mut().zip(dual.y.iter()),
+                            |(r, y), explained| {
+                                *r = *y - explained - noise_std * *r;
+                            },
+                        );
                     },
                 );
                 lower::solve(dual.factor, residual);
@@ -461,7 +509,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
                 let column = head_mut(dual.residual, n);
                 crate::linalg::matvec(dual.rows, phi, column);
                 lower::solve(dual.factor, column);
-                clamp(sum_of_squares(phi) - sum_of_squares(column), &mut self.variance_clamps)
+                clamp(
+                    sum_of_squares(phi) - sum_of_squares(column),
+                    &mut self.variance_clamps,
+                )
             }
             Form::Primal => {
                 let primal = split_primal(self.storage.as_mut(), m);
@@ -485,7 +536,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
 
 /// out ← out + Σ coefficientᵢ · rowᵢ, in order of i.
 fn add_rows<T: Scalar>(rows: &[T], coefficients: &[T], out: &mut [T]) {
-    let rows = coefficients.iter().copied().zip(slice::rows(rows, out.len()));
+    let rows = coefficients
+        .iter()
+        .copied()
+        .zip(slice::rows(rows, out.len()));
     dispatch::run_short(
         #[inline(always)]
         |_| add_rows_here(rows, out),

@@ -45,7 +45,11 @@ pub const fn count(frame_len: usize, packet: usize) -> Option<usize> {
         return None;
     }
     let count = frame_len.div_ceil(packet - OVERHEAD);
-    if count <= COUNT_MAX { Some(count) } else { None }
+    if count <= COUNT_MAX {
+        Some(count)
+    } else {
+        None
+    }
 }
 
 /// Why a fragment was not made or not taken.
@@ -84,15 +88,31 @@ pub enum FragmentError {
 impl fmt::Display for FragmentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FragmentError::Piece { frame, packet, index } => {
-                write!(f, "a frame of {frame} bytes in packets of {packet} has no piece {index} (at most {COUNT_MAX})")
+            FragmentError::Piece {
+                frame,
+                packet,
+                index,
+            } => {
+                write!(
+                    f,
+                    "a frame of {frame} bytes in packets of {packet} has no piece {index} (at most {COUNT_MAX})"
+                )
             }
-            FragmentError::Format => f.write_str("no fragment, or one whose numbers do not fit each other"),
-            FragmentError::Buffer { len, needed } => write!(f, "a buffer of {len} bytes, {needed} are needed"),
+            FragmentError::Format => {
+                f.write_str("no fragment, or one whose numbers do not fit each other")
+            }
+            FragmentError::Buffer { len, needed } => {
+                write!(f, "a buffer of {len} bytes, {needed} are needed")
+            }
             FragmentError::Foreign { found, expected } => {
-                write!(f, "a piece of frame {found:08x}, {expected:08x} is under way")
+                write!(
+                    f,
+                    "a piece of frame {found:08x}, {expected:08x} is under way"
+                )
             }
-            FragmentError::Checksum => f.write_str("all pieces came, and the whole was changed on its way"),
+            FragmentError::Checksum => {
+                f.write_str("all pieces came, and the whole was changed on its way")
+            }
         }
     }
 }
@@ -105,14 +125,30 @@ impl core::error::Error for FragmentError {}
 ///
 /// **Errors**: [`FragmentError::Piece`].
 pub fn piece(frame: &[u8], index: usize, packet: &mut [u8]) -> Result<usize, FragmentError> {
-    let refused = FragmentError::Piece { frame: frame.len(), packet: packet.len(), index };
-    let count = count(frame.len(), packet.len()).filter(|count| index < *count).ok_or(refused)?;
-    let name = Name { sum: checksum(frame), all: frame.len() as u16, count: count as u8 };
-    let part = name.place(index).and_then(|(start, len)| frame.get(start..start + len)).ok_or(refused)?;
+    let refused = FragmentError::Piece {
+        frame: frame.len(),
+        packet: packet.len(),
+        index,
+    };
+    let count = count(frame.len(), packet.len())
+        .filter(|count| index < *count)
+        .ok_or(refused)?;
+    let name = Name {
+        sum: checksum(frame),
+        all: frame.len() as u16,
+        count: count as u8,
+    };
+    let part = name
+        .place(index)
+        .and_then(|(start, len)| frame.get(start..start + len))
+        .ok_or(refused)?;
     let ([s0, s1, s2, s3], [a0, a1]) = (name.sum.to_le_bytes(), name.all.to_le_bytes());
     let head = [FORMAT, s0, s1, s2, s3, a0, a1, name.count, index as u8];
     let all = OVERHEAD + part.len();
-    head.iter().chain(part).zip(packet).for_each(|(from, to)| *to = *from);
+    head.iter()
+        .chain(part)
+        .zip(packet)
+        .for_each(|(from, to)| *to = *from);
     Ok(all)
 }
 
@@ -150,7 +186,11 @@ pub struct Reassembly<'b> {
 impl<'b> Reassembly<'b> {
     /// Begins with nothing; `buffer` holds the longest frame.
     pub const fn new(buffer: &'b mut [u8]) -> Self {
-        Reassembly { buffer, name: None, have: [0; _] }
+        Reassembly {
+            buffer,
+            name: None,
+            have: [0; _],
+        }
     }
 
     /// Gives up the frame under way: its sender went on to another, or is silent.
@@ -162,27 +202,47 @@ impl<'b> Reassembly<'b> {
     ///
     /// **Errors**: [`FragmentError`]; but for [`FragmentError::Checksum`] all is as it was.
     pub fn push(&mut self, packet: &[u8]) -> Result<Poll<&[u8]>, FragmentError> {
-        let (head, part) = packet.split_first_chunk::<OVERHEAD>().ok_or(FragmentError::Format)?;
+        let (head, part) = packet
+            .split_first_chunk::<OVERHEAD>()
+            .ok_or(FragmentError::Format)?;
         let [format, s0, s1, s2, s3, a0, a1, count, index] = *head;
-        let found = Name { sum: u32::from_le_bytes([s0, s1, s2, s3]), all: u16::from_le_bytes([a0, a1]), count };
-        let (start, len) = found.place(usize::from(index)).ok_or(FragmentError::Format)?;
+        let found = Name {
+            sum: u32::from_le_bytes([s0, s1, s2, s3]),
+            all: u16::from_le_bytes([a0, a1]),
+            count,
+        };
+        let (start, len) = found
+            .place(usize::from(index))
+            .ok_or(FragmentError::Format)?;
         // Of more pieces than the frame has bytes for, the last would be awaited for ever.
-        let complete = usize::from(count).checked_sub(1).and_then(|last| found.place(last));
+        let complete = usize::from(count)
+            .checked_sub(1)
+            .and_then(|last| found.place(last));
         if format != FORMAT || part.len() != len || complete.is_none() {
             return Err(FragmentError::Format);
         }
         if let Some(expected) = self.name.filter(|expected| *expected != found) {
-            return Err(FragmentError::Foreign { found: found.sum, expected: expected.sum });
+            return Err(FragmentError::Foreign {
+                found: found.sum,
+                expected: expected.sum,
+            });
         }
         let (len, needed) = (self.buffer.len(), usize::from(found.all));
         if len < needed {
             return Err(FragmentError::Buffer { len, needed });
         }
         // Of an index below the count, which is at most COUNT_MAX, there is a bit.
-        let have = self.have.get_mut(usize::from(index / 32)).ok_or(FragmentError::Format)?;
+        let have = self
+            .have
+            .get_mut(usize::from(index / 32))
+            .ok_or(FragmentError::Format)?;
         self.name = Some(found);
         if *have & (1 << (index % 32)) == 0 {
-            self.buffer.iter_mut().skip(start).zip(part).for_each(|(to, from)| *to = *from);
+            self.buffer
+                .iter_mut()
+                .skip(start)
+                .zip(part)
+                .for_each(|(to, from)| *to = *from);
             *have |= 1 << (index % 32);
         }
         if self.have.iter().map(|have| have.count_ones()).sum::<u32>() < u32::from(count) {

@@ -68,7 +68,10 @@ fn randomness(memory: &mut Memory) {
         normal::fill(&mut Stream::from_seed(black_box(1)), b);
     }
     if const { is("random::laplace::draw") } {
-        black_box(laplace::draw(&mut Stream::from_seed(black_box(1)), black_box(0.5f32)));
+        black_box(laplace::draw(
+            &mut Stream::from_seed(black_box(1)),
+            black_box(0.5f32),
+        ));
     }
     if const { is("random::exact::normal_floor") } {
         let mut source = Simulated::new(Stream::from_seed(black_box(1)));
@@ -88,11 +91,23 @@ fn randomness(memory: &mut Memory) {
 
 fn frames(memory: &mut Memory) {
     let (numbers, mut bytes) = (some(&mut memory.b), black_box([0; 512]));
-    let Some(bytes) = bytes.get_mut(..black_box(512)) else { return };
+    let Some(bytes) = bytes.get_mut(..black_box(512)) else {
+        return;
+    };
     if const { is("wire::encode") } {
         let (version, kind, scalar, deployment) = (VERSION, Kind::Upload, ScalarTag::F32, 5);
-        let marks =
-            Header { version, kind, scalar, deployment, config: 6, chain: 7, agent: 1, round: 2, attempt: 0, len: 0 };
+        let marks = Header {
+            version,
+            kind,
+            scalar,
+            deployment,
+            config: 6,
+            chain: 7,
+            agent: 1,
+            round: 2,
+            attempt: 0,
+            len: 0,
+        };
         let _ = black_box(encode(black_box(marks), numbers, bytes).is_ok());
     }
     if const { is("wire::decode") }
@@ -113,7 +128,8 @@ fn kernels(memory: &mut Memory) {
         kernel.covariances(a, b, c);
     }
     if const { is("kernel::stationary, a lengthscale each") }
-        && let Ok(kernel) = StationaryKernel::ard_with_shape(black_box(Stationary::Matern32), &*d, 1.0)
+        && let Ok(kernel) =
+            StationaryKernel::ard_with_shape(black_box(Stationary::Matern32), &*d, 1.0)
     {
         kernel.covariances(a, b, c);
     }
@@ -144,7 +160,9 @@ fn acquisitions(memory: &mut Memory) {
     let (a, b, c) = (some(a), some(b), some(c));
     if const { is("acquisition::thompson") } {
         let map = RandomFourier::new(black_box(2), black_box(64), 1.0, true, &*a);
-        if let (Ok(map), Ok(grid), Ok(whole)) = (map, Candidates::grid(black_box(8), 2), Regions::whole(2)) {
+        if let (Ok(map), Ok(grid), Ok(whole)) =
+            (map, Candidates::grid(black_box(8), 2), Regions::whole(2))
+        {
             black_box(thompson::maximize_streamed(&grid, &map, &whole, b, c));
         }
     }

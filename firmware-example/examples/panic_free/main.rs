@@ -54,8 +54,13 @@ mod device {
 
     #[entry]
     fn main() -> ! {
-        static mut MEMORY: Memory =
-            Memory { a: [0.0; 4096], b: [0.0; 512], c: [0.0; 512], d: [0.0; 512], sums: [0; 128] };
+        static mut MEMORY: Memory = Memory {
+            a: [0.0; 4096],
+            b: [0.0; 512],
+            c: [0.0; 512],
+            d: [0.0; 512],
+            sums: [0; 128],
+        };
         controls::run(MEMORY);
         basics::run(MEMORY);
         posteriors::run(MEMORY);
@@ -68,7 +73,9 @@ mod device {
 
     /// Whether this is the operation of this image.
     pub(super) const fn is(name: &str) -> bool {
-        let (Some(only), name) = (option_env!("SORDINO_ONLY"), name.as_bytes()) else { return false };
+        let (Some(only), name) = (option_env!("SORDINO_ONLY"), name.as_bytes()) else {
+            return false;
+        };
         let only = only.as_bytes();
         let mut i = 0;
         while i < only.len() && i < name.len() && only[i] == name[i] {

@@ -8,9 +8,17 @@ use super::device::{Memory, is, some};
 
 /// A file whose numbers and lengths nobody knows, attached.
 fn attached<'a>(numbers: &'a [f32], storage: &'a mut [f32]) -> Option<PublicPrior<'a, f32>> {
-    let (landmarks, weights, covariance) = (black_box(numbers), black_box(numbers), black_box(numbers));
+    let (landmarks, weights, covariance) =
+        (black_box(numbers), black_box(numbers), black_box(numbers));
     let (lengthscale, self_test) = (black_box(0.2), black_box(5.0));
-    let numbers = PriorNumbers { dim: black_box(2), landmarks, lengthscale, weights, covariance, self_test };
+    let numbers = PriorNumbers {
+        dim: black_box(2),
+        landmarks,
+        lengthscale,
+        weights,
+        covariance,
+        self_test,
+    };
     PublicPrior::attach(numbers, storage).ok()
 }
 
@@ -22,7 +30,15 @@ fn search<'a>(
 ) -> Option<Newcomer<'a, f32, &'a mut [f32]>> {
     let (settings, capacity) = (black_box(NewcomerSettings::default()), black_box(8));
     let log = black_box([(1usize, 0.5), (3, 0.7)]);
-    let search = Newcomer::resume(candidates, black_box(2), black_box(prior), settings, capacity, storage, log);
+    let search = Newcomer::resume(
+        candidates,
+        black_box(2),
+        black_box(prior),
+        settings,
+        capacity,
+        storage,
+        log,
+    );
     search.ok()?.with_moments(black_box(&candidates[..0])).ok()
 }
 
@@ -32,7 +48,11 @@ pub(super) fn run(memory: &mut Memory) {
     if const { is("party: prior file, with a factor in flash") }
         && let Some(prior) = attached(numbers, storage)
     {
-        let _ = black_box(PublicPrior::attach_with_factor(*prior.numbers(), numbers, factor));
+        let _ = black_box(PublicPrior::attach_with_factor(
+            *prior.numbers(),
+            numbers,
+            factor,
+        ));
         let _ = black_box(prior.moments(candidates, factor, &mut []));
     }
     if const { is("party: newcomer, suggest") }

@@ -18,7 +18,13 @@ use super::device::{Memory, is, some};
 
 fn optimizer(storage: &mut [f32]) -> Option<Optimizer<f32, &mut [f32]>> {
     let domain = BoxDomain::new(&black_box([(0.0, 20.0), (1.0, 50.0)])).ok()?;
-    Optimizer::new(domain, black_box(Settings::default()), black_box(32), storage).ok()
+    Optimizer::new(
+        domain,
+        black_box(Settings::default()),
+        black_box(32),
+        storage,
+    )
+    .ok()
 }
 
 /// An agent and its numbers; its configuration was read and its features were drawn when the device was set up.
@@ -27,11 +33,20 @@ fn agent(memory: &mut Memory, act: impl FnOnce(&mut Agent<'_, f32>, &[f32])) {
     let Memory { a, b, c, d, .. } = memory;
     let (workspace, log, numbers, broadcast) = (some(a), some(b), some(c), some(d));
     let Some(config) = config else { return };
-    let Ok(features) = RandomFourier::new(black_box(2), black_box(64), 1.0, true, &*numbers) else { return };
-    let Ok(candidates) = Candidates::grid(black_box(8), 2) else { return };
-    let Ok(public) = Public::streamed(&config, candidates, features) else { return };
+    let Ok(features) = RandomFourier::new(black_box(2), black_box(64), 1.0, true, &*numbers) else {
+        return;
+    };
+    let Ok(candidates) = Candidates::grid(black_box(8), 2) else {
+        return;
+    };
+    let Ok(public) = Public::streamed(&config, candidates, features) else {
+        return;
+    };
     let mut state = AgentState::new(black_box(3), RunSeed::new(black_box(1), 0));
-    let storage = AgentStorage { log, workspace: Workspace::Kept(workspace) };
+    let storage = AgentStorage {
+        log,
+        workspace: Workspace::Kept(workspace),
+    };
     if let Ok(mut agent) = Agent::attach(&public, &mut state, storage) {
         act(&mut agent, broadcast);
     }
@@ -72,12 +87,18 @@ impl Ledger<Private> for Flash {
 
 /// One report, from the query to the noised reward.
 fn reporter() {
-    let Ok(epsilon) = Epsilon::new(black_box(1.0)) else { return };
-    let Ok(mechanism) = ClampedLaplace::new(black_box(1.5), black_box(20), epsilon) else { return };
+    let Ok(epsilon) = Epsilon::new(black_box(1.0)) else {
+        return;
+    };
+    let Ok(mechanism) = ClampedLaplace::new(black_box(1.5), black_box(20), epsilon) else {
+        return;
+    };
     let mut state = ReporterState::new(black_box(7), epsilon);
     let mut reporter = Reporter::attach(&mechanism, &mut state);
     let source = &mut Secret::new(Words);
-    let mut input = ReporterInput::Query { candidate: black_box(3) };
+    let mut input = ReporterInput::Query {
+        candidate: black_box(3),
+    };
     while let Ok(output) = reporter.handle::<f32, _>(input, source) {
         input = match output {
             ReporterOutput::Charge(charge) => match Flash.append(charge) {
@@ -99,7 +120,10 @@ pub(super) fn run(memory: &mut Memory) {
             let input = match black_box(0) {
                 0 => Input::Start,
                 1 => Input::Observed(black_box(0.5)),
-                2 => Input::Broadcast { vectors, maximum: black_box(None) },
+                2 => Input::Broadcast {
+                    vectors,
+                    maximum: black_box(None),
+                },
                 3 => Input::NoBroadcast,
                 _ => Input::Missed,
             };
@@ -135,8 +159,18 @@ pub(super) fn run(memory: &mut Memory) {
         let _ = black_box(optimizer.fit());
     }
     if const { is("single: Optimizer::resume") } {
-        let Ok(domain) = BoxDomain::new(&black_box([(0.0, 20.0), (1.0, 50.0)])) else { return };
-        let log = black_box([None::<LogEntry<f32>>, None]).into_iter().flatten();
-        let _ = black_box(Optimizer::resume(domain, Settings::default(), black_box(32), &mut *a, log));
+        let Ok(domain) = BoxDomain::new(&black_box([(0.0, 20.0), (1.0, 50.0)])) else {
+            return;
+        };
+        let log = black_box([None::<LogEntry<f32>>, None])
+            .into_iter()
+            .flatten();
+        let _ = black_box(Optimizer::resume(
+            domain,
+            Settings::default(),
+            black_box(32),
+            &mut *a,
+            log,
+        ));
     }
 }

@@ -9,12 +9,16 @@ use sordino_core::surrogate::exact::WhenFull;
 use sordino_core::surrogate::grid::Side;
 use sordino_core::surrogate::pathwise::PathwiseDraw;
 use sordino_core::surrogate::weights::Regularization;
-use sordino_core::surrogate::{CandidateGp, ExactGp, FiniteGp, GridGp, WeightPosterior, fit, joint};
+use sordino_core::surrogate::{
+    CandidateGp, ExactGp, FiniteGp, GridGp, WeightPosterior, fit, joint,
+};
 
 use super::device::{Memory, is, some};
 
 /// A posterior of rows that another one left.
-fn exact<'a>(storage: &'a mut [f32]) -> Option<ExactGp<f32, impl Kernel<f32> + use<>, &'a mut [f32]>> {
+fn exact<'a>(
+    storage: &'a mut [f32],
+) -> Option<ExactGp<f32, impl Kernel<f32> + use<>, &'a mut [f32]>> {
     let kernel = SquaredExponential::new(black_box(0.2), 1.0).ok()?;
     let (dim, capacity, len) = (black_box(2), black_box(32), black_box(7));
     ExactGp::resume(kernel, black_box(0.01), dim, capacity, len, storage).ok()
@@ -25,16 +29,44 @@ fn candidates<'a>(
     storage: &'a mut [f32],
 ) -> Option<CandidateGp<f32, impl Kernel<f32> + use<>, &'a [f32], &'a mut [f32]>> {
     let kernel = SquaredExponential::new(black_box(0.2), 1.0).ok()?;
-    CandidateGp::new(kernel, black_box(0.01), black_box(2), points, black_box(32), storage).ok()
+    CandidateGp::new(
+        kernel,
+        black_box(0.01),
+        black_box(2),
+        points,
+        black_box(32),
+        storage,
+    )
+    .ok()
 }
 
 fn grid<'a>(
     points: &'a [f32],
     storage: &'a mut [f32],
-) -> Option<GridGp<f32, impl Kernel<f32> + use<>, &'a [f32], impl Kernel<f32> + use<>, &'a [f32], &'a mut [f32]>> {
-    let (first, second) = (SquaredExponential::new(black_box(0.2), 1.0), SquaredExponential::new(black_box(0.3), 1.0));
-    let first = Side { kernel: first.ok()?, dim: black_box(2), points };
-    let second = Side { kernel: second.ok()?, dim: black_box(1), points };
+) -> Option<
+    GridGp<
+        f32,
+        impl Kernel<f32> + use<>,
+        &'a [f32],
+        impl Kernel<f32> + use<>,
+        &'a [f32],
+        &'a mut [f32],
+    >,
+> {
+    let (first, second) = (
+        SquaredExponential::new(black_box(0.2), 1.0),
+        SquaredExponential::new(black_box(0.3), 1.0),
+    );
+    let first = Side {
+        kernel: first.ok()?,
+        dim: black_box(2),
+        points,
+    };
+    let second = Side {
+        kernel: second.ok()?,
+        dim: black_box(1),
+        points,
+    };
     GridGp::new(first, second, black_box(0.01), black_box(32), storage).ok()
 }
 
@@ -62,7 +94,10 @@ fn of_points(memory: &mut Memory) {
     if const { is("surrogate::exact: observe") }
         && let Some(gp) = exact(a)
     {
-        let _ = black_box(gp.when_full(WhenFull::DropOldest).observe(b, black_box(0.5)));
+        let _ = black_box(
+            gp.when_full(WhenFull::DropOldest)
+                .observe(b, black_box(0.5)),
+        );
     }
     if const { is("surrogate::exact: posterior") }
         && let Some(mut gp) = exact(a)
@@ -86,10 +121,17 @@ fn of_points(memory: &mut Memory) {
         black_box(gp.log_marginal_likelihood());
     }
     if const { is("surrogate::fit: log_marginal_likelihood") } {
-        let kernel = StationaryKernel::with_shape(black_box(Stationary::Matern52), black_box(0.2), 1.0f32);
+        let kernel =
+            StationaryKernel::with_shape(black_box(Stationary::Matern52), black_box(0.2), 1.0f32);
         let Ok(kernel) = kernel else { return };
         let data = fit::Observations::single(b, c);
-        let _ = black_box(fit::log_marginal_likelihood(&kernel, black_box(0.1), &data, d, a));
+        let _ = black_box(fit::log_marginal_likelihood(
+            &kernel,
+            black_box(0.1),
+            &data,
+            d,
+            a,
+        ));
     }
 }
 
@@ -210,7 +252,10 @@ fn draws(memory: &mut Memory) {
         let (frequencies, rest) = b.split_at_mut_checked(black_box(192)).unwrap_or_default();
         let (weights, update) = rest.split_at_mut_checked(black_box(64)).unwrap_or_default();
         let (points, out) = d.split_at_mut_checked(n).unwrap_or_default();
-        let Ok(map) = RandomFourier::new(black_box(2), black_box(64), 1.0, true, &*frequencies) else { return };
+        let Ok(map) = RandomFourier::new(black_box(2), black_box(64), 1.0, true, &*frequencies)
+        else {
+            return;
+        };
         if let Ok(draw) = PathwiseDraw::new(&gp, &map, &mut stream, weights, update, c) {
             let _ = black_box(draw.value(&gp, &map, points, c));
             let _ = black_box(draw.values(&gp, &map, points, out, c));

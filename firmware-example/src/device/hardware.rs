@@ -14,7 +14,11 @@ fn main() -> ! {
     static mut MEMORY: Memory = Memory::new();
     let passed = hio::hstdout().is_ok_and(|mut out| super::run(&mut out, MEMORY));
     loop {
-        debug::exit(if passed { debug::EXIT_SUCCESS } else { debug::EXIT_FAILURE });
+        debug::exit(if passed {
+            debug::EXIT_SUCCESS
+        } else {
+            debug::EXIT_FAILURE
+        });
     }
 }
 
@@ -25,7 +29,11 @@ unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
 }
 
 /// Where the timers of this machine lie: mps2-an385 and mps2-an386, or the secure side of mps2-an505.
-const TIMERS: usize = if cfg!(armv8m) { 0x5000_0000 } else { 0x4000_0000 };
+const TIMERS: usize = if cfg!(armv8m) {
+    0x5000_0000
+} else {
+    0x4000_0000
+};
 /// Ticks of the timers in so many instructions: QEMU's `-icount shift=10` gives 1024 ns to each, and the timers run at
 /// 25 MHz, on mps2-an505 at 20 MHz.
 const RATE: (u64, u64) = if cfg!(armv8m) { (512, 25) } else { (256, 10) };
@@ -61,7 +69,12 @@ fn start_timers() {
 /// Ticks since the start: those of the fine counter, which begins again at 2³² of them, and of the coarse one.
 fn ticks() -> (u32, u32) {
     // SAFETY: as in `start_timers`; reading has no side effect.
-    let (fine, coarse) = unsafe { (FINE.add(VALUE).read_volatile(), COARSE.add(COARSE_VALUE).read_volatile()) };
+    let (fine, coarse) = unsafe {
+        (
+            FINE.add(VALUE).read_volatile(),
+            COARSE.add(COARSE_VALUE).read_volatile(),
+        )
+    };
     (u32::MAX - fine, u32::MAX - coarse)
 }
 
@@ -71,7 +84,10 @@ fn counted(work: &mut dyn FnMut()) -> u64 {
     let before = ticks();
     work();
     let after = ticks();
-    let (fine, coarse) = (after.0.wrapping_sub(before.0), after.1.wrapping_sub(before.1));
+    let (fine, coarse) = (
+        after.0.wrapping_sub(before.0),
+        after.1.wrapping_sub(before.1),
+    );
     // Every 2²⁴ coarse ticks the fine counter began again; the two are read a few ticks apart.
     let rounds = (coarse.wrapping_sub(fine >> 8).wrapping_add(1 << 23)) >> 24;
     (u64::from(rounds) << 32) | u64::from(fine)
@@ -106,7 +122,9 @@ pub fn stack(work: &mut dyn FnMut()) -> u32 {
     (0..words).for_each(|i| unsafe { bottom.add(i).write_volatile(PAINT) });
     black_box(&mut *work)();
     // SAFETY: the same range, read.
-    let untouched = (0..words).take_while(|i| unsafe { bottom.add(*i).read_volatile() } == PAINT).count();
+    let untouched = (0..words)
+        .take_while(|i| unsafe { bottom.add(*i).read_volatile() } == PAINT)
+        .count();
     ((words - untouched) * 4) as u32
 }
 
@@ -117,11 +135,20 @@ pub const LONG: u32 = 400_000_000;
 pub fn self_check() -> (u32, u32, u32) {
     let nops = instructions(&mut || {
         // SAFETY: does nothing, a thousand times.
-        unsafe { asm!(".rept 1000", "nop", ".endr", options(nomem, nostack, preserves_flags)) };
+        unsafe {
+            asm!(
+                ".rept 1000",
+                "nop",
+                ".endr",
+                options(nomem, nostack, preserves_flags)
+            )
+        };
     });
     let long = instructions(&mut || {
         // SAFETY: counts a register down to 0, two instructions each time.
-        unsafe { asm!("2:", "subs {0}, #1", "bne 2b", inout(reg) LONG / 2 => _, options(nomem, nostack)) };
+        unsafe {
+            asm!("2:", "subs {0}, #1", "bne 2b", inout(reg) LONG / 2 => _, options(nomem, nostack))
+        };
     });
     let array = stack(&mut || {
         black_box(&mut [0u8; 4096]);

@@ -30,13 +30,24 @@ fn run(out: &mut HostStream, memory: &mut memory::Memory) -> bool {
     }
     let (nops, long, array) = hardware::self_check();
     let all = hardware::LONG..hardware::LONG + 100;
-    let trusted = (1000..1100).contains(&nops) && all.contains(&long) && (4096..4352).contains(&array);
-    let _ =
-        writeln!(out, "1000 instructions measured as {nops}, {} as {long}, 4096 bytes of stack as {array}", all.start);
+    let trusted =
+        (1000..1100).contains(&nops) && all.contains(&long) && (4096..4352).contains(&array);
+    let _ = writeln!(
+        out,
+        "1000 instructions measured as {nops}, {} as {long}, 4096 bytes of stack as {array}",
+        all.start
+    );
     // Left out, with all it links, where an image is built to weigh one operation.
-    let told = if costs::ONLY.is_none() { uploads::print(out, memory) } else { 0 };
+    let told = if costs::ONLY.is_none() {
+        uploads::print(out, memory)
+    } else {
+        0
+    };
     let (rows, exceeded) = costs::print(out, memory);
-    let _ = writeln!(out, "{rows} rows measured, {exceeded} beyond a bound; {told} counts of uploads tell the sample");
+    let _ = writeln!(
+        out,
+        "{rows} rows measured, {exceeded} beyond a bound; {told} counts of uploads tell the sample"
+    );
     trusted && played && exceeded == 0 && told == 0
 }
 

@@ -17,14 +17,24 @@ const UPLOADS: u32 = 4;
 /// Prints the counts and returns how many comparisons came out otherwise than they must: equal to within a thousandth for
 /// the server, not so for the negative control.
 pub fn print(out: &mut impl Write, memory: &mut Memory) -> u32 {
-    let _ = writeln!(out, "--- uploads\n| server | vector | instructions, selected | not selected |");
+    let _ = writeln!(
+        out,
+        "--- uploads\n| server | vector | instructions, selected | not selected |"
+    );
     let mut wrong = 0;
-    let cases = KINDS.into_iter().map(|kind| (Way::Server, kind)).chain([(Way::Leaky, Kind::Short)]);
+    let cases = KINDS
+        .into_iter()
+        .map(|kind| (Way::Server, kind))
+        .chain([(Way::Leaky, Kind::Short)]);
     for (way, kind) in cases {
-        let (selected, passed) = (count(way, kind, true, memory), count(way, kind, false, memory));
+        let (selected, passed) = (
+            count(way, kind, true, memory),
+            count(way, kind, false, memory),
+        );
         let alike = matches!((selected, passed), (Some(a), Some(b)) if upload::alike(a, b));
         // A count of nothing is no success of the control.
-        let counted = selected.is_some_and(|count| count as usize > UPLOADS as usize * SUMS) && passed.is_some();
+        let counted = selected.is_some_and(|count| count as usize > UPLOADS as usize * SUMS)
+            && passed.is_some();
         let expected = counted && alike == (way == Way::Server);
         let mark = if expected { "" } else { " WRONG" };
         let (selected, passed) = (selected.unwrap_or(0), passed.unwrap_or(0));
@@ -39,11 +49,18 @@ pub fn print(out: &mut impl Write, memory: &mut Memory) -> u32 {
 fn count(way: Way, kind: Kind, selected: bool, memory: &mut Memory) -> Option<u32> {
     let (sums, noise) = memory.integers.split_at_mut(SUMS);
     let (broadcast, rest) = memory.vectors.split_at_mut(SUMS);
-    let mut storage = Storage { sums, noise, broadcast, vector: &mut rest[..M] };
+    let mut storage = Storage {
+        sums,
+        noise,
+        broadcast,
+        vector: &mut rest[..M],
+    };
     let (mut seed, mut total) = (0, 0);
     for _ in 0..UPLOADS {
-        upload::once(way, kind, selected, &mut seed, &mut storage, |work| total += hardware::instructions(work))
-            .ok()?;
+        upload::once(way, kind, selected, &mut seed, &mut storage, |work| {
+            total += hardware::instructions(work)
+        })
+        .ok()?;
     }
     Some(total)
 }

@@ -29,7 +29,15 @@ pub(super) fn rows(emit: Emit<'_>) {
 
 fn words(fold: &mut Fold) {
     let run = RunSeed::new(7, 3);
-    for (round, party) in [Party::Agent(0), Party::Agent(199), Party::Server, Party::World].into_iter().enumerate() {
+    for (round, party) in [
+        Party::Agent(0),
+        Party::Agent(199),
+        Party::Server,
+        Party::World,
+    ]
+    .into_iter()
+    .enumerate()
+    {
         let mut stream = run.stream(party, Purpose::OwnDraw, round as u32);
         (0..64).for_each(|_| fold.word(stream.word()));
         fold.word(run.word(party, Purpose::Perturbation, round as u32));
@@ -49,7 +57,13 @@ fn elementary<T: Scalar>(fold: &mut Fold) {
     for i in 0..256u32 {
         let u: T = stream.unit();
         let x = u * scale;
-        fold.all(&[(-x).exp_nonpositive(), (-x).exp(), x.exp(), (x + T::EPSILON).ln(), x.sqrt()]);
+        fold.all(&[
+            (-x).exp_nonpositive(),
+            (-x).exp(),
+            x.exp(),
+            (x + T::EPSILON).ln(),
+            x.sqrt(),
+        ]);
         let wide = x * T::from_u32(1 + i * i);
         fold.all(&[wide.sin(), wide.cos(), (-wide).sin(), (-wide).cos()]);
     }
@@ -65,8 +79,19 @@ fn special(fold: &mut Fold) {
     let mut stream = Stream::from_seed(3);
     for _ in 0..64 {
         let x = stream.unit::<f64>() * 8.0 - 4.0;
-        fold.all(&[math::exp_m1(x), math::ln_1p(x.abs()), math::pow(x.abs(), 1.7), math::erf(x), math::erfc(x)]);
-        fold.all(&[math::ln_gamma(x.abs() + 0.1), math::floor(x), math::ceil(x), math::trunc(x)]);
+        fold.all(&[
+            math::exp_m1(x),
+            math::ln_1p(x.abs()),
+            math::pow(x.abs(), 1.7),
+            math::erf(x),
+            math::erfc(x),
+        ]);
+        fold.all(&[
+            math::ln_gamma(x.abs() + 0.1),
+            math::floor(x),
+            math::ceil(x),
+            math::trunc(x),
+        ]);
     }
 }
 
@@ -87,7 +112,10 @@ fn sums<T: Scalar>(fold: &mut Fold) {
     normal::fill(&mut stream, &mut a);
     normal::fill(&mut stream, &mut b);
     for n in 0..=a.len() {
-        fold.all(&[linalg::dot(&a[..n], &b[..n]), linalg::squared_distance(&a[..n], &b[..n])]);
+        fold.all(&[
+            linalg::dot(&a[..n], &b[..n]),
+            linalg::squared_distance(&a[..n], &b[..n]),
+        ]);
     }
     linalg::matvec(&a[..66], &b[..11], &mut y);
     fold.all(&y);
@@ -97,7 +125,8 @@ fn sums<T: Scalar>(fold: &mut Fold) {
 
 /// A well-conditioned covariance: 1/(1 + |i − j|) with a little on the diagonal.
 fn covariance<T: Scalar>(i: usize, j: usize) -> T {
-    T::ONE / T::from_u32(1 + i.abs_diff(j) as u32) + if i == j { T::from_f64(0.01) } else { T::ZERO }
+    T::ONE / T::from_u32(1 + i.abs_diff(j) as u32)
+        + if i == j { T::from_f64(0.01) } else { T::ZERO }
 }
 
 fn lower_factor<T: Scalar>(fold: &mut Fold) {
@@ -139,7 +168,14 @@ fn root_factor<T: Scalar>(fold: &mut Fold) {
 fn pivoted<T: Scalar>(fold: &mut Fold) {
     const N: usize = 12;
     let (mut factor, mut diagonal) = ([T::ZERO; N * 8], [T::ZERO; N]);
-    let reached = linalg::pivoted_cholesky(N, 8, &mut factor, &mut diagonal, T::from_f64(1e-6), covariance);
+    let reached = linalg::pivoted_cholesky(
+        N,
+        8,
+        &mut factor,
+        &mut diagonal,
+        T::from_f64(1e-6),
+        covariance,
+    );
     fold.add(T::from_u32(reached.rank as u32));
     fold.add(reached.residual);
     fold.all(&factor);

@@ -27,12 +27,19 @@ fn header(len: u32) -> Header {
 /// who admits any number: 0 for each that is refused.
 fn decode(fold: &mut Fold) {
     let (mut out, mut numbers) = ([0; 128], [0.0f64; 3]);
-    let Ok(len) = wire::encode(header(0), &[1.5, -2.0, 0.25], &mut out) else { return };
-    let Ok((_, payload)) = wire::decode(&out[..len], 3) else { return };
+    let Ok(len) = wire::encode(header(0), &[1.5, -2.0, 0.25], &mut out) else {
+        return;
+    };
+    let Ok((_, payload)) = wire::decode(&out[..len], 3) else {
+        return;
+    };
     fold.word(u64::from(payload.read(&mut numbers).is_err()));
     fold.all(&numbers);
     for promised in [1 << 29, 1 << 30, 3 << 29, 0xe000_0000] {
-        let Ok(used) = postcard::to_slice(&header(promised), &mut out).map(|used| used.len()) else { return };
+        let Ok(used) = postcard::to_slice(&header(promised), &mut out).map(|used| used.len())
+        else {
+            return;
+        };
         let checksum = crc32c(&out[..used]).to_le_bytes();
         out[used..used + 4].copy_from_slice(&checksum);
         fold.word(u64::from(wire::decode(&out[..used + 4], u32::MAX).is_ok()));
@@ -41,6 +48,14 @@ fn decode(fold: &mut Fold) {
 
 /// CRC-32C computed bit by bit, independent of the library's table.
 fn crc32c(bytes: &[u8]) -> u32 {
-    let step = |c: u32| if c & 1 == 1 { c >> 1 ^ 0x82f6_3b78 } else { c >> 1 };
-    !bytes.iter().fold(!0, |c, byte| (0..8).fold(c ^ u32::from(*byte), |c, _| step(c)))
+    let step = |c: u32| {
+        if c & 1 == 1 {
+            c >> 1 ^ 0x82f6_3b78
+        } else {
+            c >> 1
+        }
+    };
+    !bytes.iter().fold(!0, |c, byte| {
+        (0..8).fold(c ^ u32::from(*byte), |c, _| step(c))
+    })
 }

@@ -6,7 +6,9 @@ use sordino_core::features::{RandomFourier, random_fourier};
 use sordino_core::kernel::{Kernel, Matern52, SquaredExponential, Stationary, StationaryKernel};
 use sordino_core::math::Scalar;
 use sordino_core::random::{Stream, normal};
-use sordino_core::schedule::{Mixing, WeightConcentration, federated_confidence_width, region_weight};
+use sordino_core::schedule::{
+    Mixing, WeightConcentration, federated_confidence_width, region_weight,
+};
 use sordino_core::surrogate::candidates::{self, CandidateGp};
 use sordino_core::surrogate::exact::{self, ExactGp, WhenFull};
 use sordino_core::surrogate::finite::{self, FiniteGp};
@@ -50,8 +52,14 @@ fn kernels<T: Scalar>(fold: &mut Fold) {
     let (points, mut out) = (points::<T>(), [T::ZERO; 16]);
     let lengthscales = [T::from_f64(0.3), T::from_f64(0.7)];
     for shape in Stationary::ALL {
-        let Ok(isotropic) = StationaryKernel::with_shape(shape, T::from_f64(0.2), T::from_f64(1.3)) else { return };
-        let Ok(ard) = StationaryKernel::ard_with_shape(shape, lengthscales, T::from_f64(0.8)) else { return };
+        let Ok(isotropic) = StationaryKernel::with_shape(shape, T::from_f64(0.2), T::from_f64(1.3))
+        else {
+            return;
+        };
+        let Ok(ard) = StationaryKernel::ard_with_shape(shape, lengthscales, T::from_f64(0.8))
+        else {
+            return;
+        };
         for x in points.chunks_exact(DIM) {
             isotropic.covariances(x, &points, &mut out);
             fold.all(&out);
@@ -65,7 +73,15 @@ fn kernels<T: Scalar>(fold: &mut Fold) {
 fn storage<T: Scalar>() -> [T; random_fourier::storage_len(DIM, M)] {
     let mut storage = [T::ZERO; random_fourier::storage_len(DIM, M)];
     // A refusal would leave zeros, which the table would show.
-    let _ = random_fourier::draw(9, 1, Stationary::Matern52, &[0.3, 0.2], DIM, M, &mut storage);
+    let _ = random_fourier::draw(
+        9,
+        1,
+        Stationary::Matern52,
+        &[0.3, 0.2],
+        DIM,
+        M,
+        &mut storage,
+    );
     storage
 }
 
@@ -77,7 +93,9 @@ fn features<T: Scalar>(fold: &mut Fold) {
     }
     let (storage, mut phi) = (storage::<T>(), [T::ZERO; M]);
     for unit_norm in [false, true] {
-        let Ok(map) = RandomFourier::new(DIM, M, T::from_f64(1.5), unit_norm, &storage[..]) else { return };
+        let Ok(map) = RandomFourier::new(DIM, M, T::from_f64(1.5), unit_norm, &storage[..]) else {
+            return;
+        };
         for x in points::<T>().chunks_exact(DIM) {
             map.features(x, &mut phi);
             fold.all(&phi);
@@ -94,10 +112,24 @@ fn value<T: Scalar>(i: usize) -> T {
 fn exact_posterior<T: Scalar>(fold: &mut Fold) {
     const CAPACITY: usize = 10;
     let points = points::<T>();
-    let Ok(smooth) = SquaredExponential::new(T::from_f64(0.3), T::ONE) else { return };
-    let Ok(rough) = Matern52::new(T::from_f64(0.4), T::from_f64(1.2)) else { return };
-    exact_with(fold, &points, smooth, [T::ZERO; exact::storage_len(DIM, CAPACITY)]);
-    exact_with(fold, &points, rough, [T::ZERO; exact::storage_len(DIM, CAPACITY)]);
+    let Ok(smooth) = SquaredExponential::new(T::from_f64(0.3), T::ONE) else {
+        return;
+    };
+    let Ok(rough) = Matern52::new(T::from_f64(0.4), T::from_f64(1.2)) else {
+        return;
+    };
+    exact_with(
+        fold,
+        &points,
+        smooth,
+        [T::ZERO; exact::storage_len(DIM, CAPACITY)],
+    );
+    exact_with(
+        fold,
+        &points,
+        rough,
+        [T::ZERO; exact::storage_len(DIM, CAPACITY)],
+    );
 
     fn exact_with<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>>(
         fold: &mut Fold,
@@ -105,7 +137,9 @@ fn exact_posterior<T: Scalar>(fold: &mut Fold) {
         kernel: K,
         storage: S,
     ) {
-        let Ok(gp) = ExactGp::new(kernel, T::from_f64(0.01), DIM, CAPACITY, storage) else { return };
+        let Ok(gp) = ExactGp::new(kernel, T::from_f64(0.01), DIM, CAPACITY, storage) else {
+            return;
+        };
         let mut gp = gp.when_full(WhenFull::DropOldest);
         for (i, x) in points.chunks_exact(DIM).enumerate() {
             let refused = gp.observe(x, value(i)).is_err();
@@ -113,12 +147,19 @@ fn exact_posterior<T: Scalar>(fold: &mut Fold) {
             fold.word(u64::from(refused) + u64::from(again));
             fold.all(gp.factor());
             if let Ok(posterior) = gp.posterior(&points[..DIM]) {
-                fold.all(&[posterior.mean, posterior.variance, gp.log_marginal_likelihood()]);
+                fold.all(&[
+                    posterior.mean,
+                    posterior.variance,
+                    gp.log_marginal_likelihood(),
+                ]);
             }
         }
         let (mut mean, mut variance) = ([T::ZERO; 16], [T::ZERO; 16]);
         let mut scratch = [T::ZERO; exact::batch_scratch_len(CAPACITY)];
-        if gp.posteriors(points, &mut mean, &mut variance, &mut scratch).is_ok() {
+        if gp
+            .posteriors(points, &mut mean, &mut variance, &mut scratch)
+            .is_ok()
+        {
             fold.all(&mean);
             fold.all(&variance);
         }
@@ -128,8 +169,13 @@ fn exact_posterior<T: Scalar>(fold: &mut Fold) {
 fn candidate_posterior<T: Scalar>(fold: &mut Fold) {
     const COUNT: usize = 16;
     let (points, storage) = (points::<T>(), [T::ZERO; candidates::storage_len(COUNT, 12)]);
-    let Ok(kernel) = SquaredExponential::new(T::from_f64(0.3), T::ONE) else { return };
-    let Ok(mut gp) = CandidateGp::new(kernel, T::from_f64(0.01), DIM, &points[..], 12, storage) else { return };
+    let Ok(kernel) = SquaredExponential::new(T::from_f64(0.3), T::ONE) else {
+        return;
+    };
+    let Ok(mut gp) = CandidateGp::new(kernel, T::from_f64(0.01), DIM, &points[..], 12, storage)
+    else {
+        return;
+    };
     for i in 0..12 {
         fold.word(u64::from(gp.observe(i * 5 % COUNT, value(i)).is_err()));
         fold.all(gp.mean());
@@ -143,17 +189,32 @@ fn grid_posterior<T: Scalar>(fold: &mut Fold) {
     const COLUMNS: usize = 21;
     let rows: [T; ROWS] = core::array::from_fn(|i| T::from_u32(i as u32) * T::from_f64(0.2));
     let columns: [T; COLUMNS] = core::array::from_fn(|i| T::from_u32(i as u32) * T::from_f64(0.05));
-    let (Ok(rough), Ok(smooth)) =
-        (Matern52::new(T::from_f64(0.4), T::from_f64(1.2)), SquaredExponential::new(T::from_f64(0.3), T::ONE))
-    else {
+    let (Ok(rough), Ok(smooth)) = (
+        Matern52::new(T::from_f64(0.4), T::from_f64(1.2)),
+        SquaredExponential::new(T::from_f64(0.3), T::ONE),
+    ) else {
         return;
     };
-    let (first, second) =
-        (Side { kernel: rough, dim: 1, points: rows }, Side { kernel: smooth, dim: 1, points: columns });
+    let (first, second) = (
+        Side {
+            kernel: rough,
+            dim: 1,
+            points: rows,
+        },
+        Side {
+            kernel: smooth,
+            dim: 1,
+            points: columns,
+        },
+    );
     let storage = [T::ZERO; grid::storage_len(ROWS, COLUMNS, 12)];
-    let Ok(mut gp) = GridGp::new(first, second, T::from_f64(0.01), 12, storage) else { return };
+    let Ok(mut gp) = GridGp::new(first, second, T::from_f64(0.01), 12, storage) else {
+        return;
+    };
     for i in 0..12 {
-        fold.word(u64::from(gp.observe(i * 37 % (ROWS * COLUMNS), value(i)).is_err()));
+        fold.word(u64::from(
+            gp.observe(i * 37 % (ROWS * COLUMNS), value(i)).is_err(),
+        ));
         fold.all(gp.mean());
         fold.all(gp.variance());
     }
@@ -165,8 +226,12 @@ fn grid_posterior<T: Scalar>(fold: &mut Fold) {
 fn finite_posterior<T: Scalar>(fold: &mut Fold) {
     const COUNT: usize = 16;
     let (points, storage) = (points::<T>(), [T::ZERO; finite::storage_len(COUNT)]);
-    let Ok(kernel) = Matern52::new(T::from_f64(0.3), T::ONE) else { return };
-    let Ok(mut gp) = FiniteGp::new(&kernel, T::from_f64(0.01), DIM, &points, storage) else { return };
+    let Ok(kernel) = Matern52::new(T::from_f64(0.3), T::ONE) else {
+        return;
+    };
+    let Ok(mut gp) = FiniteGp::new(&kernel, T::from_f64(0.01), DIM, &points, storage) else {
+        return;
+    };
     for i in 0..12 {
         fold.word(u64::from(gp.observe(i * 5 % COUNT, value(i)).is_err()));
         fold.all(gp.mean());
@@ -177,7 +242,10 @@ fn finite_posterior<T: Scalar>(fold: &mut Fold) {
 fn acquisitions<T: Scalar>(fold: &mut Fold) {
     let number = T::from_f64;
     for i in 0..64 {
-        let (mean, variance) = (T::from_u32(i) * number(0.2) - number(9.0), number(0.1) + T::from_u32(i % 7));
+        let (mean, variance) = (
+            T::from_u32(i) * number(0.2) - number(9.0),
+            number(0.1) + T::from_u32(i % 7),
+        );
         fold.add(log_expected_improvement::value(mean, variance, number(0.5)));
         fold.add(upper_confidence_bound::bound(mean, variance, number(2.5)));
     }
@@ -186,10 +254,16 @@ fn acquisitions<T: Scalar>(fold: &mut Fold) {
 /// Dual until 8 observations, primal afterwards; mean, draw and variance at every count.
 fn weight_posterior<T: Scalar>(fold: &mut Fold) {
     let (storage, points) = (storage::<T>(), points::<T>());
-    let Ok(map) = RandomFourier::new(DIM, M, T::ONE, true, &storage[..]) else { return };
+    let Ok(map) = RandomFourier::new(DIM, M, T::ONE, true, &storage[..]) else {
+        return;
+    };
     let numbers = [T::ZERO; weights::storage_len(M)];
-    let Ok(lambda) = Regularization::<T>::from_f64(0.01) else { return };
-    let Ok(mut posterior) = WeightPosterior::new(M, lambda, numbers) else { return };
+    let Ok(lambda) = Regularization::<T>::from_f64(0.01) else {
+        return;
+    };
+    let Ok(mut posterior) = WeightPosterior::new(M, lambda, numbers) else {
+        return;
+    };
     let mut stream = Stream::from_seed(21);
     let mut out = [T::ZERO; M];
     for count in 0..=points.len() / DIM {
@@ -208,8 +282,12 @@ fn weight_posterior<T: Scalar>(fold: &mut Fold) {
 
 fn maxima<T: Scalar>(fold: &mut Fold) {
     let (storage, mut scratch) = (storage::<T>(), [T::ZERO; DIM + M]);
-    let Ok(map) = RandomFourier::new(DIM, M, T::ONE, true, &storage[..]) else { return };
-    let (Ok(grid), Ok(regions)) = (Candidates::grid(9, DIM), Regions::new(&[2, 1])) else { return };
+    let Ok(map) = RandomFourier::new(DIM, M, T::ONE, true, &storage[..]) else {
+        return;
+    };
+    let (Ok(grid), Ok(regions)) = (Candidates::grid(9, DIM), Regions::new(&[2, 1])) else {
+        return;
+    };
     let mut stream = Stream::from_seed(22);
     for _ in 0..8 {
         let mut omega = [T::ZERO; 2 * M];
@@ -225,7 +303,16 @@ fn schedules(fold: &mut Fold) {
         fold.add(Mixing::InverseSqrt.own_draw_probability(t));
         fold.add(Mixing::Inverse.own_draw_probability(t));
         let a = WeightConcentration::PAPER.at(t);
-        fold.all(&[a, region_weight(a, 200, 100, true), region_weight(a, 29, 7, false)]);
-        fold.add(federated_confidence_width(1.5, 0.1, f64::from(t) * 0.3, 0.05));
+        fold.all(&[
+            a,
+            region_weight(a, 200, 100, true),
+            region_weight(a, 29, 7, false),
+        ]);
+        fold.add(federated_confidence_width(
+            1.5,
+            0.1,
+            f64::from(t) * 0.3,
+            0.05,
+        ));
     }
 }

@@ -2,8 +2,8 @@
 
 use sordino_core::kernel::Matern52;
 use sordino_core::local::{
-    Config, Constants, FirstQuery, Input, Learner, Output, Parameters, Reporter, ReporterInput, ReporterOutput,
-    ReporterState, Rewards, TgpUcb, tgp,
+    Config, Constants, FirstQuery, Input, Learner, Output, Parameters, Reporter, ReporterInput,
+    ReporterOutput, ReporterState, Rewards, TgpUcb, tgp,
 };
 use sordino_core::math::Scalar;
 use sordino_core::privacy::charge::Unwritten;
@@ -25,8 +25,12 @@ pub(super) fn rows(emit: Emit<'_>) {
 
 /// Rewards inside and outside the bounds and no numbers at all, until the budget is spent.
 fn reports<T: Scalar>(fold: &mut Fold) {
-    let (Ok(epsilon), Ok(budget)) = (Epsilon::new(0.7), Epsilon::new(20.0)) else { return };
-    let Ok(mechanism) = ClampedLaplace::new(1.3, 20, epsilon) else { return };
+    let (Ok(epsilon), Ok(budget)) = (Epsilon::new(0.7), Epsilon::new(20.0)) else {
+        return;
+    };
+    let Ok(mechanism) = ClampedLaplace::new(1.3, 20, epsilon) else {
+        return;
+    };
     let mut state = ReporterState::new(5, budget);
     let mut source = Simulated::new(Stream::from_seed(50));
     for i in 0..32u32 {
@@ -39,7 +43,9 @@ fn reports<T: Scalar>(fold: &mut Fold) {
         let mut event = ReporterInput::Query { candidate: i };
         while let Ok(output) = reporter.handle(event, &mut source) {
             match output {
-                ReporterOutput::Charge(charge) => event = ReporterInput::Charged(Unwritten::receipt(charge)),
+                ReporterOutput::Charge(charge) => {
+                    event = ReporterInput::Charged(Unwritten::receipt(charge))
+                }
                 ReporterOutput::Evaluate { .. } => event = ReporterInput::Reward(reward),
                 ReporterOutput::Report(release) => {
                     fold.add(*release.value());
@@ -56,7 +62,11 @@ fn learner<T: Scalar>(fold: &mut Fold) {
     let parameters = Parameters {
         candidates: N as u32,
         rounds: 40,
-        rewards: Rewards::Bounded { norm_bound: 1.0, noise_bound: 0.3, epsilon: Some(2.0) },
+        rewards: Rewards::Bounded {
+            norm_bound: 1.0,
+            noise_bound: 0.3,
+            epsilon: Some(2.0),
+        },
         constants: Constants::Theorem,
         width_factor: 0.05,
         regularization: 1.0,
@@ -67,10 +77,18 @@ fn learner<T: Scalar>(fold: &mut Fold) {
         nystrom_inflation: None,
         stride: 1,
     };
-    let (Ok(config), Ok(kernel)) = (Config::new(parameters), Matern52::new(T::from_f64(0.2), T::ONE)) else { return };
+    let (Ok(config), Ok(kernel)) = (
+        Config::new(parameters),
+        Matern52::new(T::from_f64(0.2), T::ONE),
+    ) else {
+        return;
+    };
     let points: [T; N] = core::array::from_fn(|i| T::from_u32(i as u32) * T::from_f64(0.125));
     let storage = [T::ZERO; tgp::storage_len(N)];
-    let Ok(mut learner) = TgpUcb::new(config, RunSeed::new(5, 0), &kernel, 1, &points, storage) else { return };
+    let Ok(mut learner) = TgpUcb::new(config, RunSeed::new(5, 0), &kernel, 1, &points, storage)
+    else {
+        return;
+    };
     let mut noise = Stream::from_seed(51);
     let mut event = Input::Start;
     while let Ok(Output::Query { round, candidate }) = learner.handle(event) {

@@ -45,7 +45,11 @@ pub struct Row {
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<28} {:>6}  ", self.name, self.values)?;
-        self.digest.0.iter().take(8).try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        self.digest
+            .0
+            .iter()
+            .take(8)
+            .try_for_each(|byte| write!(f, "{byte:02x}"))?;
         write!(f, "  {:e}", self.last)
     }
 }
@@ -59,7 +63,11 @@ struct Fold {
 
 impl Fold {
     fn new() -> Self {
-        Fold { frame: Frame::leaf(), values: 0, last: 0.0 }
+        Fold {
+            frame: Frame::leaf(),
+            values: 0,
+            last: 0.0,
+        }
     }
 
     fn add<T: Scalar>(&mut self, x: T) {
@@ -81,7 +89,12 @@ impl Fold {
     }
 
     fn end(self, name: &'static str) -> Row {
-        Row { name, values: self.values, last: self.last, digest: self.frame.end() }
+        Row {
+            name,
+            values: self.values,
+            last: self.last,
+            digest: self.frame.end(),
+        }
     }
 }
 

@@ -8,7 +8,8 @@ use sordino_core::linalg::packed_len;
 use sordino_core::math::Scalar;
 use sordino_core::optimizer;
 use sordino_core::prior::{
-    Newcomer, NewcomerSettings, OwnModel, PriorNumbers, PublicPrior, attach_len, own_model_from, storage_len,
+    Newcomer, NewcomerSettings, OwnModel, PriorNumbers, PublicPrior, attach_len, own_model_from,
+    storage_len,
 };
 
 use super::{Emit, Fold};
@@ -44,17 +45,37 @@ impl<T: Scalar> File<T> {
         for row in 0..M {
             for column in 0..=row {
                 let fall = T::from_u32(10 + 40 * (row - column) as u32);
-                covariance.iter_mut().skip(packed_len(row) + column).take(1).for_each(|entry| *entry = T::ONE / fall);
+                covariance
+                    .iter_mut()
+                    .skip(packed_len(row) + column)
+                    .take(1)
+                    .for_each(|entry| *entry = T::ONE / fall);
             }
         }
-        let weights = array::from_fn(|i| T::from_f64(0.4) * T::from_u32(i as u32 * 7 % M as u32) - T::ONE);
-        File { landmarks: points(3), weights, covariance }
+        let weights =
+            array::from_fn(|i| T::from_f64(0.4) * T::from_u32(i as u32 * 7 % M as u32) - T::ONE);
+        File {
+            landmarks: points(3),
+            weights,
+            covariance,
+        }
     }
 
     fn numbers(&self, self_test: f64) -> PriorNumbers<'_, T> {
-        let File { landmarks, weights, covariance } = self;
+        let File {
+            landmarks,
+            weights,
+            covariance,
+        } = self;
         let (lengthscale, self_test) = (T::from_f64(0.3), T::from_f64(self_test));
-        PriorNumbers { dim: DIM, landmarks, lengthscale, weights, covariance, self_test }
+        PriorNumbers {
+            dim: DIM,
+            landmarks,
+            lengthscale,
+            weights,
+            covariance,
+            self_test,
+        }
     }
 }
 
@@ -67,9 +88,14 @@ fn points<T: Scalar, const N: usize>(seed: u32) -> [T; N] {
 fn files<T: Scalar>(fold: &mut Fold) {
     let (file, candidates) = (File::<T>::new(), points::<T, { CANDIDATES * DIM }>(5));
     let (mut storage, mut moments) = ([T::ZERO; attach_len(M)], [T::ZERO; 2 * CANDIDATES]);
-    let Ok(prior) = PublicPrior::attach(file.numbers(5.0), &mut storage) else { return };
+    let Ok(prior) = PublicPrior::attach(file.numbers(5.0), &mut storage) else {
+        return;
+    };
     fold.all(prior.factor());
-    if prior.moments(&candidates, &mut moments, &mut [T::ZERO; M]).is_ok() {
+    if prior
+        .moments(&candidates, &mut moments, &mut [T::ZERO; M])
+        .is_ok()
+    {
         fold.all(&moments);
     }
 }
@@ -79,13 +105,23 @@ fn searches<T: Scalar>(fold: &mut Fold) {
     let (file, candidates) = (File::<T>::new(), points::<T, { CANDIDATES * DIM }>(5));
     for (reads, self_test) in [(true, 5.0), (true, 0.3), (false, 0.0)] {
         let mut storage = [T::ZERO; attach_len(M)];
-        let Ok(prior) = PublicPrior::attach(file.numbers(self_test), &mut storage) else { return };
-        let (settings, room) = (NewcomerSettings::noisy(), [T::ZERO; storage_len(M, CAPACITY, WIDTH)]);
+        let Ok(prior) = PublicPrior::attach(file.numbers(self_test), &mut storage) else {
+            return;
+        };
+        let (settings, room) = (
+            NewcomerSettings::noisy(),
+            [T::ZERO; storage_len(M, CAPACITY, WIDTH)],
+        );
         let read = reads.then_some(&prior);
-        let Ok(mut search) = Newcomer::new(&candidates, DIM, read, settings, CAPACITY, room) else { return };
+        let Ok(mut search) = Newcomer::new(&candidates, DIM, read, settings, CAPACITY, room) else {
+            return;
+        };
         for i in 0..CAPACITY {
             let candidate = search.suggest();
-            let said = prior.mean(candidates.chunks_exact(DIM).nth(candidate).unwrap_or(&[]), &mut [T::ZERO; M]);
+            let said = prior.mean(
+                candidates.chunks_exact(DIM).nth(candidate).unwrap_or(&[]),
+                &mut [T::ZERO; M],
+            );
             let own = T::from_u32(i as u32 * 5 % 7);
             let value = T::from_f64(700.0) + T::from_f64(40.0) * said.unwrap_or(T::ZERO) + own;
             fold.word(candidate as u64);
@@ -94,7 +130,9 @@ fn searches<T: Scalar>(fold: &mut Fold) {
                 return;
             }
         }
-        let Some((best, mean)) = search.best() else { return };
+        let Some((best, mean)) = search.best() else {
+            return;
+        };
         fold.word(best as u64);
         fold.add(mean);
     }
@@ -104,14 +142,26 @@ fn searches<T: Scalar>(fold: &mut Fold) {
 fn own_models<T: Scalar>(fold: &mut Fold) {
     let (file, candidates) = (File::<T>::new(), points::<T, { CANDIDATES * DIM }>(5));
     let mut storage = [T::ZERO; attach_len(M)];
-    let Ok(prior) = PublicPrior::attach(file.numbers(5.0), &mut storage) else { return };
-    let (settings, room) = (NewcomerSettings::default(), [T::ZERO; storage_len(M, OWN_CAPACITY, WIDTH)]);
-    let Ok(mut search) = Newcomer::new(&candidates, DIM, Some(&prior), settings, OWN_CAPACITY, room) else { return };
+    let Ok(prior) = PublicPrior::attach(file.numbers(5.0), &mut storage) else {
+        return;
+    };
+    let (settings, room) = (
+        NewcomerSettings::default(),
+        [T::ZERO; storage_len(M, OWN_CAPACITY, WIDTH)],
+    );
+    let Ok(mut search) =
+        Newcomer::new(&candidates, DIM, Some(&prior), settings, OWN_CAPACITY, room)
+    else {
+        return;
+    };
     for i in 0..OWN_CAPACITY {
         let asked = match i < own_model_from(DIM) {
             true => Ok(i * 7 % CANDIDATES),
-            false => OwnModel::fit(&search, [T::ZERO; optimizer::storage_len(DIM, OWN_CAPACITY)])
-                .and_then(|mut own| own.suggest(&mut search)),
+            false => OwnModel::fit(
+                &search,
+                [T::ZERO; optimizer::storage_len(DIM, OWN_CAPACITY)],
+            )
+            .and_then(|mut own| own.suggest(&mut search)),
         };
         let Ok(candidate) = asked else { return };
         fold.word(candidate as u64);

@@ -5,12 +5,16 @@ use core::array;
 
 use sordino_core::domain::Candidates;
 use sordino_core::features::{Nystrom, nystrom};
-use sordino_core::federated::prior::agent::{Agent, AgentState, Input, Output, log_len, workspace_len};
-use sordino_core::federated::prior::{
-    Config, Draw, Filter, Model, Parameters, Plan, Public, PublicState, Tables, draw_designs, gram, models,
-    nystrom_rows, nystrom_scratch_len, scratch_len, storage_len,
+use sordino_core::federated::prior::agent::{
+    Agent, AgentState, Input, Output, log_len, workspace_len,
 };
-use sordino_core::federated::{Server, ServerInput, ServerOutput, ServerState, ServerStorage, Workspace};
+use sordino_core::federated::prior::{
+    Config, Draw, Filter, Model, Parameters, Plan, Public, PublicState, Tables, draw_designs, gram,
+    models, nystrom_rows, nystrom_scratch_len, scratch_len, storage_len,
+};
+use sordino_core::federated::{
+    Server, ServerInput, ServerOutput, ServerState, ServerStorage, Workspace,
+};
 use sordino_core::kernel::SquaredExponential;
 use sordino_core::linalg::packed_len;
 use sordino_core::math::Scalar;
@@ -51,27 +55,58 @@ impl<T: Scalar> World<T> {
         let kernel = SquaredExponential::new(T::from_f64(0.2), T::ONE).ok()?;
         let list: [T; M] = array::from_fn(|i| T::from_u32(i as u32) / T::from_u32(M as u32 - 1));
         let mut scratch = [T::ZERO; nystrom::scratch_len(M)];
-        let map = Nystrom::new(kernel, 1, list, [T::ZERO; nystrom::storage_len(M)], &mut scratch).ok()?;
+        let map = Nystrom::new(
+            kernel,
+            1,
+            list,
+            [T::ZERO; nystrom::storage_len(M)],
+            &mut scratch,
+        )
+        .ok()?;
         let (mut rows, mut mean) = ([T::ZERO; CANDIDATES * M], [T::ZERO; M * M]);
         let candidates = Candidates::grid(CANDIDATES as u32, 1).ok()?;
-        nystrom_rows(&map, &candidates, &mut rows, &mut [T::ZERO; nystrom_scratch_len(1, M)]).ok()?;
+        nystrom_rows(
+            &map,
+            &candidates,
+            &mut rows,
+            &mut [T::ZERO; nystrom_scratch_len(1, M)],
+        )
+        .ok()?;
         gram(config, &rows, &mut mean).ok()?;
         let (mut designs, mut truth) = ([0; DESIGNS * POINTS], [T::ZERO; M]);
         draw_designs(config, SEED, CANDIDATES as u32, &mut designs).ok()?;
-        normal::fill(&mut SEED.stream(Party::World, Purpose::Objective, 0), &mut truth);
-        Some(World { rows, gram: mean, designs, truth })
+        normal::fill(
+            &mut SEED.stream(Party::World, Purpose::Objective, 0),
+            &mut truth,
+        );
+        Some(World {
+            rows,
+            gram: mean,
+            designs,
+            truth,
+        })
     }
 
     fn public<'a>(&'a self, config: &'a Config) -> Option<Public<'a, T>> {
-        let tables = Tables { prior_rows: &[], gram: &self.gram, designs: &self.designs };
+        let tables = Tables {
+            prior_rows: &[],
+            gram: &self.gram,
+            designs: &self.designs,
+        };
         Public::new(config, &self.rows, tables).ok()
     }
 
     /// What agent n sees at a candidate: the common function and a little of its own.
     fn value(&self, agent: usize, candidate: u32) -> T {
-        let row = self.rows.chunks_exact(M).nth(candidate as usize).unwrap_or(&[]);
+        let row = self
+            .rows
+            .chunks_exact(M)
+            .nth(candidate as usize)
+            .unwrap_or(&[]);
         let mut value = T::from_f64(0.05) * T::from_u32(agent as u32 * 7 % 3);
-        row.iter().zip(&self.truth).for_each(|(phi, weight)| value += *phi * *weight);
+        row.iter()
+            .zip(&self.truth)
+            .for_each(|(phi, weight)| value += *phi * *weight);
         value
     }
 }
@@ -105,7 +140,10 @@ impl<T: Scalar> Agents<T> {
         };
         loop {
             fold.word(u64::from(candidate));
-            match agent.handle(Input::Observed(world.value(n, candidate))).ok()? {
+            match agent
+                .handle(Input::Observed(world.value(n, candidate)))
+                .ok()?
+            {
                 Output::Evaluate(next) => candidate = next,
                 _ => return None,
             }
@@ -141,20 +179,32 @@ fn play<T: Scalar>(fold: &mut Fold) -> Option<()> {
     let mut source = Simulated::new(SEED.stream(Party::Server, Purpose::Release, 0));
     for round in 0..ROUNDS {
         for _ in RELEASES.iter().filter(|release| **release == round) {
-            release(everything, &mut state, &mut posterior, &mut agents, &mut source, fold)?;
+            release(
+                everything,
+                &mut state,
+                &mut posterior,
+                &mut agents,
+                &mut source,
+                fold,
+            )?;
             fold.all(posterior.weights());
             fold.all(posterior.covariance());
             fold.all(&[posterior.heterogeneity(), posterior.clip_factor()]);
         }
         let (mut factor, mut weights) = ([T::ZERO; packed_len(M)], [T::ZERO; M]);
         let mut stream = SEED.stream(Party::World, Purpose::WeightDraw, round + 1);
-        posterior.draw(&mut stream, &mut factor, &mut weights).ok()?;
+        posterior
+            .draw(&mut stream, &mut factor, &mut weights)
+            .ok()?;
         for n in 0..AGENTS {
             // Now and then an agent hears nothing, or is away.
             let input = match (n + round as usize) % 5 {
                 3 => Input::NoDraw,
                 4 => Input::Missed,
-                _ => Input::Draw(Draw { weights: &weights, values: &[] }),
+                _ => Input::Draw(Draw {
+                    weights: &weights,
+                    values: &[],
+                }),
             };
             agents.tell(everything, n, input, fold);
         }
@@ -171,7 +221,10 @@ fn release<T: Scalar>(
     source: &mut Simulated,
     fold: &mut Fold,
 ) -> Option<()> {
-    let plan = Plan { rounds: &RELEASES, noise_multipliers: &MULTIPLIERS };
+    let plan = Plan {
+        rounds: &RELEASES,
+        noise_multipliers: &MULTIPLIERS,
+    };
     let storage = ServerStorage {
         sums: &mut [0; M + 1],
         noise: &mut [0; M + 1],
@@ -186,13 +239,30 @@ fn release<T: Scalar>(
     let weights: [T; M] = server.method().posterior().weights().try_into().ok()?;
     fold.all(&[terms.ridge, terms.clip_radius, terms.response]);
     for n in 0..AGENTS {
-        if let Some(vector) = agents.tell(everything, n, Input::Terms { terms, weights: &weights }, fold) {
-            let input = ServerInput::Upload { agent: n as u32, broadcast, vector: &vector };
+        if let Some(vector) = agents.tell(
+            everything,
+            n,
+            Input::Terms {
+                terms,
+                weights: &weights,
+            },
+            fold,
+        ) {
+            let input = ServerInput::Upload {
+                agent: n as u32,
+                broadcast,
+                vector: &vector,
+            };
             let _ = server.handle(input, source).ok()?;
         }
     }
-    let ServerOutput::Charge(charge) = server.handle(ServerInput::Close, source).ok()? else { return None };
-    match server.handle(ServerInput::Charged(Unwritten::receipt(charge)), source).ok()? {
+    let ServerOutput::Charge(charge) = server.handle(ServerInput::Close, source).ok()? else {
+        return None;
+    };
+    match server
+        .handle(ServerInput::Charged(Unwritten::receipt(charge)), source)
+        .ok()?
+    {
         ServerOutput::Broadcast { release, .. } => fold.all(release.value()),
         _ => return None,
     }

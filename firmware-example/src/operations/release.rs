@@ -27,8 +27,15 @@ fn samplers(fold: &mut Fold) {
     let mut source = Simulated::new(Stream::from_seed(30));
     let mut bits = Bits::new(&mut source);
     for i in 1..=64u32 {
-        let draws = [bits.normal_floor(16), bits.normal_floor(i % 33), bits.discrete_laplace(3, 1000 + u64::from(i))];
-        draws.into_iter().flatten().for_each(|draw| fold.word(draw as u64));
+        let draws = [
+            bits.normal_floor(16),
+            bits.normal_floor(i % 33),
+            bits.discrete_laplace(3, 1000 + u64::from(i)),
+        ];
+        draws
+            .into_iter()
+            .flatten()
+            .for_each(|draw| fold.word(draw as u64));
         let coin = bits.bernoulli_exp(u64::from(i), 17).unwrap_or(false);
         fold.word(u64::from(coin) + bits.below(1000 + u64::from(i)).unwrap_or(0));
     }
@@ -37,7 +44,9 @@ fn samplers(fold: &mut Fold) {
 fn coins(fold: &mut Fold) {
     let mut source = Simulated::new(Stream::from_seed(31));
     for q in [0.25, 0.1, 0.35, 1.0] {
-        let Ok(q) = SamplingProbability::new(q) else { return };
+        let Ok(q) = SamplingProbability::new(q) else {
+            return;
+        };
         fold.add(q.value());
         (0..64).for_each(|_| fold.word(u64::from(q.coin(&mut source).unwrap_or(false))));
     }
@@ -47,9 +56,15 @@ fn coins(fold: &mut Fold) {
 fn gaussian(fold: &mut Fold) {
     const M: usize = 12;
     let mut source = Simulated::new(Stream::from_seed(32));
-    let Ok(q) = SamplingProbability::new(0.25) else { return };
-    let Ok(mechanism) = GridGaussian::new(16, 1.1, q, 100) else { return };
-    let Ok(encoder) = mechanism.encoder(1.0, 0.7) else { return };
+    let Ok(q) = SamplingProbability::new(0.25) else {
+        return;
+    };
+    let Ok(mechanism) = GridGaussian::new(16, 1.1, q, 100) else {
+        return;
+    };
+    let Ok(encoder) = mechanism.encoder(1.0, 0.7) else {
+        return;
+    };
     let (mut sums, mut pool, mut stream) = ([0i64; 2 * M], [0i64; 2 * M], Stream::from_seed(33));
     for i in 0..20u32 {
         let (mut wide, mut narrow) = ([0.0f64; M], [0.0f32; M]);
@@ -59,15 +74,25 @@ fn gaussian(fold: &mut Fold) {
         if i == 7 {
             wide[3] = f64::NAN;
         }
-        for outcome in [encoder.add(&wide, &[0.3, 0.1], &mut sums), encoder.add(&narrow, &[0.1, 0.2], &mut sums)] {
+        for outcome in [
+            encoder.add(&wide, &[0.3, 0.1], &mut sums),
+            encoder.add(&narrow, &[0.1, 0.2], &mut sums),
+        ] {
             fold.word(outcome.map_or(u64::MAX, |outcome| outcome as u64));
         }
         sums.iter().for_each(|sum| fold.word(*sum as u64));
     }
-    let Ok(sample) = mechanism.sample(&mut source.clone(), &mut [0]) else { return };
-    let Ok(noise) = mechanism.fill_noise(&mut source, &mut pool) else { return };
+    let Ok(sample) = mechanism.sample(&mut source.clone(), &mut [0]) else {
+        return;
+    };
+    let Ok(noise) = mechanism.fill_noise(&mut source, &mut pool) else {
+        return;
+    };
     let mut out = [0.0f64; 2 * M];
-    if mechanism.release(&mut sums, sample, noise, 1.0, &mut out).is_ok() {
+    if mechanism
+        .release(&mut sums, sample, noise, 1.0, &mut out)
+        .is_ok()
+    {
         sums.iter().for_each(|sum| fold.word(*sum as u64));
         fold.all(&out);
     }
@@ -76,13 +101,21 @@ fn gaussian(fold: &mut Fold) {
 /// What a reporter on a device sends.
 fn laplace(fold: &mut Fold) {
     let mut source = Simulated::new(Stream::from_seed(34));
-    let Ok(epsilon) = Epsilon::new(0.75) else { return };
-    let Ok(mechanism) = ClampedLaplace::new(2.0, 12, epsilon) else { return };
+    let Ok(epsilon) = Epsilon::new(0.75) else {
+        return;
+    };
+    let Ok(mechanism) = ClampedLaplace::new(2.0, 12, epsilon) else {
+        return;
+    };
     fold.all(&[mechanism.scale(), epsilon.value()]);
     for i in 0..64u32 {
         let reward = f64::from(i) * 0.1 - 3.0;
-        let wide = mechanism.privatize(reward, &mut source).map(|release| release.into_parts().0);
-        let narrow = mechanism.privatize(reward as f32, &mut source).map(|release| release.into_parts().0);
+        let wide = mechanism
+            .privatize(reward, &mut source)
+            .map(|release| release.into_parts().0);
+        let narrow = mechanism
+            .privatize(reward as f32, &mut source)
+            .map(|release| release.into_parts().0);
         wide.into_iter().for_each(|x| fold.add(x));
         narrow.into_iter().for_each(|x| fold.add(x));
     }
@@ -90,8 +123,12 @@ fn laplace(fold: &mut Fold) {
 
 fn selection(fold: &mut Fold) {
     let mut source = Simulated::new(Stream::from_seed(35));
-    let Ok(epsilon) = Epsilon::new(1.0) else { return };
-    let Ok(mechanism) = Selection::new(3, epsilon, NeighboringRelation::ReplaceOne) else { return };
+    let Ok(epsilon) = Epsilon::new(1.0) else {
+        return;
+    };
+    let Ok(mechanism) = Selection::new(3, epsilon, NeighboringRelation::ReplaceOne) else {
+        return;
+    };
     let (utilities, mut order) = ([0, 3, 5, -2, 4, 4, 1], [0; 7]);
     for _ in 0..64 {
         let flipped = mechanism.permute_and_flip(&utilities, &mut order, &mut source);
@@ -104,7 +141,11 @@ fn selection(fold: &mut Fold) {
 
 fn event(sampling_probability: f64, noise_multiplier: f64) -> Event {
     let relation = NeighboringRelation::ReplaceSpecial;
-    Event::PoissonSampledGaussian { sampling_probability, noise_multiplier, relation }
+    Event::PoissonSampledGaussian {
+        sampling_probability,
+        noise_multiplier,
+        relation,
+    }
 }
 
 fn moments(fold: &mut Fold) {

@@ -46,7 +46,10 @@ fn release(modulus: Modulus, fold: &mut Fold) -> Option<()> {
     let source = &mut Simulated::new(Stream::from_seed(1));
     let mut words = [0; NUMBERS];
     let mut noise = [0; NUMBERS];
-    let mut open = HelperRelease::open(mechanism, RUN, EPOCH, modulus, source, &mut words, &mut noise).ok()?;
+    let mut open = HelperRelease::open(
+        mechanism, RUN, EPOCH, modulus, source, &mut words, &mut noise,
+    )
+    .ok()?;
     let mut words = [0; NUMBERS];
     let mut sum = ShareSum::new(&mut words, modulus);
     for agent in 0..2 {
@@ -54,19 +57,29 @@ fn release(modulus: Modulus, fold: &mut Fold) -> Option<()> {
         bytes(fold, &secret.public_key().0);
         let mut attempts = Attempts::new(RUN);
         let attempt = attempts.reserve(EPOCH, &mut Nowhere).ok()?;
-        let mut integers: [i64; NUMBERS] = array::from_fn(|i| (i as i64 - 18) * 977 * (1 + i64::from(agent)));
+        let mut integers: [i64; NUMBERS] =
+            array::from_fn(|i| (i as i64 - 18) * 977 * (1 + i64::from(agent)));
         let mut share = [0; BYTES];
         let share = share.get_mut(..modulus.share_len(NUMBERS))?;
-        let mask = secret.with_helper(&helper.public_key()).ok()?.mask(attempt, modulus);
+        let mask = secret
+            .with_helper(&helper.public_key())
+            .ok()?
+            .mask(attempt, modulus);
         let attempt = mask.split(&mut integers, share).ok()?;
         bytes(fold, share);
         sum.add(share).ok()?;
-        open.add(Contributor { agent, attempt }, &helper.with_agent(&secret.public_key()).ok()?).ok()?;
+        open.add(
+            Contributor { agent, attempt },
+            &helper.with_agent(&secret.public_key()).ok()?,
+        )
+        .ok()?;
     }
     let (charge, charged) = open.close(0);
     let mut answer = [0; BYTES];
     let answer = answer.get_mut(..modulus.share_len(NUMBERS))?;
-    charged.answer(Unwritten::receipt(charge), source, answer).ok()?;
+    charged
+        .answer(Unwritten::receipt(charge), source, answer)
+        .ok()?;
     bytes(fold, answer);
     let mut opened = [0; NUMBERS];
     let opened = Opened::new(&sum, answer, EPOCH, 2, &mut opened).ok()?;
@@ -76,6 +89,11 @@ fn release(modulus: Modulus, fold: &mut Fold) -> Option<()> {
 
 /// Bytes, four to a number.
 fn bytes(fold: &mut Fold, bytes: &[u8]) {
-    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    let word = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte))
+    };
     bytes.chunks(4).for_each(|bytes| fold.word(word(bytes)));
 }

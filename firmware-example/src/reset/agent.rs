@@ -4,8 +4,8 @@ use sordino_core::digest::{Digest, Frame};
 use sordino_core::domain::{Candidates, Regions};
 use sordino_core::features::{RandomFourier, random_fourier};
 use sordino_core::federated::{
-    Agent, AgentState, AgentStorage, Aggregation, Config, Entry, InitialRegion, Input, Output, OwnDraw, Parameters,
-    Phase, Public, Signal, storage_len,
+    Agent, AgentState, AgentStorage, Aggregation, Config, Entry, InitialRegion, Input, Output,
+    OwnDraw, Parameters, Phase, Public, Signal, storage_len,
 };
 use sordino_core::kernel::Stationary;
 use sordino_core::privacy::{ClippingNorm, NoiseMultiplier};
@@ -25,7 +25,11 @@ pub const STORAGE: usize = 700;
 /// What the device is to do when what it stored is stored.
 #[derive(Clone, Copy)]
 enum Act {
-    Evaluate { candidate: u32, number: u32, point: [f32; 2] },
+    Evaluate {
+        candidate: u32,
+        number: u32,
+        point: [f32; 2],
+    },
     Send(Digest),
     Wait,
     Done,
@@ -33,9 +37,15 @@ enum Act {
 
 fn act(output: Output<'_, f32>) -> Act {
     match output {
-        Output::Evaluate { candidate, point, number } => {
-            Act::Evaluate { candidate, number, point: [point[0], point[1]] }
-        }
+        Output::Evaluate {
+            candidate,
+            point,
+            number,
+        } => Act::Evaluate {
+            candidate,
+            number,
+            point: [point[0], point[1]],
+        },
         Output::Upload(weights) => {
             let mut frame = Frame::leaf();
             frame.scalars(weights);
@@ -81,34 +91,55 @@ fn broadcast(round: u32) -> [f32; 2 * M] {
 /// From the boot to the end of the run.
 ///
 /// **Errors**: [`Stop`].
-pub fn boot(flash: &mut Flash<'_>, world: &mut World, memory: &mut [f32; STORAGE]) -> Result<(), Stop> {
+pub fn boot(
+    flash: &mut Flash<'_>,
+    world: &mut World,
+    memory: &mut [f32; STORAGE],
+) -> Result<(), Stop> {
     let config = config().ok_or(Stop::Refused("configuration"))?;
     let agreement = config.digest();
     let mut numbers = [0.0; random_fourier::storage_len(2, M)];
-    random_fourier::draw(5, 0, Stationary::Matern52, &[0.3], 2, M, &mut numbers).map_err(|_| Stop::Refused("draw"))?;
+    random_fourier::draw(5, 0, Stationary::Matern52, &[0.3], 2, M, &mut numbers)
+        .map_err(|_| Stop::Refused("draw"))?;
     let candidates = Candidates::grid(9, 2).map_err(|_| Stop::Refused("grid"))?;
-    let features = RandomFourier::new(2, M, 1.0, true, &numbers[..]).map_err(|_| Stop::Refused("features"))?;
-    let public = Public::streamed(&config, candidates, features).map_err(|_| Stop::Refused("public context"))?;
+    let features =
+        RandomFourier::new(2, M, 1.0, true, &numbers[..]).map_err(|_| Stop::Refused("features"))?;
+    let public = Public::streamed(&config, candidates, features)
+        .map_err(|_| Stop::Refused("public context"))?;
     let (mut number, mut state) = flash.load(AgentState::new(2, RunSeed::new(9, 0)), &agreement)?;
-    let memory = memory.get_mut(..storage_len(&public)).ok_or(Stop::Refused("memory"))?;
+    let memory = memory
+        .get_mut(..storage_len(&public))
+        .ok_or(Stop::Refused("memory"))?;
     let storage = AgentStorage::split(&public, memory).map_err(|_| Stop::Refused("storage"))?;
     for i in 0..state.observations() {
-        let entry: Entry<f32> = flash.entry(FIRST + i as usize, i, &agreement).ok_or(Stop::Refused("log"))?;
-        entry.put(i, config.parameters().offset, storage.log).map_err(|_| Stop::Refused("log is full"))?;
+        let entry: Entry<f32> = flash
+            .entry(FIRST + i as usize, i, &agreement)
+            .ok_or(Stop::Refused("log"))?;
+        entry
+            .put(i, config.parameters().offset, storage.log)
+            .map_err(|_| Stop::Refused("log is full"))?;
     }
-    let mut agent = Agent::attach(&public, &mut state, storage).map_err(|_| Stop::Refused("agent"))?;
+    let mut agent =
+        Agent::attach(&public, &mut state, storage).map_err(|_| Stop::Refused("agent"))?;
     let mut next = act(agent.repeat().map_err(|_| Stop::Refused("repeat"))?);
     loop {
         // One input; what comes of it is stored before it is acted upon, and acted upon at the head of the next turn.
         let round = agent.state().round() as usize;
         let output = match next {
-            Act::Evaluate { candidate, number, point } => {
+            Act::Evaluate {
+                candidate,
+                number,
+                point,
+            } => {
                 let slot = FIRST + number as usize;
                 let entry = match flash.entry::<Entry<f32>>(slot, number, &agreement) {
                     Some(entry) if entry.candidate == candidate => entry,
                     _ => {
                         flash.step()?;
-                        let entry = Entry { candidate, value: world.measure(number, &point) };
+                        let entry = Entry {
+                            candidate,
+                            value: world.measure(number, &point),
+                        };
                         flash.write(slot, &entry, number, &agreement)?;
                         entry
                     }
@@ -128,7 +159,10 @@ pub fn boot(flash: &mut Flash<'_>, world: &mut World, memory: &mut [f32; STORAGE
             Act::Wait if agent.state().phase() == Phase::Fresh => agent.handle(Input::Start),
             // The server goes on only when it has what it waits for.
             Act::Wait if !world.has(round) => return Err(Stop::Refused("nothing was uploaded")),
-            Act::Wait => agent.handle(Input::Broadcast { vectors: &broadcast(round as u32), maximum: None }),
+            Act::Wait => agent.handle(Input::Broadcast {
+                vectors: &broadcast(round as u32),
+                maximum: None,
+            }),
             Act::Done => {
                 let mut frame = Frame::leaf();
                 agent.observations().for_each(|(candidate, value)| {

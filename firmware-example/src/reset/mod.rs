@@ -89,7 +89,13 @@ impl Flash<'_> {
     /// Writes one entry of a log, and reads it back: a page that took nothing must not count as written.
     ///
     /// **Errors**: [`Stop::Cut`], [`Stop::Stored`], [`Stop::Refused`].
-    pub fn write<S: Stored>(&mut self, slot: usize, item: &S, number: u32, agreement: &Digest) -> Result<(), Stop> {
+    pub fn write<S: Stored>(
+        &mut self,
+        slot: usize,
+        item: &S,
+        number: u32,
+        agreement: &Digest,
+    ) -> Result<(), Stop> {
         let mut bytes = [0; SLOT];
         let len = snapshot::write(item, number, agreement, &mut bytes)?;
         self.put(slot, &bytes[..len])?;
@@ -104,7 +110,12 @@ impl Flash<'_> {
     /// Writes a state into the slots 0 and 1, one after the other.
     ///
     /// **Errors**: as [`Flash::write`].
-    pub fn save<S: Stored>(&mut self, state: &S, number: &mut u32, agreement: &Digest) -> Result<(), Stop> {
+    pub fn save<S: Stored>(
+        &mut self,
+        state: &S,
+        number: &mut u32,
+        agreement: &Digest,
+    ) -> Result<(), Stop> {
         self.save_at(0, state, number, agreement)
     }
 
@@ -133,7 +144,12 @@ impl Flash<'_> {
     /// The same of the slots `at` and `at` + 1.
     ///
     /// **Errors**: as [`Flash::write`].
-    pub fn load_at<S: Stored>(&mut self, at: usize, first: S, agreement: &Digest) -> Result<(u32, S), Stop> {
+    pub fn load_at<S: Stored>(
+        &mut self,
+        at: usize,
+        first: S,
+        agreement: &Digest,
+    ) -> Result<(u32, S), Stop> {
         match snapshot::newest_or_first([self.slot(at), self.slot(at + 1)], agreement) {
             Ok(Some((number, state))) => {
                 // A cut may have left one slot torn, erased or old. The next write begins by erasing the first, so before
@@ -182,7 +198,11 @@ pub struct World {
 impl World {
     /// A world that has heard nothing.
     pub const fn new(noisy: bool) -> Self {
-        World { noisy, measured: 0, heard: [Digest([0; 32]); EVENTS] }
+        World {
+            noisy,
+            measured: 0,
+            heard: [Digest([0; 32]); EVENTS],
+        }
     }
 
     /// The function at a point of the unit square, and what is added by the sensor.
@@ -201,7 +221,11 @@ impl World {
         match self.heard.get_mut(number) {
             Some(heard) if *heard == Digest::default() => *heard = digest,
             Some(heard) if *heard == digest => {}
-            Some(_) => return Err(Stop::Refused("something else was said under the same number")),
+            Some(_) => {
+                return Err(Stop::Refused(
+                    "something else was said under the same number",
+                ));
+            }
             None => return Err(Stop::Refused("more was said than a run holds")),
         }
         Ok(())
@@ -209,12 +233,17 @@ impl World {
 
     /// Whether something was heard under `number`.
     fn has(&self, number: usize) -> bool {
-        self.heard.get(number).is_some_and(|heard| *heard != Digest::default())
+        self.heard
+            .get(number)
+            .is_some_and(|heard| *heard != Digest::default())
     }
 
     /// How many numbers something was heard under.
     pub fn said(&self) -> usize {
-        self.heard.iter().filter(|heard| **heard != Digest::default()).count()
+        self.heard
+            .iter()
+            .filter(|heard| **heard != Digest::default())
+            .count()
     }
 
     /// Digest of all that was heard.

@@ -14,7 +14,11 @@ pub const STORAGE: usize = optimizer::storage_len(2, OBSERVATIONS);
 /// From the boot to the end of the run.
 ///
 /// **Errors**: [`Stop`].
-pub fn boot(flash: &mut Flash<'_>, world: &mut World, memory: &mut [f32; STORAGE]) -> Result<(), Stop> {
+pub fn boot(
+    flash: &mut Flash<'_>,
+    world: &mut World,
+    memory: &mut [f32; STORAGE],
+) -> Result<(), Stop> {
     let domain = BoxDomain::new(&[(0.0, 1.0), (0.0, 1.0)]).map_err(|_| Stop::Refused("domain"))?;
     let settings = Settings::default();
     let agreement = Digest::of(&("optimizer of two axes", OBSERVATIONS));
@@ -25,8 +29,8 @@ pub fn boot(flash: &mut Flash<'_>, world: &mut World, memory: &mut [f32; STORAGE
         entries += 1;
     }
     let log = (0..entries).map_while(stored);
-    let mut optimizer =
-        Optimizer::resume(domain, settings, OBSERVATIONS, storage, log).map_err(|_| Stop::Refused("resume"))?;
+    let mut optimizer = Optimizer::resume(domain, settings, OBSERVATIONS, storage, log)
+        .map_err(|_| Stop::Refused("resume"))?;
     while (optimizer.told() as usize) < OBSERVATIONS {
         let told = optimizer.told() as usize;
         let point = optimizer.suggest().map_err(|_| Stop::Refused("suggest"))?;
@@ -45,7 +49,9 @@ pub fn boot(flash: &mut Flash<'_>, world: &mut World, memory: &mut [f32; STORAGE
         let value = world.measure(told as u32, &point);
         let entry = LogEntry::told(&point, value).map_err(|_| Stop::Refused("point"))?;
         flash.write(entries as usize, &entry, entries, &agreement)?;
-        optimizer.observe(&point, value).map_err(|_| Stop::Refused("observe"))?;
+        optimizer
+            .observe(&point, value)
+            .map_err(|_| Stop::Refused("observe"))?;
         entries += 1;
     }
     let mut frame = Frame::leaf();

@@ -1,7 +1,9 @@
 //! An agent of a federated prior: log in slots 2 and up, state in slots 0 and 1.
 
 use sordino_core::digest::{Digest, Frame};
-use sordino_core::federated::prior::agent::{Agent, AgentState, Input, Output, log_len, workspace_len};
+use sordino_core::federated::prior::agent::{
+    Agent, AgentState, Input, Output, log_len, workspace_len,
+};
 use sordino_core::federated::prior::{Config, Draw, Parameters, Public, Tables, Terms, models};
 use sordino_core::federated::{Entry, Phase, Workspace};
 use sordino_core::random::{RunSeed, Stream, normal};
@@ -31,7 +33,12 @@ fn releases(round: u32) -> bool {
 }
 
 /// Says something under a number, and hears nothing of it.
-fn send(flash: &mut Flash<'_>, world: &mut World, number: usize, vector: &[f32]) -> Result<(), Stop> {
+fn send(
+    flash: &mut Flash<'_>,
+    world: &mut World,
+    number: usize,
+    vector: &[f32],
+) -> Result<(), Stop> {
     let mut frame = Frame::leaf();
     frame.scalars(vector);
     flash.step()?;
@@ -41,7 +48,12 @@ fn send(flash: &mut Flash<'_>, world: &mut World, number: usize, vector: &[f32])
 }
 
 /// What the sensor reads there: from flash, or measured and written down.
-fn observe(flash: &mut Flash<'_>, world: &mut World, state: &AgentState, agreement: &Digest) -> Result<f32, Stop> {
+fn observe(
+    flash: &mut Flash<'_>,
+    world: &mut World,
+    state: &AgentState,
+    agreement: &Digest,
+) -> Result<f32, Stop> {
     let (number, candidate) = (state.observations(), state.pending());
     let slot = FIRST + number as usize;
     match flash.entry::<Entry<f32>>(slot, number, agreement) {
@@ -58,18 +70,27 @@ fn observe(flash: &mut Flash<'_>, world: &mut World, state: &AgentState, agreeme
 /// From the boot to the end of the run.
 ///
 /// **Errors**: [`Stop`].
-pub fn boot(flash: &mut Flash<'_>, world: &mut World, memory: &mut [f32; STORAGE]) -> Result<(), Stop> {
+pub fn boot(
+    flash: &mut Flash<'_>,
+    world: &mut World,
+    memory: &mut [f32; STORAGE],
+) -> Result<(), Stop> {
     let parameters = Parameters::usual(200, M as u32, INITIAL as u32, 0.01);
     let config = Config::new(parameters).map_err(|_| Stop::Refused("configuration"))?;
     let agreement = Digest::of(&("agent of a prior", parameters));
     let (log, rest) = memory.split_at_mut(LOG);
     let (workspace, feature_rows) = rest.split_at_mut(WORKSPACE);
     public_numbers(0, feature_rows);
-    let public = Public::new(&config, feature_rows, Tables::NONE).map_err(|_| Stop::Refused("public context"))?;
+    let public = Public::new(&config, feature_rows, Tables::NONE)
+        .map_err(|_| Stop::Refused("public context"))?;
     let (mut number, mut state) = flash.load(AgentState::new(7, RunSeed::new(9, 0)), &agreement)?;
     for i in 0..state.observations() {
-        let entry: Entry<f32> = flash.entry(FIRST + i as usize, i, &agreement).ok_or(Stop::Refused("log"))?;
-        entry.put(i, 0.0, log).map_err(|_| Stop::Refused("log is full"))?;
+        let entry: Entry<f32> = flash
+            .entry(FIRST + i as usize, i, &agreement)
+            .ok_or(Stop::Refused("log"))?;
+        entry
+            .put(i, 0.0, log)
+            .map_err(|_| Stop::Refused("log is full"))?;
     }
     let models = models(1);
     let workspace = Workspace::Kept(workspace);
@@ -87,15 +108,27 @@ pub fn boot(flash: &mut Flash<'_>, world: &mut World, memory: &mut [f32; STORAGE
                 agent.handle(Input::Observed(value))
             }
             Phase::Waiting if releases(round) && !world.has(round as usize) => {
-                let terms = Terms { ridge: 0.02, clip_radius: 3.0, response: 8.0 };
-                match agent.handle(Input::Terms { terms, weights: &weights }) {
+                let terms = Terms {
+                    ridge: 0.02,
+                    clip_radius: 3.0,
+                    response: 8.0,
+                };
+                match agent.handle(Input::Terms {
+                    terms,
+                    weights: &weights,
+                }) {
                     Ok(Output::Upload(vector)) => send(flash, world, round as usize, vector)?,
                     _ => return Err(Stop::Refused("contribution")),
                 }
                 continue;
             }
-            Phase::Waiting => agent.handle(Input::Draw(Draw { weights: &weights, values: &[] })),
-            Phase::Done => return send(flash, world, ROUNDS, &[agent.state().observations() as f32]),
+            Phase::Waiting => agent.handle(Input::Draw(Draw {
+                weights: &weights,
+                values: &[],
+            })),
+            Phase::Done => {
+                return send(flash, world, ROUNDS, &[agent.state().observations() as f32]);
+            }
         };
         let _ = told.map_err(|_| Stop::Refused("input"))?;
         flash.save(agent.state(), &mut number, &agreement)?;

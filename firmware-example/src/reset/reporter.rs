@@ -22,23 +22,31 @@ const BUDGET: f64 = 4.0;
 pub fn boot(flash: &mut Flash<'_>, world: &mut World) -> Result<(), Stop> {
     let epsilon = |value| Epsilon::new(value).map_err(|_| Stop::Refused("epsilon"));
     let agreement = Digest::of(&("reporter", REPORTS));
-    let mechanism = ClampedLaplace::new(1.5, 20, epsilon(EACH)?).map_err(|_| Stop::Refused("mechanism"))?;
-    let (mut number, mut state) = flash.load(ReporterState::new(7, epsilon(BUDGET)?), &agreement)?;
+    let mechanism =
+        ClampedLaplace::new(1.5, 20, epsilon(EACH)?).map_err(|_| Stop::Refused("mechanism"))?;
+    let (mut number, mut state) =
+        flash.load(ReporterState::new(7, epsilon(BUDGET)?), &agreement)?;
     for candidate in 0..REPORTS {
         if world.has(candidate as usize) {
             continue; // The learner has the answer and does not ask again.
         }
         let source = &mut Simulated::new(Stream::from_seed(u64::from(candidate)));
         let query = ReporterInput::Query { candidate };
-        let charge = match Reporter::attach(&mechanism, &mut state).handle::<f32, _>(query, source) {
+        let charge = match Reporter::attach(&mechanism, &mut state).handle::<f32, _>(query, source)
+        {
             Ok(ReporterOutput::Charge(charge)) => charge,
             _ => return Err(Stop::Refused("query")),
         };
         // The stored state is the ledger: it is charged already, and only when it is written is there a receipt.
         flash.save(&state, &mut number, &agreement)?;
-        let receipt = Unwritten.append(charge).map_err(|_| Stop::Refused("ledger"))?;
+        let receipt = Unwritten
+            .append(charge)
+            .map_err(|_| Stop::Refused("ledger"))?;
         let mut reporter = Reporter::attach(&mechanism, &mut state);
-        if reporter.handle::<f32, _>(ReporterInput::Charged(receipt), source).is_err() {
+        if reporter
+            .handle::<f32, _>(ReporterInput::Charged(receipt), source)
+            .is_err()
+        {
             return Err(Stop::Refused("receipt"));
         }
         flash.step()?;

@@ -40,15 +40,29 @@ pub struct Releases {
 
 impl Releases {
     /// Before the first release of as many as there are noise multipliers.
-    pub fn new(publication: Publication, context: Arc<Context>, noise_multipliers: Vec<f64>) -> Self {
+    pub fn new(
+        publication: Publication,
+        context: Arc<Context>,
+        noise_multipliers: Vec<f64>,
+    ) -> Self {
         let rounds = vec![0; noise_multipliers.len()];
-        Releases { publication, context, noise_multipliers, rounds, known: Mutex::new(None) }
+        Releases {
+            publication,
+            context,
+            noise_multipliers,
+            rounds,
+            known: Mutex::new(None),
+        }
     }
 
     /// The same for another campaign with these public numbers: what is computed from its releases is kept for itself.
     #[must_use]
     pub fn of_another(&self) -> Self {
-        Self::new(self.publication.clone(), self.context.clone(), self.noise_multipliers.clone())
+        Self::new(
+            self.publication.clone(),
+            self.context.clone(),
+            self.noise_multipliers.clone(),
+        )
     }
 
     /// What is searched and published.
@@ -63,7 +77,10 @@ impl Releases {
 
     /// All releases, made before the first round, with their multipliers.
     pub fn plan(&self) -> Plan<'_> {
-        Plan { rounds: &self.rounds, noise_multipliers: &self.noise_multipliers }
+        Plan {
+            rounds: &self.rounds,
+            noise_multipliers: &self.noise_multipliers,
+        }
     }
 
     /// Whether these sums, M + 1 numbers for each of the first releases, can be learned.
@@ -81,11 +98,28 @@ impl Releases {
         let learned = self.context.replayed(self.plan(), released)?;
         let file = match learned.releases {
             0 => None,
-            _ => Some(file(&self.publication, &self.context, &self.noise_multipliers, &learned, false)?),
+            _ => Some(file(
+                &self.publication,
+                &self.context,
+                &self.noise_multipliers,
+                &learned,
+                false,
+            )?),
         };
-        let guide = |file: &PriorFile| Guide::new(file, &self.publication.space, self.publication.goal);
-        let guide = file.as_ref().map(guide).transpose().map_err(SearchError::from)?.map(Arc::new);
-        let made = Arc::new(Known { released: released.to_vec(), learned, file, guide });
+        let guide =
+            |file: &PriorFile| Guide::new(file, &self.publication.space, self.publication.goal);
+        let guide = file
+            .as_ref()
+            .map(guide)
+            .transpose()
+            .map_err(SearchError::from)?
+            .map(Arc::new);
+        let made = Arc::new(Known {
+            released: released.to_vec(),
+            learned,
+            file,
+            guide,
+        });
         *known = Some(made.clone());
         Ok(made)
     }
@@ -97,7 +131,8 @@ impl Releases {
     /// **Errors**: as [`Releases::check`].
     pub fn file(&self, released: &[f64], simulated: bool) -> Result<Option<PriorFile>, SiteError> {
         let mut file = self.known(released)?.file.clone();
-        file.iter_mut().for_each(|file| file.label.simulated = simulated);
+        file.iter_mut()
+            .for_each(|file| file.label.simulated = simulated);
         Ok(file)
     }
 
@@ -107,8 +142,13 @@ impl Releases {
     pub fn encoding(&self, released: &[f64]) -> Result<Option<JointVectors>, SiteError> {
         let known = self.known(released)?;
         let multiplier = self.noise_multipliers.get(known.learned.releases as usize);
-        let Some((terms, multiplier)) = known.terms().zip(multiplier) else { return Ok(None) };
-        Ok(Some(JointVectors::new(self.context.config(), &terms, *multiplier).map_err(ContextError::from)?))
+        let Some((terms, multiplier)) = known.terms().zip(multiplier) else {
+            return Ok(None);
+        };
+        Ok(Some(
+            JointVectors::new(self.context.config(), &terms, *multiplier)
+                .map_err(ContextError::from)?,
+        ))
     }
 
     /// What the release after these is made with, κ, C and w, M + 2 numbers: all that a site needs of them that holds no virtual
@@ -117,22 +157,39 @@ impl Releases {
     /// **Errors**: as [`Releases::check`].
     pub fn opening(&self, released: &[f64]) -> Result<Option<Vec<f64>>, SiteError> {
         let known = self.known(released)?;
-        let Some(terms) = known.terms() else { return Ok(None) };
-        Ok(Some([&[terms.ridge, terms.clip_radius], known.learned.posterior.weights()].concat()))
+        let Some(terms) = known.terms() else {
+            return Ok(None);
+        };
+        Ok(Some(
+            [
+                &[terms.ridge, terms.clip_radius],
+                known.learned.posterior.weights(),
+            ]
+            .concat(),
+        ))
     }
 
     /// What a site with these points (in the space's numbers) and values (larger is better) contributes to the release after
     /// these, M + 1 numbers; nothing after the last, and from a site with too few values.
     ///
     /// **Errors**: as [`Releases::check`]; [`SiteError::Context`] for values that cannot be standardised.
-    pub fn contribution(&self, released: &[f64], values: &[(&[f64], f64)]) -> Result<Option<Vec<f64>>, SiteError> {
+    pub fn contribution(
+        &self,
+        released: &[f64],
+        values: &[(&[f64], f64)],
+    ) -> Result<Option<Vec<f64>>, SiteError> {
         if values.len() < POINTS_MIN {
             return Ok(None);
         }
         let known = self.known(released)?;
-        let Some(terms) = known.terms() else { return Ok(None) };
+        let Some(terms) = known.terms() else {
+            return Ok(None);
+        };
         let encoding = self.context.encoding();
-        let points: Vec<f64> = values.iter().flat_map(|(numbers, _)| encoding.coordinates(numbers)).collect();
+        let points: Vec<f64> = values
+            .iter()
+            .flat_map(|(numbers, _)| encoding.coordinates(numbers))
+            .collect();
         let values: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
         let contributor = Contributor::new(&self.context, &points, &values)?;
         Ok(contributor.vector(&self.context, &terms, known.learned.posterior.weights())?)
@@ -141,8 +198,17 @@ impl Releases {
     /// A search over these points that begins with the file of these releases, or alone where there are none.
     ///
     /// **Errors**: as [`Releases::check`]; [`SiteError::Search`].
-    pub fn search(&self, points: Arc<[Vec<f64>]>, seed: u64, released: &[f64]) -> Result<Listed, SiteError> {
-        let guide = if released.is_empty() { None } else { self.known(released)?.guide.clone() };
+    pub fn search(
+        &self,
+        points: Arc<[Vec<f64>]>,
+        seed: u64,
+        released: &[f64],
+    ) -> Result<Listed, SiteError> {
+        let guide = if released.is_empty() {
+            None
+        } else {
+            self.known(released)?.guide.clone()
+        };
         Ok(Listed::new(&self.publication.space, points, seed, guide)?)
     }
 }

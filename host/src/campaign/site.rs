@@ -13,7 +13,8 @@ pub const EVALUATIONS: u32 = 30;
 
 /// The seed of a simulated site's search, which the seed of its run decides.
 pub fn search_seed(seed: RunSeed, agent: u32) -> u64 {
-    seed.stream(Party::Agent(agent), Purpose::RandomPolicy, 0).word()
+    seed.stream(Party::Agent(agent), Purpose::RandomPolicy, 0)
+        .word()
 }
 
 /// What a site keeps, apart from its log. Two are equal that know the same, however many evaluations they want.
@@ -30,7 +31,15 @@ pub struct SiteState {
 
 impl PartialEq for SiteState {
     fn eq(&self, other: &Self) -> bool {
-        let known = |state: &Self| (state.agent, state.seed, state.frames, state.observations, state.pending);
+        let known = |state: &Self| {
+            (
+                state.agent,
+                state.seed,
+                state.frames,
+                state.observations,
+                state.pending,
+            )
+        };
         known(self) == known(other) && self.released == other.released
     }
 }
@@ -39,7 +48,15 @@ impl SiteState {
     /// Site `agent` before its first frame; `seed` is its own source of draws, secret in a real campaign.
     pub fn new(agent: u32, seed: RunSeed) -> Self {
         let (evaluations, released) = (EVALUATIONS, Vec::new());
-        SiteState { agent, seed, evaluations, frames: 0, observations: 0, pending: None, released }
+        SiteState {
+            agent,
+            seed,
+            evaluations,
+            frames: 0,
+            observations: 0,
+            pending: None,
+            released,
+        }
     }
 
     /// Index of the agent.
@@ -70,8 +87,15 @@ impl SiteState {
 
     /// Evaluations that it makes in all.
     fn wanted(&self, campaign: &Campaign) -> u32 {
-        let (least, most) = (campaign.protocol.config.parameters().initial_points, campaign.evaluations_max());
-        if campaign.rehearses { most } else { self.evaluations.clamp(least, most) }
+        let (least, most) = (
+            campaign.protocol.config.parameters().initial_points,
+            campaign.evaluations_max(),
+        );
+        if campaign.rehearses {
+            most
+        } else {
+            self.evaluations.clamp(least, most)
+        }
     }
 }
 
@@ -98,17 +122,28 @@ impl<'a> Site<'a> {
     ) -> Result<Self, SiteError> {
         let exactly = |what, found, expected| match found == expected {
             true => Ok(()),
-            false => Err(SiteError::Length { what, found, expected }),
+            false => Err(SiteError::Length {
+                what,
+                found,
+                expected,
+            }),
         };
-        let (len, releases) = (campaign.context().config().contribution_len(), campaign.protocol.releases());
+        let (len, releases) = (
+            campaign.context().config().contribution_len(),
+            campaign.protocol.releases(),
+        );
         exactly("log", log.len(), campaign.log_len())?;
         exactly("contribution", upload.len(), len)?;
-        let made = (state.released.len() / len).min(state.frames.saturating_sub(1).min(releases) as usize);
+        let made =
+            (state.released.len() / len).min(state.frames.saturating_sub(1).min(releases) as usize);
         exactly("releases", state.released.len(), made * len)?;
         let most = campaign.evaluations_max().min(state.observations);
         exactly("observations", state.observations as usize, most as usize)?;
         let count = campaign.points.len() as f64;
-        let named = log.chunks_exact(2).take(most as usize).map(|entry| entry[0]);
+        let named = log
+            .chunks_exact(2)
+            .take(most as usize)
+            .map(|entry| entry[0]);
         let named = named.chain(state.pending.map(f64::from));
         for candidate in named {
             if !(candidate >= 0.0 && candidate < count && candidate.fract() == 0.0) {
@@ -119,7 +154,12 @@ impl<'a> Site<'a> {
                 });
             }
         }
-        Ok(Site { campaign, state, log, upload })
+        Ok(Site {
+            campaign,
+            state,
+            log,
+            upload,
+        })
     }
 
     /// How its contribution to the release of its epoch becomes integers: what it hides by a mask where there are two servers.
@@ -135,21 +175,42 @@ impl<'a> Site<'a> {
 
     /// Candidates and values so far, larger is better.
     fn values(&self) -> impl Iterator<Item = (u32, f64)> + '_ {
-        let entries = self.log.chunks_exact(2).take(self.state.observations as usize);
+        let entries = self
+            .log
+            .chunks_exact(2)
+            .take(self.state.observations as usize);
         entries.map(|entry| (entry[0] as u32, entry[1]))
     }
 
     /// What its search asks next: with the file if there is one, else alone, also for its first points. Those of a rehearsal are
     /// drawn.
     fn choose(&self) -> Result<u32, SiteError> {
-        let Campaign { releases, points, protocol, rehearses, .. } = self.campaign;
-        let SiteState { agent, seed, observations, .. } = *self.state;
+        let Campaign {
+            releases,
+            points,
+            protocol,
+            rehearses,
+            ..
+        } = self.campaign;
+        let SiteState {
+            agent,
+            seed,
+            observations,
+            ..
+        } = *self.state;
         if *rehearses && observations < protocol.config.parameters().initial_points {
-            return Ok(initial_point(seed, agent, observations, points.len() as u32));
+            return Ok(initial_point(
+                seed,
+                agent,
+                observations,
+                points.len() as u32,
+            ));
         }
         let of_search = match *rehearses {
             true => search_seed(seed, agent),
-            false => seed.stream(Party::Agent(agent), Purpose::InitialPoints, 0).word(),
+            false => seed
+                .stream(Party::Agent(agent), Purpose::InitialPoints, 0)
+                .word(),
         };
         let mut search = releases.search(points.clone(), of_search, &self.state.released)?;
         for (candidate, value) in self.values() {
@@ -160,8 +221,14 @@ impl<'a> Site<'a> {
 
     /// What it contributes to the release of its epoch; nothing if it has too few values.
     fn contribution(&mut self) -> Result<bool, SiteError> {
-        let Campaign { releases, points, .. } = self.campaign;
-        let named = |(candidate, value): (u32, f64)| points.get(candidate as usize).map(|point| (&point[..], value));
+        let Campaign {
+            releases, points, ..
+        } = self.campaign;
+        let named = |(candidate, value): (u32, f64)| {
+            points
+                .get(candidate as usize)
+                .map(|point| (&point[..], value))
+        };
         let values: Vec<(&[f64], f64)> = self.values().filter_map(named).collect();
         let vector = releases.contribution(&self.state.released, &values)?;
         if let Some(vector) = &vector {
@@ -182,7 +249,11 @@ impl Member<f64> for Site<'_> {
         if let Some(sums) = frame.numbers() {
             let expected = self.campaign.context().config().contribution_len();
             if sums.len() != expected {
-                return Err(SiteError::Length { what: "release", found: sums.len(), expected });
+                return Err(SiteError::Length {
+                    what: "release",
+                    found: sums.len(),
+                    expected,
+                });
             }
             let released = [&self.state.released, sums].concat();
             // What cannot be learned is refused here, and nothing of it kept.
@@ -194,9 +265,16 @@ impl Member<f64> for Site<'_> {
     }
 
     fn next(&mut self) -> Result<Next<'_, f64>, SiteError> {
-        let (number, first) = (self.state.observations, self.campaign.protocol.config.parameters().initial_points);
+        let (number, first) = (
+            self.state.observations,
+            self.campaign.protocol.config.parameters().initial_points,
+        );
         let is_last = self.state.frames > self.campaign.protocol.releases();
-        let wanted = if is_last { self.state.wanted(self.campaign) } else { first };
+        let wanted = if is_last {
+            self.state.wanted(self.campaign)
+        } else {
+            first
+        };
         if self.state.frames > 0 && number < wanted {
             let candidate = match self.state.pending {
                 Some(candidate) => candidate,
@@ -212,7 +290,9 @@ impl Member<f64> for Site<'_> {
     }
 
     fn observed(&mut self, value: f64) -> Result<(), SiteError> {
-        let Some(candidate) = self.state.pending else { return Err(SiteError::NotAsked) };
+        let Some(candidate) = self.state.pending else {
+            return Err(SiteError::NotAsked);
+        };
         if !(value.abs() <= VALUE_MAX) {
             return Err(SiteError::Value { value });
         }

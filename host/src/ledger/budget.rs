@@ -1,6 +1,8 @@
 //! What the charges of a ledger add up to, and the budget they are held against.
 
-use sordino_core::privacy::accountant::{Accountant, AccountantError, GaussianAccountant, RdpAccountant};
+use sordino_core::privacy::accountant::{
+    Accountant, AccountantError, GaussianAccountant, RdpAccountant,
+};
 use sordino_core::privacy::budget::{BudgetError, Filter, GaussianFilter};
 use sordino_core::privacy::{Event, NeighboringRelation};
 
@@ -21,7 +23,13 @@ pub struct Spent {
 /// Losses and their budget.
 pub(super) enum Budget {
     /// Sums of ε and δ.
-    Sum { epsilon: f64, delta: f64, relation: Option<NeighboringRelation>, epsilon_max: f64, delta_max: f64 },
+    Sum {
+        epsilon: f64,
+        delta: f64,
+        relation: Option<NeighboringRelation>,
+        epsilon_max: f64,
+        delta_max: f64,
+    },
     /// A filter of core.
     Renyi(Box<Filter>),
     /// The exact filter of core, for Gaussians on everybody.
@@ -50,7 +58,10 @@ impl Budget {
     /// The budget of these terms after these events, all of which count, even beyond the budget.
     ///
     /// **Errors**: [`LedgerError::Terms`], [`LedgerError::Accountant`].
-    pub fn replay<'e>(terms: &Terms, events: impl Iterator<Item = &'e Event>) -> Result<Self, LedgerError> {
+    pub fn replay<'e>(
+        terms: &Terms,
+        events: impl Iterator<Item = &'e Event>,
+    ) -> Result<Self, LedgerError> {
         let epsilon_max = terms.epsilon_max.unwrap_or(f64::INFINITY);
         match terms.accounting {
             Accounting::Sum => {
@@ -58,7 +69,13 @@ impl Budget {
                 for event in events {
                     (epsilon, delta, relation) = sum(epsilon, delta, relation, event)?;
                 }
-                Ok(Budget::Sum { epsilon, delta, relation, epsilon_max, delta_max: terms.delta })
+                Ok(Budget::Sum {
+                    epsilon,
+                    delta,
+                    relation,
+                    epsilon_max,
+                    delta_max: terms.delta,
+                })
             }
             Accounting::Renyi => {
                 let mut spent = RdpAccountant::new();
@@ -90,7 +107,13 @@ impl Budget {
             return Ok(());
         };
         match self {
-            Budget::Sum { epsilon, delta, relation, epsilon_max, delta_max } => {
+            Budget::Sum {
+                epsilon,
+                delta,
+                relation,
+                epsilon_max,
+                delta_max,
+            } => {
                 let mut after = (*epsilon, *delta, *relation);
                 for event in events {
                     after = sum(after.0, after.1, after.2, event)?;
@@ -99,7 +122,12 @@ impl Budget {
                 if epsilon <= *epsilon_max && delta <= *delta_max {
                     return Ok(());
                 }
-                Err(LedgerError::OverBudget { epsilon, epsilon_max: *epsilon_max, delta, delta_max: *delta_max })
+                Err(LedgerError::OverBudget {
+                    epsilon,
+                    epsilon_max: *epsilon_max,
+                    delta,
+                    delta_max: *delta_max,
+                })
             }
             Budget::Renyi(filter) if rest.is_empty() => judged(filter.admits(last), terms.delta),
             Budget::Renyi(_) => match Budget::replay(terms, before.chain(rest))? {
@@ -115,7 +143,12 @@ impl Budget {
     pub fn charge(&mut self, events: &[Event]) -> Result<(), LedgerError> {
         for event in events {
             match self {
-                Budget::Sum { epsilon, delta, relation, .. } => {
+                Budget::Sum {
+                    epsilon,
+                    delta,
+                    relation,
+                    ..
+                } => {
                     (*epsilon, *delta, *relation) = sum(*epsilon, *delta, *relation, event)?;
                 }
                 Budget::Renyi(filter) => {
@@ -149,25 +182,41 @@ impl Budget {
 
 type Sums = (f64, f64, Option<NeighboringRelation>);
 
-fn sum(epsilon: f64, delta: f64, relation: Option<NeighboringRelation>, event: &Event) -> Result<Sums, LedgerError> {
+fn sum(
+    epsilon: f64,
+    delta: f64,
+    relation: Option<NeighboringRelation>,
+    event: &Event,
+) -> Result<Sums, LedgerError> {
     let (more, delta_more) = loss(event).ok_or(AccountantError::UnsupportedEvent(*event))?;
     if !event.is_valid() {
         return Err(AccountantError::InvalidEvent(*event).into());
     }
     let now = event.relation();
     match relation {
-        Some(before) if before != now => Err(AccountantError::MixedRelations { before, now }.into()),
+        Some(before) if before != now => {
+            Err(AccountantError::MixedRelations { before, now }.into())
+        }
         _ => Ok((add_up(epsilon, more), add_up(delta, delta_more), Some(now))),
     }
 }
 
 fn judged<T>(result: Result<T, BudgetError>, delta: f64) -> Result<T, LedgerError> {
     result.map_err(|error| match error {
-        BudgetError::Exhausted { epsilon, epsilon_max } => {
-            LedgerError::OverBudget { epsilon, epsilon_max, delta, delta_max: delta }
-        }
+        BudgetError::Exhausted {
+            epsilon,
+            epsilon_max,
+        } => LedgerError::OverBudget {
+            epsilon,
+            epsilon_max,
+            delta,
+            delta_max: delta,
+        },
         BudgetError::Accountant(error) => LedgerError::Accountant(error),
-        _ => LedgerError::Terms { key: "the budget", admissible: "epsilon_max above 0, delta in (0, 1)" },
+        _ => LedgerError::Terms {
+            key: "the budget",
+            admissible: "epsilon_max above 0, delta in (0, 1)",
+        },
     })
 }
 

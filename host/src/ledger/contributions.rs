@@ -32,12 +32,16 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sordino_core::privacy::Event;
-use sordino_core::privacy::accountant::{Accountant, AccountantError, GaussianAccountant, RdpAccountant};
+use sordino_core::privacy::accountant::{
+    Accountant, AccountantError, GaussianAccountant, RdpAccountant,
+};
 
 use super::counter::digest;
 use super::terms::{NAME_ADMISSIBLE, is_name};
 use super::{CounterPlace, LedgerError, looks};
-use crate::files::{FileError, create_folders_privately, io_at, open_regular, read_bounded, write_privately};
+use crate::files::{
+    FileError, create_folders_privately, io_at, open_regular, read_bounded, write_privately,
+};
 
 /// Version of the files; a reader refuses every other.
 const VERSION: u16 = 1;
@@ -70,7 +74,9 @@ pub enum ContributionsError {
         path: PathBuf,
     },
     /// A file is not what this program wrote there.
-    #[error("{path}: is no count of this version; put it back, because what it counted is not known otherwise")]
+    #[error(
+        "{path}: is no count of this version; put it back, because what it counted is not known otherwise"
+    )]
     Damaged {
         /// Path of the file.
         path: PathBuf,
@@ -114,12 +120,16 @@ impl Lots {
     /// Events that are equal become one lot.
     fn new(lots: &[(Event, u32)]) -> Self {
         let mut made = Lots::default();
-        lots.iter().for_each(|(event, count)| made.add(event, *count));
+        lots.iter()
+            .for_each(|(event, count)| made.add(event, *count));
         made
     }
 
     fn of(event: &Event, lots: &[(Event, u32)]) -> u32 {
-        lots.iter().filter(|(other, _)| other == event).map(|(_, count)| count).sum()
+        lots.iter()
+            .filter(|(other, _)| other == event)
+            .map(|(_, count)| count)
+            .sum()
     }
 
     fn add(&mut self, event: &Event, count: u32) {
@@ -139,7 +149,10 @@ impl Lots {
     }
 
     fn covers(&self, other: &Lots) -> bool {
-        other.0.iter().all(|(event, count)| Lots::of(event, &self.0) >= *count)
+        other
+            .0
+            .iter()
+            .all(|(event, count)| Lots::of(event, &self.0) >= *count)
     }
 }
 
@@ -220,19 +233,37 @@ impl Contributions {
     /// federation that is named by the digest of its terms.
     ///
     /// **Errors**: [`ContributionsError`].
-    pub fn open(place: &Path, name: Option<&str>, federation: &str, slot: u32) -> Result<Self, ContributionsError> {
+    pub fn open(
+        place: &Path,
+        name: Option<&str>,
+        federation: &str,
+        slot: u32,
+    ) -> Result<Self, ContributionsError> {
         if let Some(name) = name {
             if !is_name(name) {
-                return Err(ContributionsError::Name { name: name.to_owned() });
+                return Err(ContributionsError::Name {
+                    name: name.to_owned(),
+                });
             }
             if let Some(character) = looks::alike(name) {
-                return Err(LedgerError::LookAlike { name: name.to_owned(), character }.into());
+                return Err(LedgerError::LookAlike {
+                    name: name.to_owned(),
+                    character,
+                }
+                .into());
             }
         }
         let folder = place.join(name.map_or_else(|| UNNAMED.to_owned(), digest));
         create_folders_privately(&folder)?;
         let (name, federation) = (name.map(str::to_owned), federation.to_owned());
-        let mut made = Contributions { folder, name, federation, slot, own: None, first: None };
+        let mut made = Contributions {
+            folder,
+            name,
+            federation,
+            slot,
+            own: None,
+            first: None,
+        };
         made.own = made.read(&made.path())?;
         Ok(made)
     }
@@ -244,7 +275,11 @@ impl Contributions {
 
     /// How the data set is called, for people.
     pub fn called(&self) -> String {
-        self.name.as_ref().map_or("data without a name, of this folder,".into(), |name| format!("data set \"{name}\""))
+        self.name
+            .as_ref()
+            .map_or("data without a name, of this folder,".into(), |name| {
+                format!("data set \"{name}\"")
+            })
     }
 
     /// What this plan would cost together with what others of the same name got or may get. Nothing is written.
@@ -255,16 +290,26 @@ impl Contributions {
         for kept in self.all()? {
             let lots = kept.counted();
             if lots.0.is_empty() || kept.federation == self.federation {
-                if let (Some(name), false) = (&self.name, lots.0.is_empty() || kept.slot == self.slot) {
-                    return Err(ContributionsError::Twice { name: name.clone(), slot: kept.slot });
+                if let (Some(name), false) =
+                    (&self.name, lots.0.is_empty() || kept.slot == self.slot)
+                {
+                    return Err(ContributionsError::Twice {
+                        name: name.clone(),
+                        slot: kept.slot,
+                    });
                 }
                 continue;
             }
-            let (of_all, least) = federations.entry(kept.federation).or_insert((Lots::default(), kept.delta));
+            let (of_all, least) = federations
+                .entry(kept.federation)
+                .or_insert((Lots::default(), kept.delta));
             of_all.cover(&lots);
             *least = least.min(kept.delta);
         }
-        let delta = federations.values().map(|(_, delta)| *delta).fold(delta, f64::min);
+        let delta = federations
+            .values()
+            .map(|(_, delta)| *delta)
+            .fold(delta, f64::min);
         let others = || federations.values().flat_map(|(lots, _)| &lots.0);
         let before = epsilon(others(), delta)?;
         let (plan, own) = (Lots::new(plan), self.own.as_ref());
@@ -272,7 +317,13 @@ impl Contributions {
         agreed.cover(&plan);
         let is_more = !own.is_some_and(|own| own.is_over || own.counted().covers(&plan));
         let together = epsilon(others().chain(&agreed.0), delta)?;
-        Ok(Weighed { federations: federations.len(), before, together, delta, is_more })
+        Ok(Weighed {
+            federations: federations.len(),
+            before,
+            together,
+            delta,
+            is_more,
+        })
     }
 
     /// Writes down durably that this agent may give what is in the plan, unless that is more than before, other
@@ -293,7 +344,8 @@ impl Contributions {
             return Ok(None);
         }
         let mut kept = self.own.clone().unwrap_or_else(|| self.fresh(delta));
-        let is_first = (!kept.is_over && kept.counted().0.is_empty()) || self.first == Some(kept.agreements);
+        let is_first =
+            (!kept.is_over && kept.counted().0.is_empty()) || self.first == Some(kept.agreements);
         if !kept.is_over {
             kept.agreed = kept.given();
             kept.agreed.cover(&Lots::new(plan));
@@ -309,11 +361,17 @@ impl Contributions {
     ///
     /// **Errors**: [`ContributionsError`].
     pub fn give(&mut self, release: u32, event: &Event) -> Result<bool, ContributionsError> {
-        if self.own.as_ref().is_some_and(|own| own.given.contains_key(&release)) {
+        if self
+            .own
+            .as_ref()
+            .is_some_and(|own| own.given.contains_key(&release))
+        {
             return Ok(true);
         }
         let _held = self.hold()?;
-        let Some(mut kept) = self.own.clone() else { return Ok(false) };
+        let Some(mut kept) = self.own.clone() else {
+            return Ok(false);
+        };
         kept.given.insert(release, *event);
         if !kept.agreed.covers(&kept.given()) {
             return Ok(false);
@@ -325,15 +383,24 @@ impl Contributions {
     /// Adds releases that the agent's own file knows and this count does not: it was begun without one, or elsewhere.
     ///
     /// **Errors**: [`ContributionsError`].
-    pub fn adopt(&mut self, given: impl IntoIterator<Item = (u32, Event)>) -> Result<(), ContributionsError> {
+    pub fn adopt(
+        &mut self,
+        given: impl IntoIterator<Item = (u32, Event)>,
+    ) -> Result<(), ContributionsError> {
         let _held = self.hold()?;
-        let Some(mut kept) = self.own.clone() else { return Ok(()) };
+        let Some(mut kept) = self.own.clone() else {
+            return Ok(());
+        };
         for (release, event) in given {
             kept.given.entry(release).or_insert(event);
         }
         let given = kept.given();
         kept.agreed.cover(&given);
-        if self.own.as_ref() == Some(&kept) { Ok(()) } else { self.write(kept) }
+        if self.own.as_ref() == Some(&kept) {
+            Ok(())
+        } else {
+            self.write(kept)
+        }
     }
 
     /// The agent has the last frame: from now on what it gave counts, and nothing that it might have given.
@@ -341,7 +408,9 @@ impl Contributions {
     /// **Errors**: [`ContributionsError`].
     pub fn settle(&mut self) -> Result<(), ContributionsError> {
         let _held = self.hold()?;
-        let Some(mut kept) = self.own.clone().filter(|kept| !kept.is_over) else { return Ok(()) };
+        let Some(mut kept) = self.own.clone().filter(|kept| !kept.is_over) else {
+            return Ok(());
+        };
         kept.agreed = kept.given();
         kept.is_over = true;
         self.write(kept)
@@ -353,7 +422,13 @@ impl Contributions {
     /// **Errors**: [`ContributionsError`].
     pub fn withdraw(&mut self) -> Result<(), ContributionsError> {
         let _held = self.hold()?;
-        let Some(mut kept) = self.own.clone().filter(|kept| self.first == Some(kept.agreements)) else { return Ok(()) };
+        let Some(mut kept) = self
+            .own
+            .clone()
+            .filter(|kept| self.first == Some(kept.agreements))
+        else {
+            return Ok(());
+        };
         kept.agreed = kept.given();
         self.first = None;
         self.write(kept)
@@ -374,7 +449,8 @@ impl Contributions {
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.join(format!("{}-{}.json", digest(&self.federation), self.slot))
+        self.folder
+            .join(format!("{}-{}.json", digest(&self.federation), self.slot))
     }
 
     fn read(&self, path: &Path) -> Result<Option<Kept>, ContributionsError> {
@@ -383,15 +459,22 @@ impl Contributions {
             Err(error) if error.is_missing() => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let kept = serde_json::from_slice::<Kept>(&bytes).ok().filter(|kept| kept.sordino_contributions == VERSION);
-        kept.map(Some).ok_or_else(|| ContributionsError::Damaged { path: path.to_owned() })
+        let kept = serde_json::from_slice::<Kept>(&bytes)
+            .ok()
+            .filter(|kept| kept.sordino_contributions == VERSION);
+        kept.map(Some).ok_or_else(|| ContributionsError::Damaged {
+            path: path.to_owned(),
+        })
     }
 
     fn all(&self) -> Result<Vec<Kept>, ContributionsError> {
         let mut all = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(io_at(&self.folder))? {
             let path = entry.map_err(io_at(&self.folder))?.path();
-            if path.extension().is_some_and(|extension| extension == "json") {
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "json")
+            {
                 all.extend(self.read(&path)?);
             }
         }
@@ -409,7 +492,14 @@ impl Contributions {
     /// Keeps others from writing until it is dropped, and reads again what they wrote.
     fn hold(&mut self) -> Result<File, ContributionsError> {
         let path = self.folder.join("lock");
-        let held = open_regular(&path, OpenOptions::new().write(true).create(true).truncate(false).mode(0o600))?;
+        let held = open_regular(
+            &path,
+            OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600),
+        )?;
         for _ in 0..PATIENCE {
             match held.try_lock() {
                 Ok(()) => {
@@ -425,17 +515,22 @@ impl Contributions {
 }
 
 /// ε of these at δ, infinite where there is no finite one: exactly if all are Gaussians on everybody, else by Rényi divergences.
-fn epsilon<'e>(lots: impl Iterator<Item = &'e (Event, u32)> + Clone, delta: f64) -> Result<f64, AccountantError> {
+fn epsilon<'e>(
+    lots: impl Iterator<Item = &'e (Event, u32)> + Clone,
+    delta: f64,
+) -> Result<f64, AccountantError> {
     if lots.clone().all(|(_, count)| *count == 0) {
         return Ok(0.0);
     }
     let mut exact = GaussianAccountant::new();
     let spent = if lots.clone().all(|(event, _)| exact.supports(event)) {
-        lots.clone().try_for_each(|(event, count)| exact.compose(event, *count))?;
+        lots.clone()
+            .try_for_each(|(event, count)| exact.compose(event, *count))?;
         exact.epsilon(delta)
     } else {
         let mut renyi = RdpAccountant::new();
-        lots.clone().try_for_each(|(event, count)| renyi.compose(event, *count))?;
+        lots.clone()
+            .try_for_each(|(event, count)| renyi.compose(event, *count))?;
         renyi.epsilon(delta)
     };
     match spent {

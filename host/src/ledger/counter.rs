@@ -18,7 +18,9 @@ use super::LedgerError;
 use super::line::{Entry, unseal};
 use super::log::Log;
 use super::place::lock;
-use crate::files::{create_folders_privately, io_at, open_regular, read_bounded, with_suffix, write_privately};
+use crate::files::{
+    create_folders_privately, io_at, open_regular, read_bounded, with_suffix, write_privately,
+};
 
 /// Counters are read up to this length.
 const BYTES_MAX: u64 = 1 << 20;
@@ -39,9 +41,18 @@ impl CounterPlace {
     ///
     /// **Errors**: [`LedgerError::NoStateFolder`].
     pub fn of_user() -> Result<Self, LedgerError> {
-        let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
-        Ok(CounterPlace::Folder(state.ok_or(LedgerError::NoStateFolder)?.join("sordino/ledgers")))
+        let absolute = |name| {
+            std::env::var_os(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
+        let state =
+            absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
+        Ok(CounterPlace::Folder(
+            state
+                .ok_or(LedgerError::NoStateFolder)?
+                .join("sordino/ledgers"),
+        ))
     }
 
     /// The counter of one ledger for `data`; both the counter and the data set are locked. A caller that says `another` once
@@ -49,7 +60,12 @@ impl CounterPlace {
     ///
     /// **Errors**: [`LedgerError::Busy`], [`LedgerError::DataSetBusy`], [`LedgerError::OtherLedger`],
     /// [`LedgerError::Counter`], [`LedgerError::CounterDamaged`].
-    pub(super) fn open(&self, id: &str, data: &str, another: bool) -> Result<Option<Counter>, LedgerError> {
+    pub(super) fn open(
+        &self,
+        id: &str,
+        data: &str,
+        another: bool,
+    ) -> Result<Option<Counter>, LedgerError> {
         let CounterPlace::Folder(folder) = self else {
             return Ok(None);
         };
@@ -58,12 +74,21 @@ impl CounterPlace {
         let held = hold(&with_suffix(&path, ".lock"))?;
         let name = folder.join(format!("data-{}.lock", digest(data)));
         let held_data = hold(&name).map_err(|error| match error {
-            LedgerError::Busy { path } => LedgerError::DataSetBusy { data: data.to_owned(), path },
+            LedgerError::Busy { path } => LedgerError::DataSetBusy {
+                data: data.to_owned(),
+                path,
+            },
             other => other,
         })?;
         let kept = read(&path)?.filter(|kept| kept.ledger == id);
         let another = another || kept.as_ref().is_some_and(|kept| kept.another);
-        let counter = Counter { path, data: data.to_owned(), another, kept, _held: [held, held_data] };
+        let counter = Counter {
+            path,
+            data: data.to_owned(),
+            another,
+            kept,
+            _held: [held, held_data],
+        };
         counter.refuse_others()?;
         Ok(Some(counter))
     }
@@ -71,20 +96,34 @@ impl CounterPlace {
 
 /// Takes the lock at `path`.
 fn hold(path: &Path) -> Result<File, LedgerError> {
-    let held = open_regular(path, OpenOptions::new().write(true).create(true).truncate(false).mode(0o600))
-        .map_err(|error| LedgerError::Counter { error })?;
+    let held = open_regular(
+        path,
+        OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600),
+    )
+    .map_err(|error| LedgerError::Counter { error })?;
     lock(&held, path)?;
     Ok(held)
 }
 
 /// The data set that a name means: names that differ only by a typing slip are the same.
 pub(super) fn meant(data: &str) -> String {
-    data.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+    data.split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .to_lowercase()
 }
 
 /// A file name for what a name means.
 pub(super) fn digest(data: &str) -> String {
-    Sha256::digest(meant(data)).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(meant(data))
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// What the counter keeps on disk.
@@ -108,8 +147,12 @@ fn read(path: &Path) -> Result<Option<Kept>, LedgerError> {
         Err(error) if error.is_missing() => return Ok(None),
         Err(error) => return Err(LedgerError::Counter { error }),
     };
-    let kept = serde_json::from_slice::<Kept>(&bytes).ok().filter(|kept| kept.sordino_counter == VERSION);
-    kept.map(Some).ok_or_else(|| LedgerError::CounterDamaged { path: path.to_owned() })
+    let kept = serde_json::from_slice::<Kept>(&bytes)
+        .ok()
+        .filter(|kept| kept.sordino_counter == VERSION);
+    kept.map(Some).ok_or_else(|| LedgerError::CounterDamaged {
+        path: path.to_owned(),
+    })
 }
 
 /// The second count of one ledger.
@@ -136,15 +179,24 @@ impl Counter {
         }
         let data = meant(&self.data);
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        let io = |error| LedgerError::Counter { error: io_at(folder)(error) };
+        let io = |error| LedgerError::Counter {
+            error: io_at(folder)(error),
+        };
         for entry in fs::read_dir(folder).map_err(io)? {
             let path = entry.map_err(io)?.path();
             if path == self.path || path.extension().is_none_or(|extension| extension != "json") {
                 continue;
             }
-            if let Some(kept) = read(&path)?.filter(|kept| meant(&kept.data) == data && kept.charges > 0) {
+            if let Some(kept) =
+                read(&path)?.filter(|kept| meant(&kept.data) == data && kept.charges > 0)
+            {
                 let (charges, ledger) = (kept.charges, PathBuf::from(kept.path));
-                return Err(LedgerError::OtherLedger { data: kept.data, path: ledger, charges, counter: path });
+                return Err(LedgerError::OtherLedger {
+                    data: kept.data,
+                    path: ledger,
+                    charges,
+                    counter: path,
+                });
             }
         }
         Ok(())
@@ -165,7 +217,11 @@ impl Counter {
             counter: self.path.clone(),
         };
         if let Some(line) = log.lines.get(kept.charges as usize) {
-            return if *line == kept.line { Ok(None) } else { Err(refused()) };
+            return if *line == kept.line {
+                Ok(None)
+            } else {
+                Err(refused())
+            };
         }
         if kept.charges != found + 1 {
             return Err(refused());
@@ -177,7 +233,13 @@ impl Counter {
     }
 
     /// Writes down durably that the ledger at `ledger` has this many charges, of which `line` is the last.
-    pub fn write(&mut self, id: &str, ledger: &Path, charges: u64, line: &str) -> Result<(), LedgerError> {
+    pub fn write(
+        &mut self,
+        id: &str,
+        ledger: &Path,
+        charges: u64,
+        line: &str,
+    ) -> Result<(), LedgerError> {
         let kept = Kept {
             sordino_counter: VERSION,
             ledger: id.to_owned(),
@@ -190,8 +252,9 @@ impl Counter {
         if self.kept.as_ref() == Some(&kept) {
             return Ok(());
         }
-        let text = serde_json::to_vec_pretty(&kept)
-            .map_err(|error| LedgerError::Counter { error: io_at(&self.path)(error.into()) })?;
+        let text = serde_json::to_vec_pretty(&kept).map_err(|error| LedgerError::Counter {
+            error: io_at(&self.path)(error.into()),
+        })?;
         write_privately(&self.path, &text).map_err(|error| LedgerError::Counter { error })?;
         self.kept = Some(kept);
         Ok(())

@@ -40,7 +40,10 @@ impl Deferred {
     /// **Errors**: [`LedgerError`]; nothing may be released then.
     pub fn new(mut ledger: Ledger, planned: Option<&Planned>) -> Result<Self, LedgerError> {
         planned.map_or(Ok(()), |planned| ledger.settle(planned))?;
-        Ok(Deferred { ledger, planned: None })
+        Ok(Deferred {
+            ledger,
+            planned: None,
+        })
     }
 
     /// The charge that is not written down yet.
@@ -68,7 +71,10 @@ impl<P: Provenance> sordino_core::privacy::Ledger<P> for Deferred {
 
     fn write(&mut self, charge: &Charge<P>) -> Result<(), LedgerError> {
         if P::KIND != self.ledger.kind() {
-            return Err(LedgerError::OtherKind { ledger: self.ledger.kind(), release: P::KIND });
+            return Err(LedgerError::OtherKind {
+                ledger: self.ledger.kind(),
+                release: P::KIND,
+            });
         }
         // A plan that nobody settled may have been announced for all that is known here: it counts.
         self.settle()?;
@@ -84,7 +90,9 @@ impl Budgeted for Deferred {
     }
 
     fn mark(&self) -> Mark {
-        self.planned.as_ref().map_or(self.ledger.mark(), |planned| planned.mark)
+        self.planned
+            .as_ref()
+            .map_or(self.ledger.mark(), |planned| planned.mark)
     }
 
     fn holds(&self, mark: &Mark) -> Result<bool, LedgerError> {

@@ -63,7 +63,9 @@ pub enum LedgerError {
         character: char,
     },
     /// The file at the path is no longer the one that was opened, or does not end as it was left.
-    #[error("{path}: the ledger was removed, replaced or edited while it was open; leave it alone and start again")]
+    #[error(
+        "{path}: the ledger was removed, replaced or edited while it was open; leave it alone and start again"
+    )]
     Replaced {
         /// Path of the ledger.
         path: PathBuf,
@@ -117,10 +119,14 @@ pub enum LedgerError {
         error: FileError,
     },
     /// No folder for the second counter: neither `XDG_STATE_HOME` nor `HOME` is an absolute path.
-    #[error("the second count of charges cannot be kept: neither XDG_STATE_HOME nor HOME is an absolute path")]
+    #[error(
+        "the second count of charges cannot be kept: neither XDG_STATE_HOME nor HOME is an absolute path"
+    )]
     NoStateFolder,
     /// The counter's file is not a counter.
-    #[error("{path}: not a count of charges; remove it if the ledger it belongs to is known to be the newest")]
+    #[error(
+        "{path}: not a count of charges; remove it if the ledger it belongs to is known to be the newest"
+    )]
     CounterDamaged {
         /// Path of the counter's file.
         path: PathBuf,
@@ -155,7 +161,9 @@ pub enum LedgerError {
         release: SourceKind,
     },
     /// An earlier release was never charged.
-    #[error("release {release} is charged where the ledger holds {charges} charges: one is missing")]
+    #[error(
+        "release {release} is charged where the ledger holds {charges} charges: one is missing"
+    )]
     Gap {
         /// The release that is charged now.
         release: u64,

@@ -80,7 +80,10 @@ impl Chain {
 }
 
 /// A line ready to be written, without its line feed, and where the chain stands after it.
-pub(super) fn seal(before: Chain, value: &impl Serialize) -> Result<(String, Chain), serde_json::Error> {
+pub(super) fn seal(
+    before: Chain,
+    value: &impl Serialize,
+) -> Result<(String, Chain), serde_json::Error> {
     let body = serde_json::to_string(value)?;
     let chain = before.after(&body);
     let open = body.strip_suffix('}').unwrap_or(&body);
@@ -88,21 +91,33 @@ pub(super) fn seal(before: Chain, value: &impl Serialize) -> Result<(String, Cha
 }
 
 /// Reads a line back, without its line feed.
-pub(super) fn unseal<V: for<'de> Deserialize<'de>>(before: Chain, line: &str) -> Result<(V, Chain), String> {
+pub(super) fn unseal<V: for<'de> Deserialize<'de>>(
+    before: Chain,
+    line: &str,
+) -> Result<(V, Chain), String> {
     let unlike = || "is not a line of a ledger of this version".to_owned();
     let (body, chain) = line.rsplit_once(MARK).ok_or_else(unlike)?;
     let chain = chain.strip_suffix(END).ok_or_else(unlike)?;
     let body = format!("{body}}}");
     let expected = before.after(&body);
     if expected.hex() != chain {
-        return Err("was changed, or does not follow the line before it: its chain is wrong".to_owned());
+        return Err(
+            "was changed, or does not follow the line before it: its chain is wrong".to_owned(),
+        );
     }
-    Ok((serde_json::from_str(&body).map_err(|error| error.to_string())?, expected))
+    Ok((
+        serde_json::from_str(&body).map_err(|error| error.to_string())?,
+        expected,
+    ))
 }
 
 /// The events of a charge that was cut off, if it got that far.
 pub(super) fn events_of_torn(line: &[u8]) -> Option<Vec<Event>> {
     let text = String::from_utf8_lossy(line);
     let (_, rest) = text.split_once("\"events\":")?;
-    serde_json::Deserializer::from_str(rest).into_iter::<Vec<Event>>().next()?.ok().filter(|events| !events.is_empty())
+    serde_json::Deserializer::from_str(rest)
+        .into_iter::<Vec<Event>>()
+        .next()?
+        .ok()
+        .filter(|events| !events.is_empty())
 }

@@ -27,7 +27,10 @@ impl Log {
     ///
     /// **Errors**: [`LedgerError::Damaged`] with the first line that is wrong.
     pub fn parse(path: &Path, bytes: &[u8], kind: SourceKind) -> Result<Log, LedgerError> {
-        let valid = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let valid = bytes
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
         let mut log = Log {
             path: path.to_owned(),
             head: None,
@@ -39,8 +42,13 @@ impl Log {
         };
         for line in bytes[..valid].split_inclusive(|byte| *byte == b'\n') {
             let number = log.lines.len() + 1;
-            let wrong = |problem: String| LedgerError::Damaged { path: path.to_owned(), line: number, problem };
-            let text = std::str::from_utf8(&line[..line.len() - 1]).map_err(|_| wrong("is not text".into()))?;
+            let wrong = |problem: String| LedgerError::Damaged {
+                path: path.to_owned(),
+                line: number,
+                problem,
+            };
+            let text = std::str::from_utf8(&line[..line.len() - 1])
+                .map_err(|_| wrong("is not text".into()))?;
             log.line(text, kind).map_err(wrong)?;
         }
         Ok(log)
@@ -50,10 +58,14 @@ impl Log {
         if self.head.is_none() {
             let (head, chain) = unseal::<Head>(self.chain, text)?;
             if head.sordino_ledger != LEDGER_VERSION {
-                return Err(format!("version {}, this program reads {LEDGER_VERSION}", head.sordino_ledger));
+                return Err(format!(
+                    "version {}, this program reads {LEDGER_VERSION}",
+                    head.sordino_ledger
+                ));
             }
             // The id becomes a file name.
-            let is_name = |id: &String| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let is_name =
+                |id: &String| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
             if kind == SourceKind::Secret && !head.id.as_ref().is_some_and(is_name) {
                 return Err("a ledger of secret noise needs an id of 32 hexadecimal digits".into());
             }
@@ -71,60 +83,129 @@ impl Log {
     fn check(&self, entry: &Entry, kind: SourceKind) -> Result<(), String> {
         let expected = self.entries.len() as u64;
         if entry.sequence != expected {
-            return Err(format!("holds charge {} where {expected} was expected", entry.sequence));
+            return Err(format!(
+                "holds charge {} where {expected} was expected",
+                entry.sequence
+            ));
         }
-        if entry.release > expected || (kind == SourceKind::Simulation && entry.release != expected) {
-            return Err(format!("holds release {} as charge {expected}", entry.release));
+        if entry.release > expected || (kind == SourceKind::Simulation && entry.release != expected)
+        {
+            return Err(format!(
+                "holds release {} as charge {expected}",
+                entry.release
+            ));
         }
         let noise = kind.to_string();
-        if entry.noise == noise { Ok(()) } else { Err(format!("holds a charge of {:?}, not {noise:?}", entry.noise)) }
+        if entry.noise == noise {
+            Ok(())
+        } else {
+            Err(format!(
+                "holds a charge of {:?}, not {noise:?}",
+                entry.noise
+            ))
+        }
     }
 
     /// What the first line says that it is for.
     ///
     /// **Errors**: [`LedgerError::Damaged`] if there is none, or it is of another kind.
     pub fn terms(&self, kind: SourceKind) -> Result<Terms, LedgerError> {
-        let (noise, wrong) =
-            (kind.to_string(), |problem: String| LedgerError::Damaged { path: self.path.clone(), line: 1, problem });
-        let head = self.head.clone().ok_or_else(|| wrong("is cut off or missing; this is no ledger".into()))?;
+        let (noise, wrong) = (kind.to_string(), |problem: String| LedgerError::Damaged {
+            path: self.path.clone(),
+            line: 1,
+            problem,
+        });
+        let head = self
+            .head
+            .clone()
+            .ok_or_else(|| wrong("is cut off or missing; this is no ledger".into()))?;
         if head.noise != noise {
             return Err(wrong(format!("is of {:?}, not {noise:?}", head.noise)));
         }
-        let Head { data, unit, records, accountant: accounting, epsilon_max, delta, .. } = head;
-        Ok(Terms { data, unit, records, accounting, epsilon_max, delta })
+        let Head {
+            data,
+            unit,
+            records,
+            accountant: accounting,
+            epsilon_max,
+            delta,
+            ..
+        } = head;
+        Ok(Terms {
+            data,
+            unit,
+            records,
+            accounting,
+            epsilon_max,
+            delta,
+        })
     }
 
     /// Refuses a ledger that is for something else than what is asked.
     pub fn check_head(&self, terms: &Terms, kind: SourceKind) -> Result<Terms, LedgerError> {
         let Some(head) = &self.head else {
             let problem = "is cut off or missing; this is no ledger".to_owned();
-            return Err(LedgerError::Damaged { path: self.path.clone(), line: 1, problem });
+            return Err(LedgerError::Damaged {
+                path: self.path.clone(),
+                line: 1,
+                problem,
+            });
         };
-        let mismatch = |key, ledger, asked| Err(LedgerError::Mismatch { path: self.path.clone(), key, ledger, asked });
+        let mismatch = |key, ledger, asked| {
+            Err(LedgerError::Mismatch {
+                path: self.path.clone(),
+                key,
+                ledger,
+                asked,
+            })
+        };
         let noise = kind.to_string();
         if head.noise != noise {
             return mismatch("noise", head.noise.clone(), noise);
         }
         if head.data != terms.data {
-            return mismatch("data set", format!("{:?}", head.data), format!("{:?}", terms.data));
+            return mismatch(
+                "data set",
+                format!("{:?}", head.data),
+                format!("{:?}", terms.data),
+            );
         }
         if head.unit != terms.unit {
-            return mismatch("unit", format!("{:?}", head.unit), format!("{:?}", terms.unit));
+            return mismatch(
+                "unit",
+                format!("{:?}", head.unit),
+                format!("{:?}", terms.unit),
+            );
         }
         if terms.records.is_some() && head.records != terms.records {
-            let told = |records: Option<u64>| records.map_or("none".to_owned(), |records| records.to_string());
+            let told = |records: Option<u64>| {
+                records.map_or("none".to_owned(), |records| records.to_string())
+            };
             return mismatch("records", told(head.records), told(terms.records));
         }
         if head.accountant != terms.accounting {
-            return mismatch("accountant", format!("{:?}", head.accountant), format!("{:?}", terms.accounting));
+            return mismatch(
+                "accountant",
+                format!("{:?}", head.accountant),
+                format!("{:?}", terms.accounting),
+            );
         }
         if terms.epsilon_max.is_some() && head.epsilon_max != terms.epsilon_max {
-            let told = |most: Option<f64>| most.map_or("without end".to_owned(), |most| most.to_string());
-            return mismatch("epsilon_max", told(head.epsilon_max), told(terms.epsilon_max));
+            let told =
+                |most: Option<f64>| most.map_or("without end".to_owned(), |most| most.to_string());
+            return mismatch(
+                "epsilon_max",
+                told(head.epsilon_max),
+                told(terms.epsilon_max),
+            );
         }
         if head.delta != terms.delta {
             return mismatch("delta", head.delta.to_string(), terms.delta.to_string());
         }
-        Ok(Terms { records: head.records, epsilon_max: head.epsilon_max, ..terms.clone() })
+        Ok(Terms {
+            records: head.records,
+            epsilon_max: head.epsilon_max,
+            ..terms.clone()
+        })
     }
 }

@@ -55,9 +55,21 @@ const OTHER_FORMS: &[RangeInclusive<u32>] = &[
 
 /// Alphabets that share shapes: which letters each has.
 const ALPHABETS: [&[RangeInclusive<u32>]; 7] = [
-    &[0x41..=0x5A, 0x61..=0x7A, 0xC0..=0x24F, 0x1E00..=0x1EFF, 0x2C60..=0x2C7F, 0xA720..=0xA7FF],
+    &[
+        0x41..=0x5A,
+        0x61..=0x7A,
+        0xC0..=0x24F,
+        0x1E00..=0x1EFF,
+        0x2C60..=0x2C7F,
+        0xA720..=0xA7FF,
+    ],
     &[0x370..=0x3FF, 0x1F00..=0x1FFF],
-    &[0x400..=0x52F, 0x1C80..=0x1C8F, 0x2DE0..=0x2DFF, 0xA640..=0xA69F],
+    &[
+        0x400..=0x52F,
+        0x1C80..=0x1C8F,
+        0x2DE0..=0x2DFF,
+        0xA640..=0xA69F,
+    ],
     &[0x530..=0x58F],
     &[0x13A0..=0x13FF, 0xAB70..=0xABBF],
     &[0x2C80..=0x2CFF],
@@ -73,14 +85,24 @@ const LATIN_LOOKS: &str = "\
 
 /// The first character of a name that makes it look like another name; `None` if nothing does.
 pub(super) fn alike(name: &str) -> Option<char> {
-    let within = |ranges: &[RangeInclusive<u32>], c: char| ranges.iter().any(|range| range.contains(&u32::from(c)));
+    let within = |ranges: &[RangeInclusive<u32>], c: char| {
+        ranges.iter().any(|range| range.contains(&u32::from(c)))
+    };
     if let Some(other) = name.chars().find(|c| within(OTHER_FORMS, *c)) {
         return Some(other);
     }
-    let of = |c: char| ALPHABETS.iter().position(|letters| c.is_alphabetic() && within(letters, c));
-    let mut letters = name.chars().filter_map(|c| of(c).map(|alphabet| (c, alphabet)));
+    let of = |c: char| {
+        ALPHABETS
+            .iter()
+            .position(|letters| c.is_alphabetic() && within(letters, c))
+    };
+    let mut letters = name
+        .chars()
+        .filter_map(|c| of(c).map(|alphabet| (c, alphabet)));
     let (first, alphabet) = letters.next()?;
-    let stranger = letters.find(|(_, other)| *other != alphabet).map(|(c, _)| c);
+    let stranger = letters
+        .find(|(_, other)| *other != alphabet)
+        .map(|(c, _)| c);
     let latin = |c: char| LATIN_LOOKS.contains(c) || of(c).is_some_and(|alphabet| alphabet > 3);
     let disguised = || alphabet > 0 && name.chars().filter(|c| of(*c).is_some()).all(latin);
     stranger.or_else(|| disguised().then_some(first))

@@ -130,7 +130,11 @@ impl Contents {
     ///
     /// **Errors**: [`LedgerError`]; [`LedgerError::Damaged`] names the first line that is wrong.
     pub fn read(path: &Path, planned: Option<&Planned>) -> Result<Contents, LedgerError> {
-        let log = Log::parse(path, &read_bounded(path, place::BYTES_MAX)?, SourceKind::Secret)?;
+        let log = Log::parse(
+            path,
+            &read_bounded(path, place::BYTES_MAX)?,
+            SourceKind::Secret,
+        )?;
         let (terms, mut entries) = (log.terms(SourceKind::Secret)?, log.entries);
         if let Some(Planned { entry, .. }) = planned {
             let (release, charges) = (entry.release, entries.len() as u64);
@@ -143,7 +147,15 @@ impl Contents {
         }
         let budget = Budget::replay(&terms, entries.iter().flat_map(|entry| &entry.events))?;
         let ((epsilon, delta), charges) = (budget.spent()?, entries.len() as u64);
-        Ok(Contents { terms, entries, spent: Spent { epsilon, delta, charges } })
+        Ok(Contents {
+            terms,
+            entries,
+            spent: Spent {
+                epsilon,
+                delta,
+                charges,
+            },
+        })
     }
 }
 
@@ -154,7 +166,13 @@ impl Ledger {
     pub fn in_memory(terms: &Terms) -> Result<Ledger, LedgerError> {
         terms.check()?;
         let (last, chain) = sealed(Chain::START, &terms.head(SourceKind::Simulation, None))?;
-        Self::assemble(terms.clone(), SourceKind::Simulation, Vec::new(), chain, last)
+        Self::assemble(
+            terms.clone(),
+            SourceKind::Simulation,
+            Vec::new(),
+            chain,
+            last,
+        )
     }
 
     /// Opens or begins a ledger of simulated noise in a folder that belongs to one program at a time. A last line
@@ -177,32 +195,54 @@ impl Ledger {
             place.truncate(log.valid as u64)?;
         }
         let last = log.lines.pop().unwrap_or_default();
-        Ok(Ledger { place: Some(place), ..Self::assemble(terms.clone(), kind, log.entries, log.chain, last)? })
+        Ok(Ledger {
+            place: Some(place),
+            ..Self::assemble(terms.clone(), kind, log.entries, log.chain, last)?
+        })
     }
 
     /// Opens or begins a ledger of secret noise.
     ///
     /// **Errors**: [`LedgerError`]; nothing may be released then.
-    pub fn open_secret(path: &Path, terms: &Terms, options: &Options) -> Result<Ledger, LedgerError> {
+    pub fn open_secret(
+        path: &Path,
+        terms: &Terms,
+        options: &Options,
+    ) -> Result<Ledger, LedgerError> {
         terms.check()?;
         let kind = SourceKind::Secret;
         let name = Name::take(path)?;
         let path = name.path.as_path();
-        let begun = if is_begun(path)? { None } else { Some(begin(path, terms, options)?) };
+        let begun = if is_begun(path)? {
+            None
+        } else {
+            Some(begin(path, terms, options)?)
+        };
         let is_new = begun.is_some();
         let (mut place, bytes) = Place::open(path)?;
         let mut log = Log::parse(path, &bytes, kind)?;
         let terms = log.check_head(terms, kind)?;
-        let id = log.head.as_ref().and_then(|head| head.id.clone()).unwrap_or_default();
+        let id = log
+            .head
+            .as_ref()
+            .and_then(|head| head.id.clone())
+            .unwrap_or_default();
         let mut counter = match begun {
             Some(counter) => counter,
             None => options.counter.open(&id, &terms.data, options.another)?,
         };
         let mut notes = Vec::new();
         if !is_new && counter.as_ref().is_some_and(|counter| !counter.is_known()) {
-            notes.push("this ledger is seen for the first time here; an older copy cannot be noticed yet".into());
+            notes.push(
+                "this ledger is seen for the first time here; an older copy cannot be noticed yet"
+                    .into(),
+            );
         }
-        let missing = counter.as_ref().map(|counter| counter.compare(&log)).transpose()?.flatten();
+        let missing = counter
+            .as_ref()
+            .map(|counter| counter.compare(&log))
+            .transpose()?
+            .flatten();
         if let Some(line) = completion(&log, missing, &options.next)? {
             let mut whole = bytes[..log.valid].to_vec();
             whole.extend_from_slice(format!("{line}\n").as_bytes());
@@ -210,7 +250,10 @@ impl Ledger {
             drop(place);
             let (again, bytes) = Place::open(path)?;
             (place, log) = (again, Log::parse(path, &bytes, kind)?);
-            notes.push("a charge that had not reached the ledger, or was cut off in it, counts as charged".into());
+            notes.push(
+                "a charge that had not reached the ledger, or was cut off in it, counts as charged"
+                    .into(),
+            );
         }
         let last = log.lines.pop().unwrap_or_default();
         if let Some(counter) = &mut counter {
@@ -218,7 +261,14 @@ impl Ledger {
         }
         place.verify(&last)?;
         let ledger = Self::assemble(terms, kind, log.entries, log.chain, last)?;
-        Ok(Ledger { id, place: Some(place), counter, notes, name: Some(name), ..ledger })
+        Ok(Ledger {
+            id,
+            place: Some(place),
+            counter,
+            notes,
+            name: Some(name),
+            ..ledger
+        })
     }
 
     fn assemble(
@@ -252,7 +302,8 @@ impl Ledger {
     /// **Errors**: [`LedgerError::OverBudget`], [`LedgerError::Gap`], [`LedgerError::Changed`],
     /// [`LedgerError::Accountant`], [`LedgerError::OtherLedger`]: nothing was written. Any other: the charge may count.
     pub fn charge(&mut self, release: u64, events: &[Event]) -> Result<(), LedgerError> {
-        self.plan(release, events)?.map_or(Ok(()), |planned| self.settle(&planned))
+        self.plan(release, events)?
+            .map_or(Ok(()), |planned| self.settle(&planned))
     }
 
     /// A charge as it would be written, if the budget admits it; nothing is. None if it is there already, which only
@@ -264,17 +315,37 @@ impl Ledger {
             return Err(LedgerError::Broken);
         }
         let charges = self.entries.len() as u64;
-        if let Some(before) = self.entries.get(release as usize).filter(|_| self.kind == SourceKind::Simulation) {
-            return if before.events == events { Ok(None) } else { Err(LedgerError::Changed { release }) };
+        if let Some(before) = self
+            .entries
+            .get(release as usize)
+            .filter(|_| self.kind == SourceKind::Simulation)
+        {
+            return if before.events == events {
+                Ok(None)
+            } else {
+                Err(LedgerError::Changed { release })
+            };
         }
         if release > charges {
             return Err(LedgerError::Gap { release, charges });
         }
         self.admits(events)?;
         let noise = self.kind.to_string();
-        let entry = Entry { sequence: charges, release, events: events.to_vec(), noise, note: None };
+        let entry = Entry {
+            sequence: charges,
+            release,
+            events: events.to_vec(),
+            noise,
+            note: None,
+        };
         let chain = sealed(self.chain, &entry)?.1;
-        Ok(Some(Planned { mark: Mark { charges: charges + 1, chain }, entry }))
+        Ok(Some(Planned {
+            mark: Mark {
+                charges: charges + 1,
+                chain,
+            },
+            entry,
+        }))
     }
 
     /// Writes down what was planned, by this ledger or by an earlier opening of it; what is there already, once.
@@ -285,10 +356,16 @@ impl Ledger {
         if self.broken {
             return Err(LedgerError::Broken);
         }
-        let changed = LedgerError::Changed { release: planned.entry.release };
+        let changed = LedgerError::Changed {
+            release: planned.entry.release,
+        };
         let charges = self.entries.len() as u64;
         if planned.entry.sequence < charges {
-            return if self.holds(&planned.mark)? { Ok(()) } else { Err(changed) };
+            return if self.holds(&planned.mark)? {
+                Ok(())
+            } else {
+                Err(changed)
+            };
         }
         let (line, chain) = sealed(self.chain, &planned.entry)?;
         if planned.entry.sequence != charges || chain != planned.mark.chain {
@@ -298,7 +375,9 @@ impl Ledger {
             place.verify(&self.last)?;
         }
         // Hours may have gone by since it was opened.
-        self.counter.as_ref().map_or(Ok(()), Counter::refuse_others)?;
+        self.counter
+            .as_ref()
+            .map_or(Ok(()), Counter::refuse_others)?;
         // Until all of it is done, what is in memory and what is on disk may differ.
         self.broken = true;
         if let (Some(counter), Some(name)) = (&mut self.counter, &self.name) {
@@ -335,14 +414,20 @@ impl Ledger {
 
     /// How far it is written.
     pub const fn mark(&self) -> Mark {
-        Mark { charges: self.entries.len() as u64, chain: self.chain }
+        Mark {
+            charges: self.entries.len() as u64,
+            chain: self.chain,
+        }
     }
 
     /// Whether it begins with what another reading of it was marked with: the same first line, the same charges.
     ///
     /// **Errors**: [`LedgerError::File`] if a line of it cannot be written again.
     pub fn holds(&self, mark: &Mark) -> Result<bool, LedgerError> {
-        let Some(before) = self.entries.get(..usize::try_from(mark.charges).unwrap_or(usize::MAX)) else {
+        let Some(before) = self
+            .entries
+            .get(..usize::try_from(mark.charges).unwrap_or(usize::MAX))
+        else {
             return Ok(false);
         };
         let id = Some(self.id.clone()).filter(|id| !id.is_empty());
@@ -365,7 +450,11 @@ impl Ledger {
     /// **Errors**: [`LedgerError::Accountant`] if no finite ε holds at the ledger's δ.
     pub fn spent(&self) -> Result<Spent, LedgerError> {
         let (epsilon, delta) = self.budget.spent()?;
-        Ok(Spent { epsilon, delta, charges: self.entries.len() as u64 })
+        Ok(Spent {
+            epsilon,
+            delta,
+            charges: self.entries.len() as u64,
+        })
     }
 
     /// What it is for; records and ε_max as its first line says.
@@ -405,7 +494,10 @@ impl<P: Provenance> sordino_core::privacy::Ledger<P> for Ledger {
 
     fn write(&mut self, charge: &Charge<P>) -> Result<(), LedgerError> {
         if P::KIND != self.kind {
-            return Err(LedgerError::OtherKind { ledger: self.kind, release: P::KIND });
+            return Err(LedgerError::OtherKind {
+                ledger: self.kind,
+                release: P::KIND,
+            });
         }
         self.charge(charge.release(), charge.events())
     }
@@ -421,7 +513,10 @@ fn begin(path: &Path, terms: &Terms, options: &Options) -> Result<Option<Counter
     }
     // Only a new ledger: one that was begun keeps its budget.
     if let Some(character) = looks::alike(&terms.data) {
-        return Err(LedgerError::LookAlike { name: terms.data.clone(), character });
+        return Err(LedgerError::LookAlike {
+            name: terms.data.clone(),
+            character,
+        });
     }
     let id = entropy::name().map_err(LedgerError::NoEntropy)?;
     let counter = options.counter.open(&id, &terms.data, options.another)?;
@@ -431,7 +526,11 @@ fn begin(path: &Path, terms: &Terms, options: &Options) -> Result<Option<Counter
 }
 
 /// The line that completes the ledger, if one is missing or torn.
-fn completion(log: &Log, missing: Option<&str>, next: &[Event]) -> Result<Option<String>, LedgerError> {
+fn completion(
+    log: &Log,
+    missing: Option<&str>,
+    next: &[Event],
+) -> Result<Option<String>, LedgerError> {
     if let Some(line) = missing {
         return Ok(Some(line.to_owned()));
     }
@@ -439,16 +538,20 @@ fn completion(log: &Log, missing: Option<&str>, next: &[Event]) -> Result<Option
         return Ok(None);
     }
     let sequence = log.entries.len() as u64;
-    let whole = std::str::from_utf8(&log.torn)
-        .ok()
-        .filter(|line| unseal::<Entry>(log.chain, line).is_ok_and(|(entry, _)| entry.sequence == sequence));
+    let whole = std::str::from_utf8(&log.torn).ok().filter(|line| {
+        unseal::<Entry>(log.chain, line).is_ok_and(|(entry, _)| entry.sequence == sequence)
+    });
     if let Some(line) = whole {
         // Only its line feed is missing.
         return Ok(Some(line.to_owned()));
     }
     let wrong = |problem: &str| {
         let line = log.lines.len() + 1;
-        Err(LedgerError::Damaged { path: log.path.clone(), line, problem: problem.into() })
+        Err(LedgerError::Damaged {
+            path: log.path.clone(),
+            line,
+            problem: problem.into(),
+        })
     };
     let known = events_of_torn(&log.torn).unwrap_or_else(|| next.to_vec());
     if known.is_empty() {
@@ -456,7 +559,13 @@ fn completion(log: &Log, missing: Option<&str>, next: &[Event]) -> Result<Option
     }
     let noise = SourceKind::Secret.to_string();
     let note = Some("was cut off: counts as charged".to_owned());
-    let entry = Entry { sequence, release: sequence, events: known, noise, note };
+    let entry = Entry {
+        sequence,
+        release: sequence,
+        events: known,
+        noise,
+        note,
+    };
     Ok(Some(sealed(log.chain, &entry)?.0))
 }
 

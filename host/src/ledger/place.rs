@@ -23,7 +23,9 @@ pub(super) fn lock(file: &File, path: &Path) -> Result<(), LedgerError> {
             Err(fs::TryLockError::Error(error)) => return Err(io_at(path)(error).into()),
         }
     }
-    Err(LedgerError::Busy { path: path.to_owned() })
+    Err(LedgerError::Busy {
+        path: path.to_owned(),
+    })
 }
 
 /// The name of a ledger, held against every other process: the file itself may be replaced, the lock beside it stays.
@@ -38,7 +40,14 @@ impl Name {
     pub fn take(path: &Path) -> Result<Name, LedgerError> {
         let path = resolved(path)?;
         let beside = with_suffix(&path, ".lock");
-        let held = open_regular(&beside, OpenOptions::new().write(true).create(true).truncate(false).mode(0o600))?;
+        let held = open_regular(
+            &beside,
+            OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600),
+        )?;
         lock(&held, &beside)?;
         Ok(Name { path, _held: held })
     }
@@ -49,9 +58,14 @@ fn resolved(path: &Path) -> Result<PathBuf, LedgerError> {
     match fs::canonicalize(path) {
         Ok(path) => Ok(path),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let folder = path
+                .parent()
+                .filter(|folder| !folder.as_os_str().is_empty())
+                .unwrap_or(Path::new("."));
             let folder = fs::canonicalize(folder).map_err(io_at(folder))?;
-            Ok(path.file_name().map_or(folder.clone(), |name| folder.join(name)))
+            Ok(path
+                .file_name()
+                .map_or(folder.clone(), |name| folder.join(name)))
         }
         Err(error) => Err(io_at(path)(error).into()),
     }
@@ -76,10 +90,20 @@ pub(super) struct Place {
 impl Place {
     /// Opens or makes the file, locks it, and reads all of it.
     pub fn open(path: &Path) -> Result<(Place, Vec<u8>), LedgerError> {
-        let file = open_regular(path, OpenOptions::new().read(true).append(true).create(true))?;
+        let file = open_regular(
+            path,
+            OpenOptions::new().read(true).append(true).create(true),
+        )?;
         lock(&file, path)?;
         let bytes = read_all(&file, path, BYTES_MAX)?;
-        Ok((Place { path: path.to_owned(), file, length: bytes.len() as u64 }, bytes))
+        Ok((
+            Place {
+                path: path.to_owned(),
+                file,
+                length: bytes.len() as u64,
+            },
+            bytes,
+        ))
     }
 
     /// Drops all after the first `length` bytes.
@@ -92,7 +116,9 @@ impl Place {
     /// Appends a line and its line feed.
     pub fn append(&mut self, line: &str) -> Result<(), LedgerError> {
         let text = format!("{line}\n");
-        self.file.write_all(text.as_bytes()).map_err(io_at(&self.path))?;
+        self.file
+            .write_all(text.as_bytes())
+            .map_err(io_at(&self.path))?;
         self.length += text.len() as u64;
         Ok(())
     }
@@ -113,7 +139,9 @@ impl Place {
     ///
     /// **Errors**: [`LedgerError::Replaced`].
     pub fn verify(&self, line: &str) -> Result<(), LedgerError> {
-        let replaced = || LedgerError::Replaced { path: self.path.clone() };
+        let replaced = || LedgerError::Replaced {
+            path: self.path.clone(),
+        };
         let mut seen = match open_regular(&self.path, OpenOptions::new().read(true)) {
             Ok(seen) => seen,
             Err(error) if error.is_missing() => return Err(replaced()),
@@ -127,8 +155,15 @@ impl Place {
             return Err(replaced());
         }
         let mut end = Vec::with_capacity(text.len());
-        seen.seek(SeekFrom::Start(self.length - text.len() as u64)).map_err(io_at(&self.path))?;
-        seen.take(text.len() as u64).read_to_end(&mut end).map_err(io_at(&self.path))?;
-        if end == text.as_bytes() { Ok(()) } else { Err(replaced()) }
+        seen.seek(SeekFrom::Start(self.length - text.len() as u64))
+            .map_err(io_at(&self.path))?;
+        seen.take(text.len() as u64)
+            .read_to_end(&mut end)
+            .map_err(io_at(&self.path))?;
+        if end == text.as_bytes() {
+            Ok(())
+        } else {
+            Err(replaced())
+        }
     }
 }

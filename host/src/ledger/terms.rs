@@ -8,7 +8,8 @@ use super::line::{Accounting, Head, LEDGER_VERSION};
 /// The longest name of a data set or unit, in bytes.
 const NAME_MAX: usize = 256;
 /// What a name may be, in words.
-pub(super) const NAME_ADMISSIBLE: &str = "1 to 256 bytes without control characters, no white space at either end";
+pub(super) const NAME_ADMISSIBLE: &str =
+    "1 to 256 bytes without control characters, no white space at either end";
 
 /// Whether a data set or a unit may have this name.
 pub(super) fn is_name(name: &str) -> bool {
@@ -45,11 +46,19 @@ impl Terms {
         if !is_name(&self.unit) {
             return refuse("unit", NAME_ADMISSIBLE);
         }
-        if self.epsilon_max.is_some_and(|most| !(most > 0.0 && most.is_finite())) {
+        if self
+            .epsilon_max
+            .is_some_and(|most| !(most > 0.0 && most.is_finite()))
+        {
             return refuse("epsilon_max", "a finite number above 0");
         }
-        let delta = self.delta < 1.0 && (self.delta > 0.0 || (self.delta == 0.0 && self.accounting == Accounting::Sum));
-        if delta { Ok(()) } else { refuse("delta", "[0, 1), and above 0 unless delta is summed") }
+        let delta = self.delta < 1.0
+            && (self.delta > 0.0 || (self.delta == 0.0 && self.accounting == Accounting::Sum));
+        if delta {
+            Ok(())
+        } else {
+            refuse("delta", "[0, 1), and above 0 unless delta is summed")
+        }
     }
 
     /// The first line of a ledger for it.

@@ -20,19 +20,30 @@ struct Desk {
 
 impl Desk {
     fn new(name: &str) -> Desk {
-        let folder = std::env::temp_dir().join(format!("sordino-host-ledger-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("sordino-host-ledger-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         let folder = fs::canonicalize(folder).unwrap();
-        Desk { path: folder.join("ledger.jsonl"), folder }
+        Desk {
+            path: folder.join("ledger.jsonl"),
+            folder,
+        }
     }
 
     fn options(&self) -> Options {
-        Options { counter: CounterPlace::Folder(self.folder.join("state")), another: false, next: vec![pure(0.5)] }
+        Options {
+            counter: CounterPlace::Folder(self.folder.join("state")),
+            another: false,
+            next: vec![pure(0.5)],
+        }
     }
 
     fn alone(&self) -> Options {
-        Options { counter: CounterPlace::Nowhere, ..self.options() }
+        Options {
+            counter: CounterPlace::Nowhere,
+            ..self.options()
+        }
     }
 
     fn open(&self) -> Result<Ledger, LedgerError> {
@@ -59,12 +70,19 @@ impl Drop for Desk {
 }
 
 fn pure(epsilon: f64) -> Event {
-    Event::PureEpsilon { epsilon, relation: NeighboringRelation::ReplaceOne }
+    Event::PureEpsilon {
+        epsilon,
+        relation: NeighboringRelation::ReplaceOne,
+    }
 }
 
 fn round(noise_multiplier: f64) -> Event {
     let relation = NeighboringRelation::ReplaceSpecial;
-    Event::PoissonSampledGaussian { sampling_probability: 0.25, noise_multiplier, relation }
+    Event::PoissonSampledGaussian {
+        sampling_probability: 0.25,
+        noise_multiplier,
+        relation,
+    }
 }
 
 fn terms() -> Terms {
@@ -79,29 +97,74 @@ fn terms() -> Terms {
 }
 
 fn rounds() -> Terms {
-    Terms { unit: "agent".into(), accounting: Accounting::Renyi, epsilon_max: Some(4.0), delta: 1e-5, ..terms() }
+    Terms {
+        unit: "agent".into(),
+        accounting: Accounting::Renyi,
+        epsilon_max: Some(4.0),
+        delta: 1e-5,
+        ..terms()
+    }
 }
 
 #[test]
 fn charges_outlive_the_program_and_the_budget_holds() {
     let desk = Desk::new("outlive");
     let mut ledger = desk.open().unwrap();
-    assert!(matches!(desk.open(), Err(LedgerError::Busy { .. })), "locked");
+    assert!(
+        matches!(desk.open(), Err(LedgerError::Busy { .. })),
+        "locked"
+    );
     ledger.charge(0, &[pure(0.5), pure(0.5)]).unwrap();
     drop(ledger);
     let mut ledger = desk.open().unwrap();
     // A new party begins at release 0 again: under secret noise that is another draw and another charge.
     ledger.charge(0, &[pure(0.5)]).unwrap();
-    assert_eq!(ledger.spent().unwrap(), Spent { epsilon: 1.5, delta: 0.0, charges: 2 });
+    assert_eq!(
+        ledger.spent().unwrap(),
+        Spent {
+            epsilon: 1.5,
+            delta: 0.0,
+            charges: 2
+        }
+    );
     let before = desk.text();
     let refused = ledger.charge(1, &[pure(0.25), pure(0.5)]).unwrap_err();
-    assert!(matches!(refused, LedgerError::OverBudget { epsilon: 2.25, epsilon_max: 2.0, .. }), "{refused}");
+    assert!(
+        matches!(
+            refused,
+            LedgerError::OverBudget {
+                epsilon: 2.25,
+                epsilon_max: 2.0,
+                ..
+            }
+        ),
+        "{refused}"
+    );
     assert_eq!(desk.text(), before, "refused before it is written");
-    assert!(matches!(ledger.charge(7, &[pure(0.1)]), Err(LedgerError::Gap { release: 7, charges: 2 })));
-    assert!(matches!(ledger.charge(2, &[round(1.0)]), Err(LedgerError::Accountant(_))), "not a pure event");
+    assert!(matches!(
+        ledger.charge(7, &[pure(0.1)]),
+        Err(LedgerError::Gap {
+            release: 7,
+            charges: 2
+        })
+    ));
+    assert!(
+        matches!(
+            ledger.charge(2, &[round(1.0)]),
+            Err(LedgerError::Accountant(_))
+        ),
+        "not a pure event"
+    );
     ledger.charge(2, &[pure(0.5)]).unwrap();
-    assert_eq!((ledger.len(), ledger.kind(), ledger.notes().len()), (3, SourceKind::Secret, 0));
-    assert!(desk.text().lines().all(|line| line.contains("\"noise\":\"secret noise\"")));
+    assert_eq!(
+        (ledger.len(), ledger.kind(), ledger.notes().len()),
+        (3, SourceKind::Secret, 0)
+    );
+    assert!(
+        desk.text()
+            .lines()
+            .all(|line| line.contains("\"noise\":\"secret noise\""))
+    );
 }
 
 /// Issue 10, item 4: twelve lines at z = 1 rewritten to z = 9 were believed.
@@ -124,7 +187,10 @@ fn mended_a_tampered_line_is_refused_with_its_number() {
         (text.replace(lines[2], &cheaper), 3),
         (text.replace(&format!("{}\n", lines[3]), ""), 4),
         (text.replace(lines[1], lines[2]), 2),
-        (text.replace("\"epsilon_max\":4.0", "\"epsilon_max\":9.0"), 1),
+        (
+            text.replace("\"epsilon_max\":4.0", "\"epsilon_max\":9.0"),
+            1,
+        ),
         (text.replace(lines[2], "{}"), 3),
         (text.replace(lines[0], "x"), 1),
     ] {
@@ -144,7 +210,10 @@ fn mended_a_tampered_line_is_refused_with_its_number() {
     drop(ledger);
     fs::write(&desk.path, desk.text().replacen("r\":2.0", "r\":9.0", 1)).unwrap();
     let refused = Ledger::open_simulated(&desk.path, &rounds()).err();
-    assert!(matches!(refused, Some(LedgerError::Damaged { line: 2, .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Some(LedgerError::Damaged { line: 2, .. })),
+        "{refused:?}"
+    );
 }
 
 /// Findings 3: `sed -i`, an editor's save or `rm` between opening and charging took the charge with it.
@@ -158,10 +227,18 @@ fn mended_a_ledger_exchanged_while_open_charges_nothing() {
         }),
         ("removed", |desk| fs::remove_file(&desk.path).unwrap()),
         ("cut in place", |desk| {
-            fs::OpenOptions::new().write(true).open(&desk.path).unwrap().set_len(10).unwrap();
+            fs::OpenOptions::new()
+                .write(true)
+                .open(&desk.path)
+                .unwrap()
+                .set_len(10)
+                .unwrap();
         }),
         ("written to by another", |desk| {
-            let mut file = fs::OpenOptions::new().append(true).open(&desk.path).unwrap();
+            let mut file = fs::OpenOptions::new()
+                .append(true)
+                .open(&desk.path)
+                .unwrap();
             std::io::Write::write_all(&mut file, b"x\n").unwrap();
         }),
     ];
@@ -171,8 +248,17 @@ fn mended_a_ledger_exchanged_while_open_charges_nothing() {
         ledger.charge(0, &[pure(0.5)]).unwrap();
         attack(&desk);
         // The lock holds, whatever became of the file.
-        assert!(matches!(desk.open(), Err(LedgerError::Busy { .. })), "{what}");
-        assert!(matches!(ledger.charge(1, &[pure(0.5)]), Err(LedgerError::Replaced { .. })), "{what}");
+        assert!(
+            matches!(desk.open(), Err(LedgerError::Busy { .. })),
+            "{what}"
+        );
+        assert!(
+            matches!(
+                ledger.charge(1, &[pure(0.5)]),
+                Err(LedgerError::Replaced { .. })
+            ),
+            "{what}"
+        );
         assert_eq!(ledger.len(), 1, "{what}");
     }
 }
@@ -190,12 +276,25 @@ fn mended_an_older_copy_is_refused_and_says_what_to_do() {
     let newest = desk.text();
     fs::write(&desk.path, &early).unwrap();
     let refused = desk.open().err().unwrap();
-    assert!(matches!(refused, LedgerError::RolledBack { found: 1, known: 3, .. }), "{refused}");
+    assert!(
+        matches!(
+            refused,
+            LedgerError::RolledBack {
+                found: 1,
+                known: 3,
+                ..
+            }
+        ),
+        "{refused}"
+    );
     assert!(refused.to_string().contains("put its newest copy back"));
     // One line behind is what a death between the two writes leaves: the line is added, to the byte.
     fs::write(&desk.path, &middle).unwrap();
     let ledger = desk.open().unwrap();
-    assert_eq!((ledger.spent().unwrap().epsilon, ledger.notes().len()), (0.75, 1));
+    assert_eq!(
+        (ledger.spent().unwrap().epsilon, ledger.notes().len()),
+        (0.75, 1)
+    );
     drop(ledger);
     assert_eq!(desk.text(), newest);
     // Another history of the same ledger.
@@ -221,7 +320,14 @@ fn mended_an_older_copy_is_refused_and_says_what_to_do() {
     ledger.charge(4, &[pure(0.25)]).unwrap();
     ledger.charge(5, &[pure(0.25)]).unwrap();
     drop(ledger);
-    assert!(matches!(open_copy(), Err(LedgerError::RolledBack { found: 4, known: 6, .. })));
+    assert!(matches!(
+        open_copy(),
+        Err(LedgerError::RolledBack {
+            found: 4,
+            known: 6,
+            ..
+        })
+    ));
 }
 
 #[test]
@@ -236,54 +342,161 @@ fn mended_a_second_ledger_of_a_data_set_is_refused() {
     drop(ledger);
     fs::rename(&desk.path, desk.folder.join("away.jsonl")).unwrap();
     match desk.open().err() {
-        Some(LedgerError::OtherLedger { path, charges: 1, .. }) => assert_eq!(path, desk.path),
+        Some(LedgerError::OtherLedger {
+            path, charges: 1, ..
+        }) => assert_eq!(path, desk.path),
         other => panic!("{other:?}"),
     }
     assert!(!desk.path.exists(), "refused before it is made");
-    let another = Terms { data: "other wards".into(), ..terms() };
+    let another = Terms {
+        data: "other wards".into(),
+        ..terms()
+    };
     assert!(Ledger::open_secret(&desk.path, &another, &desk.options()).is_ok());
     fs::remove_file(&desk.path).unwrap();
-    assert!(Ledger::open_secret(&desk.path, &terms(), &Options { another: true, ..desk.options() }).is_ok());
+    assert!(
+        Ledger::open_secret(
+            &desk.path,
+            &terms(),
+            &Options {
+                another: true,
+                ..desk.options()
+            }
+        )
+        .is_ok()
+    );
 }
 
 #[test]
 fn mended_the_first_line_is_checked_by_name() {
     let desk = Desk::new("head");
-    let without = Terms { epsilon_max: None, ..terms() };
+    let without = Terms {
+        epsilon_max: None,
+        ..terms()
+    };
     let open = |terms: &Terms| Ledger::open_secret(&desk.path, terms, &desk.options());
-    assert!(matches!(open(&without), Err(LedgerError::Terms { key: "epsilon_max", .. })));
+    assert!(matches!(
+        open(&without),
+        Err(LedgerError::Terms {
+            key: "epsilon_max",
+            ..
+        })
+    ));
     assert!(!desk.path.exists());
     drop(open(&terms()).unwrap());
-    let not_asked = Terms { epsilon_max: None, records: None, ..terms() };
+    let not_asked = Terms {
+        epsilon_max: None,
+        records: None,
+        ..terms()
+    };
     assert_eq!(open(&not_asked).unwrap().terms(), &terms());
     for (asked, key) in [
-        (Terms { data: "other".into(), ..terms() }, "data set"),
-        (Terms { unit: "agent".into(), ..terms() }, "unit"),
-        (Terms { records: Some(3000), ..terms() }, "records"),
-        (Terms { epsilon_max: Some(3.0), ..terms() }, "epsilon_max"),
-        (Terms { delta: 1e-9, ..terms() }, "delta"),
-        (Terms { accounting: Accounting::Renyi, delta: 1e-5, ..terms() }, "accountant"),
+        (
+            Terms {
+                data: "other".into(),
+                ..terms()
+            },
+            "data set",
+        ),
+        (
+            Terms {
+                unit: "agent".into(),
+                ..terms()
+            },
+            "unit",
+        ),
+        (
+            Terms {
+                records: Some(3000),
+                ..terms()
+            },
+            "records",
+        ),
+        (
+            Terms {
+                epsilon_max: Some(3.0),
+                ..terms()
+            },
+            "epsilon_max",
+        ),
+        (
+            Terms {
+                delta: 1e-9,
+                ..terms()
+            },
+            "delta",
+        ),
+        (
+            Terms {
+                accounting: Accounting::Renyi,
+                delta: 1e-5,
+                ..terms()
+            },
+            "accountant",
+        ),
     ] {
         match open(&asked).err() {
             Some(LedgerError::Mismatch { key: found, .. }) => assert_eq!(found, key),
             other => panic!("{other:?}"),
         }
     }
-    let refused = open(&Terms { records: Some(3000), ..terms() }).err().unwrap().to_string();
-    assert!(refused.contains("records 5000") && refused.contains("records 3000"), "{refused}");
-    assert!(matches!(desk.simulated(), Err(LedgerError::Mismatch { key: "noise", .. })));
+    let refused = open(&Terms {
+        records: Some(3000),
+        ..terms()
+    })
+    .err()
+    .unwrap()
+    .to_string();
+    assert!(
+        refused.contains("records 5000") && refused.contains("records 3000"),
+        "{refused}"
+    );
+    assert!(matches!(
+        desk.simulated(),
+        Err(LedgerError::Mismatch { key: "noise", .. })
+    ));
     for bad in [
-        Terms { data: String::new(), ..terms() },
-        Terms { data: "a\nb".into(), ..terms() },
-        Terms { data: " wards".into(), ..terms() },
-        Terms { data: "wards\u{a0}".into(), ..terms() },
-        Terms { unit: "agent ".into(), ..terms() },
-        Terms { epsilon_max: Some(f64::NAN), ..terms() },
-        Terms { epsilon_max: Some(f64::INFINITY), ..terms() },
-        Terms { delta: 0.0, ..rounds() },
-        Terms { delta: 1.0, ..terms() },
+        Terms {
+            data: String::new(),
+            ..terms()
+        },
+        Terms {
+            data: "a\nb".into(),
+            ..terms()
+        },
+        Terms {
+            data: " wards".into(),
+            ..terms()
+        },
+        Terms {
+            data: "wards\u{a0}".into(),
+            ..terms()
+        },
+        Terms {
+            unit: "agent ".into(),
+            ..terms()
+        },
+        Terms {
+            epsilon_max: Some(f64::NAN),
+            ..terms()
+        },
+        Terms {
+            epsilon_max: Some(f64::INFINITY),
+            ..terms()
+        },
+        Terms {
+            delta: 0.0,
+            ..rounds()
+        },
+        Terms {
+            delta: 1.0,
+            ..terms()
+        },
     ] {
-        assert!(matches!(open(&bad), Err(LedgerError::Terms { .. })), "{bad:?}");
+        assert!(
+            matches!(open(&bad), Err(LedgerError::Terms { .. })),
+            "{bad:?}"
+        );
     }
 }
 
@@ -301,7 +514,11 @@ fn mended_a_torn_last_line_counts_as_charged() {
         let left = &two[..two.len() - cut];
         // The second count knows the line in full.
         fs::write(&desk.path, left).unwrap();
-        assert_eq!(desk.open().unwrap().spent().unwrap().epsilon, 1.25, "{left}");
+        assert_eq!(
+            desk.open().unwrap().spent().unwrap().epsilon,
+            1.25,
+            "{left}"
+        );
         assert_eq!(desk.text(), two);
         // Without it: what the line says, or what the next charge costs (0.5).
         fs::write(&desk.path, left).unwrap();
@@ -315,17 +532,30 @@ fn mended_a_torn_last_line_counts_as_charged() {
             0.75
         };
         assert_eq!(epsilon, expected, "{left}");
-        assert_eq!(desk.open_alone().unwrap().spent().unwrap().epsilon, expected, "completed for good");
+        assert_eq!(
+            desk.open_alone().unwrap().spent().unwrap().epsilon,
+            expected,
+            "completed for good"
+        );
     }
     // What an ext4 leaves after a loss of power: zero bytes.
     fs::write(&desk.path, format!("{one}\0\0\0")).unwrap();
     assert_eq!(desk.open_alone().unwrap().spent().unwrap().epsilon, 0.75);
     fs::write(&desk.path, format!("{one}\0\0\0")).unwrap();
-    let unknown = Options { next: Vec::new(), ..desk.alone() };
-    assert!(matches!(Ledger::open_secret(&desk.path, &terms(), &unknown), Err(LedgerError::Damaged { line: 3, .. })));
+    let unknown = Options {
+        next: Vec::new(),
+        ..desk.alone()
+    };
+    assert!(matches!(
+        Ledger::open_secret(&desk.path, &terms(), &unknown),
+        Err(LedgerError::Damaged { line: 3, .. })
+    ));
     // A first line that is cut off is no ledger.
     fs::write(&desk.path, "{\"sch").unwrap();
-    assert!(matches!(desk.open(), Err(LedgerError::Damaged { line: 1, .. })));
+    assert!(matches!(
+        desk.open(),
+        Err(LedgerError::Damaged { line: 1, .. })
+    ));
 }
 
 #[test]
@@ -337,23 +567,42 @@ fn simulated_charges_count_once_and_torn_lines_are_dropped() {
     ledger.sync().unwrap();
     drop(ledger);
     let two = desk.text();
-    let one = two.lines().take(2).map(|line| format!("{line}\n")).collect::<String>();
+    let one = two
+        .lines()
+        .take(2)
+        .map(|line| format!("{line}\n"))
+        .collect::<String>();
     for cut in 1..two.len() {
         fs::write(&desk.path, &two[..cut]).unwrap();
         let mut ledger = desk.simulated().unwrap();
-        let expected = if cut == two.len() { 2 } else { usize::from(cut >= one.len()) };
+        let expected = if cut == two.len() {
+            2
+        } else {
+            usize::from(cut >= one.len())
+        };
         assert_eq!(ledger.len(), expected, "{cut}");
         ledger.charge(0, &[pure(0.5)]).unwrap();
         ledger.charge(1, &[pure(0.5)]).unwrap();
         ledger.charge(1, &[pure(0.5)]).unwrap();
-        assert!(matches!(ledger.charge(0, &[pure(0.25)]), Err(LedgerError::Changed { release: 0 })));
+        assert!(matches!(
+            ledger.charge(0, &[pure(0.25)]),
+            Err(LedgerError::Changed { release: 0 })
+        ));
         assert_eq!(ledger.spent().unwrap().epsilon, 1.0);
         drop(ledger);
         assert_eq!(desk.text(), two, "the same bytes as without the death");
     }
-    let extra: Vec<_> = fs::read_dir(&desk.folder).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    let extra: Vec<_> = fs::read_dir(&desk.folder)
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
     assert_eq!(extra, ["ledger.jsonl"], "no lock, no counter");
-    let mut memory = Ledger::in_memory(&Terms { epsilon_max: None, ..rounds() }).unwrap();
+    let mut memory = Ledger::in_memory(&Terms {
+        epsilon_max: None,
+        ..rounds()
+    })
+    .unwrap();
     for release in 0..30 {
         memory.charge(release, &[round(0.5)]).unwrap();
     }
@@ -393,9 +642,18 @@ fn mended_a_budget_comes_back_from_the_ledger() {
 #[test]
 fn mended_pipes_and_devices_are_refused_at_once() {
     let desk = Desk::new("pipe");
-    assert!(std::process::Command::new("mkfifo").arg(&desk.path).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&desk.path)
+            .status()
+            .unwrap()
+            .success()
+    );
     for opened in [desk.open(), desk.simulated()] {
-        assert!(matches!(opened.err(), Some(LedgerError::File(FileError::NotRegular { .. }))));
+        assert!(matches!(
+            opened.err(),
+            Some(LedgerError::File(FileError::NotRegular { .. }))
+        ));
     }
     let zero = Ledger::open_secret(std::path::Path::new("/dev/null"), &terms(), &desk.options());
     assert!(zero.is_err());
@@ -406,7 +664,11 @@ fn mended_pipes_and_devices_are_refused_at_once() {
 #[test]
 fn a_state_folder_that_cannot_be_written_is_refused_unless_asked() {
     let desk = Desk::new("state");
-    fs::write(desk.folder.join("state"), "a file where the folder should be").unwrap();
+    fs::write(
+        desk.folder.join("state"),
+        "a file where the folder should be",
+    )
+    .unwrap();
     assert!(matches!(desk.open(), Err(LedgerError::Counter { .. })));
     assert!(!desk.path.exists());
     assert!(desk.open_alone().is_ok());
@@ -416,41 +678,87 @@ fn a_state_folder_that_cannot_be_written_is_refused_unless_asked() {
     ledger.charge(0, &[pure(0.5)]).unwrap();
     drop(ledger);
     assert_eq!(desk.open().unwrap().notes().len(), 1);
-    let counter = fs::read_dir(desk.folder.join("state")).unwrap().flatten().map(|entry| entry.path());
-    let counter = counter.into_iter().find(|path| path.extension().is_some_and(|end| end == "json")).unwrap();
+    let counter = fs::read_dir(desk.folder.join("state"))
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path());
+    let counter = counter
+        .into_iter()
+        .find(|path| path.extension().is_some_and(|end| end == "json"))
+        .unwrap();
     fs::write(counter, "{").unwrap();
-    assert!(matches!(desk.open(), Err(LedgerError::CounterDamaged { .. })));
+    assert!(matches!(
+        desk.open(),
+        Err(LedgerError::CounterDamaged { .. })
+    ));
 }
 
 /// A ledger of Gaussians on everybody counts exactly: a plan of ε gets its last release, one release more is refused.
 #[test]
 fn mended3_a_ledger_of_gaussians_counts_exactly() {
     let desk = Desk::new("gaussian");
-    let release =
-        |noise_multiplier| Event::Gaussian { noise_multiplier, relation: NeighboringRelation::ReplaceSpecial };
+    let release = |noise_multiplier| Event::Gaussian {
+        noise_multiplier,
+        relation: NeighboringRelation::ReplaceSpecial,
+    };
     // Four of multiplier 2 are one of 1: 4.378 at 1e-5 (Balle and Wang).
-    let exactly = Terms { accounting: Accounting::Gaussian, epsilon_max: Some(4.38), ..rounds() };
+    let exactly = Terms {
+        accounting: Accounting::Gaussian,
+        epsilon_max: Some(4.38),
+        ..rounds()
+    };
     let open = |terms: &Terms| Ledger::open_secret(&desk.path, terms, &desk.options());
     let mut ledger = open(&exactly).unwrap();
     ledger.charge(0, &[release(2.0), release(2.0)]).unwrap();
     drop(ledger);
-    assert!(desk.text().lines().next().unwrap().contains("\"accountant\":\"gaussian\""));
+    assert!(
+        desk.text()
+            .lines()
+            .next()
+            .unwrap()
+            .contains("\"accountant\":\"gaussian\"")
+    );
     let mut ledger = open(&exactly).unwrap();
     ledger.charge(1, &[release(2.0)]).unwrap();
     ledger.admits(&[release(2.0)]).unwrap();
-    assert!(matches!(ledger.admits(&[release(2.0), release(10.0)]), Err(LedgerError::OverBudget { .. })));
+    assert!(matches!(
+        ledger.admits(&[release(2.0), release(10.0)]),
+        Err(LedgerError::OverBudget { .. })
+    ));
     ledger.charge(2, &[release(2.0)]).unwrap();
     let spent = ledger.spent().unwrap();
-    assert!((spent.epsilon - 4.3777).abs() < 1e-3 && spent.charges == 3 && spent.delta == 1e-5, "{spent:?}");
-    assert!(matches!(ledger.charge(3, &[release(10.0)]), Err(LedgerError::OverBudget { .. })));
+    assert!(
+        (spent.epsilon - 4.3777).abs() < 1e-3 && spent.charges == 3 && spent.delta == 1e-5,
+        "{spent:?}"
+    );
+    assert!(matches!(
+        ledger.charge(3, &[release(10.0)]),
+        Err(LedgerError::OverBudget { .. })
+    ));
     // What it cannot count it refuses, and it is no other ledger.
-    assert!(matches!(ledger.charge(3, &[round(9.0)]), Err(LedgerError::Accountant(_))));
+    assert!(matches!(
+        ledger.charge(3, &[round(9.0)]),
+        Err(LedgerError::Accountant(_))
+    ));
     drop(ledger);
-    assert!(matches!(open(&Terms { accounting: Accounting::Renyi, ..exactly }), Err(LedgerError::Mismatch { .. })));
+    assert!(matches!(
+        open(&Terms {
+            accounting: Accounting::Renyi,
+            ..exactly
+        }),
+        Err(LedgerError::Mismatch { .. })
+    ));
     // Negative control: by Rényi divergences the fourth does not fit.
     let renyi = Desk::new("gaussian-renyi");
-    let terms = Terms { accounting: Accounting::Renyi, epsilon_max: Some(4.38), ..rounds() };
+    let terms = Terms {
+        accounting: Accounting::Renyi,
+        epsilon_max: Some(4.38),
+        ..rounds()
+    };
     let mut ledger = Ledger::open_secret(&renyi.path, &terms, &renyi.options()).unwrap();
     (0..3).for_each(|index| ledger.charge(index, &[release(2.0)]).unwrap());
-    assert!(matches!(ledger.charge(3, &[release(2.0)]), Err(LedgerError::OverBudget { .. })));
+    assert!(matches!(
+        ledger.charge(3, &[release(2.0)]),
+        Err(LedgerError::OverBudget { .. })
+    ));
 }

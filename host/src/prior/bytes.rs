@@ -26,7 +26,11 @@ pub(super) fn label_text(label: &Label) -> String {
 
 /// All tensors, little-endian.
 pub(super) fn data(tensors: [&[f32]; 3]) -> Vec<u8> {
-    tensors.into_iter().flatten().flat_map(|x| x.to_le_bytes()).collect()
+    tensors
+        .into_iter()
+        .flatten()
+        .flat_map(|x| x.to_le_bytes())
+        .collect()
 }
 
 /// SHA-256 of label and tensors, hexadecimal.
@@ -71,7 +75,11 @@ pub(super) fn write(label: &Label, tensors: [&[f32]; 3], signed: Option<&Signed>
     let mut begin = 0;
     let mut tensor = |shape: &[usize]| {
         let end = begin + 4 * shape.iter().product::<usize>();
-        Tensor { dtype: "F32", shape: shape.to_vec(), data_offsets: [std::mem::replace(&mut begin, end), end] }
+        Tensor {
+            dtype: "F32",
+            shape: shape.to_vec(),
+            data_offsets: [std::mem::replace(&mut begin, end), end],
+        }
     };
     let header = Header {
         metadata: Metadata {
@@ -107,7 +115,11 @@ pub(super) struct Content {
 pub(super) fn read(bytes: &[u8]) -> Result<Content, PriorFileError> {
     let (header, data) = header(bytes)?;
     let metadata = header.get("__metadata__").and_then(Value::as_object);
-    let text = |key: &str| metadata.and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
+    let text = |key: &str| {
+        metadata
+            .and_then(|metadata| metadata.get(key))
+            .and_then(Value::as_str)
+    };
     match text("format") {
         Some(FORMAT) => {}
         Some(other) => return Err(refuse("format", format!("{other:?}"), FORMAT)),
@@ -119,7 +131,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Content, PriorFileError> {
     match text("digest") {
         Some(found) if found == digest => {}
         found => {
-            let expected = format!("{digest}, the SHA-256 of label and tensors: the file was changed or damaged");
+            let expected = format!(
+                "{digest}, the SHA-256 of label and tensors: the file was changed or damaged"
+            );
             return Err(refuse("digest", found.unwrap_or("missing"), &expected));
         }
     }
@@ -127,19 +141,39 @@ pub(super) fn read(bytes: &[u8]) -> Result<Content, PriorFileError> {
         (None, None) => None,
         (key, signature) => Some(Signed::read(FORMAT, key, signature, &digest)?),
     };
-    if let Some(name) = metadata.into_iter().flat_map(Map::keys).find(|name| !METADATA.contains(&name.as_str())) {
-        return Err(refuse("an entry of __metadata__", name, &METADATA.join(", ")));
+    if let Some(name) = metadata
+        .into_iter()
+        .flat_map(Map::keys)
+        .find(|name| !METADATA.contains(&name.as_str()))
+    {
+        return Err(refuse(
+            "an entry of __metadata__",
+            name,
+            &METADATA.join(", "),
+        ));
     }
     let written = label;
-    let label: Label = serde_json::from_str(label).map_err(|error| refuse("label", error, "the entries of a label"))?;
+    let label: Label = serde_json::from_str(label)
+        .map_err(|error| refuse("label", error, "the entries of a label"))?;
     if label_text(&label) != written {
-        return Err(refuse("label", "written otherwise", "its entries in their order, without spaces"));
+        return Err(refuse(
+            "label",
+            "written otherwise",
+            "its entries in their order, without spaces",
+        ));
     }
     let known = TENSORS.iter().chain(&["__metadata__"]);
-    if let Some(name) = header.keys().find(|name| !known.clone().any(|known| known == name)) {
+    if let Some(name) = header
+        .keys()
+        .find(|name| !known.clone().any(|known| known == name))
+    {
         return Err(refuse("a tensor", name, "landmarks, weights, covariance"));
     }
-    let mut numbers = Tensors { header: &header, data, begin: 0 };
+    let mut numbers = Tensors {
+        header: &header,
+        data,
+        begin: 0,
+    };
     let m = numbers.len("weights")?;
     let landmarks = numbers.len("landmarks")?;
     let landmarks = numbers.next("landmarks", &[m, landmarks / m.max(1)])?;
@@ -147,9 +181,17 @@ pub(super) fn read(bytes: &[u8]) -> Result<Content, PriorFileError> {
     let covariance = numbers.len("covariance")?;
     let covariance = numbers.next("covariance", &[covariance])?;
     if numbers.begin != data.len() {
-        return Err(refuse("bytes behind the tensors", data.len() - numbers.begin, "0"));
+        return Err(refuse(
+            "bytes behind the tensors",
+            data.len() - numbers.begin,
+            "0",
+        ));
     }
-    Ok(Content { label, tensors: [landmarks, weights, covariance], signed })
+    Ok(Content {
+        label,
+        tensors: [landmarks, weights, covariance],
+        signed,
+    })
 }
 
 /// Refuses a file that ends too early, by both lengths.
@@ -169,24 +211,44 @@ fn check_length(header: &Map<String, Value>, found: usize) -> Result<(), PriorFi
 /// Header and tensors of a file.
 fn header(bytes: &[u8]) -> Result<(Map<String, Value>, &[u8]), PriorFileError> {
     let Some((length, rest)) = bytes.split_first_chunk::<8>() else {
-        return Err(refuse("length of the file", bytes.len(), "8 bytes and more"));
+        return Err(refuse(
+            "length of the file",
+            bytes.len(),
+            "8 bytes and more",
+        ));
     };
     if rest.first().is_some_and(|byte| *byte != b'{') {
-        return Err(refuse("the file", "no header", "a prior file, as `sordino prior publish` writes it"));
+        return Err(refuse(
+            "the file",
+            "no header",
+            "a prior file, as `sordino prior publish` writes it",
+        ));
     }
     let length = u64::from_le_bytes(*length);
     let admissible = HEADER_MAX.min(rest.len());
-    let Some((text, data)) = usize::try_from(length).ok().filter(|n| *n <= admissible).map(|n| rest.split_at(n)) else {
-        return Err(refuse("length of the header", length, &format!("0 to {admissible}")));
+    let Some((text, data)) = usize::try_from(length)
+        .ok()
+        .filter(|n| *n <= admissible)
+        .map(|n| rest.split_at(n))
+    else {
+        return Err(refuse(
+            "length of the header",
+            length,
+            &format!("0 to {admissible}"),
+        ));
     };
     match serde_json::from_slice(text) {
         // An entry that stands twice, or space between entries, makes the text longer than what was read of it.
-        Ok(Value::Object(header)) if Value::from(header.clone()).to_string().len() == text.trim_ascii_end().len() => {
+        Ok(Value::Object(header))
+            if Value::from(header.clone()).to_string().len() == text.trim_ascii_end().len() =>
+        {
             Ok((header, data))
         }
-        Ok(Value::Object(_)) => {
-            Err(refuse("the header", "longer than its entries", "every entry once, without spaces"))
-        }
+        Ok(Value::Object(_)) => Err(refuse(
+            "the header",
+            "longer than its entries",
+            "every entry once, without spaces",
+        )),
         Ok(_) => Err(refuse("the header", "another JSON value", "an object")),
         Err(error) => Err(refuse("the header", error, "JSON")),
     }
@@ -201,20 +263,34 @@ struct Tensors<'a> {
 
 impl Tensors<'_> {
     fn tensor(&self, name: &str) -> Result<&Value, PriorFileError> {
-        self.header.get(name).ok_or_else(|| refuse(name, "missing", "a tensor"))
+        self.header
+            .get(name)
+            .ok_or_else(|| refuse(name, "missing", "a tensor"))
     }
 
     fn whole(tensor: &Value, key: &str) -> Option<Vec<usize>> {
         let numbers = tensor.get(key)?.as_array()?.iter();
-        numbers.map(|x| x.as_u64().and_then(|x| usize::try_from(x).ok())).collect()
+        numbers
+            .map(|x| x.as_u64().and_then(|x| usize::try_from(x).ok()))
+            .collect()
     }
 
     /// Numbers of a tensor, as its shape says.
     fn len(&self, name: &str) -> Result<usize, PriorFileError> {
         let tensor = self.tensor(name)?;
         let shape = Self::whole(tensor, "shape").filter(|shape| !shape.is_empty());
-        let count = shape.and_then(|shape| shape.iter().try_fold(1usize, |count, n| count.checked_mul(*n)));
-        let refused = || refuse(&format!("place of {name}"), &tensor["shape"], "whole numbers, within the file");
+        let count = shape.and_then(|shape| {
+            shape
+                .iter()
+                .try_fold(1usize, |count, n| count.checked_mul(*n))
+        });
+        let refused = || {
+            refuse(
+                &format!("place of {name}"),
+                &tensor["shape"],
+                "whole numbers, within the file",
+            )
+        };
         count.ok_or_else(refused)
     }
 
@@ -222,12 +298,20 @@ impl Tensors<'_> {
     fn next(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, PriorFileError> {
         let tensor = self.tensor(name)?;
         if tensor.get("dtype").and_then(Value::as_str) != Some("F32") {
-            return Err(refuse(&format!("dtype of {name}"), &tensor["dtype"], "\"F32\""));
+            return Err(refuse(
+                &format!("dtype of {name}"),
+                &tensor["dtype"],
+                "\"F32\"",
+            ));
         }
         let found = Self::whole(tensor, "shape").filter(|found| found == shape);
         let bytes = found.and(self.len(name)?.checked_mul(4));
-        let end = bytes.and_then(|bytes| self.begin.checked_add(bytes)).filter(|end| *end <= self.data.len());
-        let Some(end) = end.filter(|end| Self::whole(tensor, "data_offsets") == Some(vec![self.begin, *end])) else {
+        let end = bytes
+            .and_then(|bytes| self.begin.checked_add(bytes))
+            .filter(|end| *end <= self.data.len());
+        let Some(end) =
+            end.filter(|end| Self::whole(tensor, "data_offsets") == Some(vec![self.begin, *end]))
+        else {
             let found = format!("{} at {}", tensor["shape"], tensor["data_offsets"]);
             let admissible = format!("{shape:?}, tensors without a gap, within the file");
             return Err(refuse(&format!("place of {name}"), found, &admissible));
@@ -235,6 +319,9 @@ impl Tensors<'_> {
         let bytes = &self.data[self.begin..end];
         self.begin = end;
         let (numbers, _) = bytes.as_chunks::<4>();
-        Ok(numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
+        Ok(numbers
+            .iter()
+            .map(|bytes| f32::from_le_bytes(*bytes))
+            .collect())
     }
 }

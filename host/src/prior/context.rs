@@ -7,9 +7,10 @@
 use sordino_core::federated::Estimator;
 use sordino_core::federated::ServerError;
 use sordino_core::federated::prior::{
-    Config, Filter, Opening, OwnPoints, Parameters, Plan, PriorError, Public, PublicState, Site, Tables, Terms,
-    choose_landmarks, draw_distinct_designs, gram, kernel_rows, landmarks_scratch_len, own_points_len,
-    own_points_scratch_len, scratch_len, self_test_scratch_len, storage_len,
+    Config, Filter, Opening, OwnPoints, Parameters, Plan, PriorError, Public, PublicState, Site,
+    Tables, Terms, choose_landmarks, draw_distinct_designs, gram, kernel_rows,
+    landmarks_scratch_len, own_points_len, own_points_scratch_len, scratch_len,
+    self_test_scratch_len, storage_len,
 };
 use sordino_core::federated::shares::Trust;
 use sordino_core::random::RunSeed;
@@ -53,7 +54,11 @@ pub struct Context {
 
 impl WithPublic<f64> for Context {
     fn public(&self) -> Result<Public<'_, f64>, PriorError> {
-        let tables = Tables { prior_rows: &self.prior_rows, gram: &self.gram, designs: &self.designs };
+        let tables = Tables {
+            prior_rows: &self.prior_rows,
+            gram: &self.gram,
+            designs: &self.designs,
+        };
         Public::new(&self.config, &self.rows, tables)
     }
 }
@@ -76,7 +81,12 @@ impl Context {
     /// The same where contributors trust one server, or one of two, whose noise is in every release.
     ///
     /// **Errors, Cost**: as [`Context::new`].
-    pub fn trusting(space: &Space, features: u32, contributors: u32, trust: Trust) -> Result<Self, ContextError> {
+    pub fn trusting(
+        space: &Space,
+        features: u32,
+        contributors: u32,
+        trust: Trust,
+    ) -> Result<Self, ContextError> {
         Self::expecting(space, features, contributors, trust, DESIGN_POINTS)
     }
 
@@ -90,16 +100,27 @@ impl Context {
         trust: Trust,
         points: u32,
     ) -> Result<Self, ContextError> {
-        let core = space.core().map_err(|error| refuse("space", error, "a space that can be searched"))?;
+        let core = space
+            .core()
+            .map_err(|error| refuse("space", error, "a space that can be searched"))?;
         let encoding = Encoding::new(&core);
         let candidates = super::points(space, CANDIDATES)?;
         let dim = encoding.dim();
-        let places: Vec<f64> = candidates.iter().flat_map(|numbers| encoding.coordinates(numbers)).map(held).collect();
+        let places: Vec<f64> = candidates
+            .iter()
+            .flat_map(|numbers| encoding.coordinates(numbers))
+            .map(held)
+            .collect();
         let count = places.len() / dim;
         let most = (features as usize).min(count);
         let (mut pivots, mut rows) = (vec![0; most], vec![0.0; count * most]);
-        let chosen =
-            choose_landmarks(&places, dim, &mut pivots, &mut rows, &mut vec![0.0; landmarks_scratch_len(count)])?;
+        let chosen = choose_landmarks(
+            &places,
+            dim,
+            &mut pivots,
+            &mut rows,
+            &mut vec![0.0; landmarks_scratch_len(count)],
+        )?;
         rows.truncate(count * chosen.count);
         let landmarks: Vec<f64> = pivots[..chosen.count]
             .iter()
@@ -113,7 +134,11 @@ impl Context {
         let lengthscale = chosen.lengthscale;
         let (mut square, mut scratch) = (vec![0.0; count * count], vec![0.0; count]);
         let rank = kernel_rows(lengthscale, &places, dim, &mut square, &mut scratch)?;
-        let prior_rows = square.chunks_exact(count).flat_map(|row| &row[..rank]).copied().collect();
+        let prior_rows = square
+            .chunks_exact(count)
+            .flat_map(|row| &row[..rank])
+            .copied()
+            .collect();
         let mut mean = vec![0.0; chosen.count * chosen.count];
         gram(&config, &rows, &mut mean)?;
         let mut designs = vec![0; (config.parameters().designs * design_len) as usize];
@@ -171,12 +196,17 @@ impl Context {
         let mut posterior = PublicState::new(self.config, vec![0.0; storage_len(m)])?;
         let mut scratch = vec![0.0; scratch_len(m, n)];
         let mut filter = Filter::new(plan, self.public()?, &mut posterior, &mut scratch)?;
-        let self_test = filter.replay_first(released, &mut vec![0.0; self_test_scratch_len(m, n)])?;
+        let self_test =
+            filter.replay_first(released, &mut vec![0.0; self_test_scratch_len(m, n)])?;
         let releases = (released.len() / self.config.contribution_len()) as u32;
         if (releases as usize) < plan.noise_multipliers.len() {
             filter.prepare(releases)?;
         }
-        Ok(Learned { posterior, self_test, releases })
+        Ok(Learned {
+            posterior,
+            self_test,
+            releases,
+        })
     }
 }
 
@@ -204,9 +234,23 @@ impl Contributor {
     pub fn new(context: &Context, points: &[f64], values: &[f64]) -> Result<Self, ContextError> {
         let (n, m) = (values.len(), context.config.features());
         let mut storage = vec![0.0; own_points_len(n, m)];
-        let site = Site::known(&context.config, context.lengthscale, &context.landmarks, context.encoding.dim())?;
-        OwnPoints::compute(site, points, values, &mut storage, &mut vec![0.0; own_points_scratch_len(n, m)])?;
-        Ok(Contributor { observations: n, storage })
+        let site = Site::known(
+            &context.config,
+            context.lengthscale,
+            &context.landmarks,
+            context.encoding.dim(),
+        )?;
+        OwnPoints::compute(
+            site,
+            points,
+            values,
+            &mut storage,
+            &mut vec![0.0; own_points_scratch_len(n, m)],
+        )?;
+        Ok(Contributor {
+            observations: n,
+            storage,
+        })
     }
 
     /// Its joint vector for a release with these terms, M + 1 numbers, after a posterior with these weights; nothing where

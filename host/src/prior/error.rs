@@ -25,5 +25,9 @@ pub(crate) fn refuse(what: &str, found: impl fmt::Display, admissible: &str) -> 
     let shown: String = found.chars().take(SHOWN).collect();
     let rest = if shown.len() < found.len() { "…" } else { "" };
     let what: String = what.chars().take(SHOWN).collect();
-    PriorFileError { what: plain(&what), found: plain(&shown) + rest, admissible: admissible.into() }
+    PriorFileError {
+        what: plain(&what),
+        found: plain(&shown) + rest,
+        admissible: admissible.into(),
+    }
 }

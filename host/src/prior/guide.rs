@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sordino_core::optimizer::{self, OptimizerError};
 use sordino_core::prior::{
-    Newcomer, NewcomerError, NewcomerSettings, OwnModel, PriorNumbers, PublicPrior, PublicPriorError, Reading,
-    VALUES_MAX, attach_len, storage_len,
+    Newcomer, NewcomerError, NewcomerSettings, OwnModel, PriorNumbers, PublicPrior,
+    PublicPriorError, Reading, VALUES_MAX, attach_len, storage_len,
 };
 
 use super::{PriorFile, PriorFileError, refuse};
@@ -134,8 +134,16 @@ impl Guide {
 
     /// Coordinates of points of the search.
     fn coordinates(&self, points: &[&[f64]]) -> Vec<f64> {
-        let ordered = |point: &[f64]| self.order.iter().map(|axis| point[*axis]).collect::<Vec<_>>();
-        points.iter().flat_map(|point| self.encoding.coordinates(&ordered(point))).collect()
+        let ordered = |point: &[f64]| {
+            self.order
+                .iter()
+                .map(|axis| point[*axis])
+                .collect::<Vec<_>>()
+        };
+        points
+            .iter()
+            .flat_map(|point| self.encoding.coordinates(&ordered(point)))
+            .collect()
     }
 
     /// What the file says about points of the search, before any value.
@@ -144,7 +152,13 @@ impl Guide {
     pub fn believed(&self, points: &[Vec<f64>]) -> Result<Vec<Believed>, GuideError> {
         let moments = self.moments(points)?;
         let (pairs, _) = moments.as_chunks::<2>();
-        Ok(pairs.iter().map(|[mean, variance]| Believed { mean: *mean, std: variance.max(0.0).sqrt() }).collect())
+        Ok(pairs
+            .iter()
+            .map(|[mean, variance]| Believed {
+                mean: *mean,
+                std: variance.max(0.0).sqrt(),
+            })
+            .collect())
     }
 
     /// Mean and variance at each point of a list, pair after pair: computed once for all that share file and list.
@@ -152,11 +166,17 @@ impl Guide {
     /// **Errors**: as [`Guide::believed`].
     pub fn moments_of(&self, points: &Arc<[Vec<f64>]>) -> Result<Arc<[f64]>, GuideError> {
         let mut memo = self.memo.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(memo) = memo.as_ref().filter(|memo| Arc::ptr_eq(&memo.points, points)) {
+        if let Some(memo) = memo
+            .as_ref()
+            .filter(|memo| Arc::ptr_eq(&memo.points, points))
+        {
             return Ok(memo.moments.clone());
         }
         let moments: Arc<[f64]> = self.moments(points)?.into();
-        *memo = Some(Memo { points: points.clone(), moments: moments.clone() });
+        *memo = Some(Memo {
+            points: points.clone(),
+            moments: moments.clone(),
+        });
         Ok(moments)
     }
 
@@ -165,7 +185,13 @@ impl Guide {
         let points: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
         let coordinates = self.coordinates(&points);
         let mut moments = vec![0.0; 2 * points.len()];
-        prior.moments(&coordinates, &mut moments, &mut vec![0.0; self.weights.len()]).map_err(GuideError::Numbers)?;
+        prior
+            .moments(
+                &coordinates,
+                &mut moments,
+                &mut vec![0.0; self.weights.len()],
+            )
+            .map_err(GuideError::Numbers)?;
         Ok(moments)
     }
 
@@ -179,9 +205,13 @@ impl Guide {
     ) -> Result<R, GuideError> {
         let known = told.iter().map(|(numbers, _)| *numbers);
         let moments = match moments {
-            Some(moments) => {
-                Some([moments, &self.moments(&known.clone().map(<[f64]>::to_vec).collect::<Vec<_>>())?].concat())
-            }
+            Some(moments) => Some(
+                [
+                    moments,
+                    &self.moments(&known.clone().map(<[f64]>::to_vec).collect::<Vec<_>>())?,
+                ]
+                .concat(),
+            ),
             None => None,
         };
         let prior = self.attached()?;
@@ -189,15 +219,27 @@ impl Guide {
         let all: Vec<&[f64]> = points.iter().map(Vec::as_slice).chain(known).collect();
         let coordinates = self.coordinates(&all);
         let capacity = told.len().max(1);
-        let settings = NewcomerSettings { seed, ..NewcomerSettings::default() };
+        let settings = NewcomerSettings {
+            seed,
+            ..NewcomerSettings::default()
+        };
         let storage = vec![0.0; storage_len(self.weights.len(), capacity, width)];
-        let mut search = Newcomer::new(&coordinates, self.encoding.dim(), Some(&prior), settings, capacity, storage)
-            .map_err(wrong)?;
+        let mut search = Newcomer::new(
+            &coordinates,
+            self.encoding.dim(),
+            Some(&prior),
+            settings,
+            capacity,
+            storage,
+        )
+        .map_err(wrong)?;
         if let Some(moments) = &moments {
             search = search.with_moments(moments).map_err(wrong)?;
         }
         for (place, (_, value)) in told.iter().enumerate() {
-            search.observe(points.len() + place, *value).map_err(wrong)?;
+            search
+                .observe(points.len() + place, *value)
+                .map_err(wrong)?;
         }
         act(&mut search)
     }
@@ -210,15 +252,26 @@ impl Guide {
         if told.is_empty() {
             return Ok(self.reading().uses_file());
         }
-        self.newcomer(told, (&[], None), (0, 1), |search| Ok(search.is_borne_out()))
+        self.newcomer(
+            told,
+            (&[], None),
+            (0, 1),
+            |search| Ok(search.is_borne_out()),
+        )
     }
 
     /// The model of a search's own, fitted to these values of points (larger is better), of which there is at least one.
     ///
     /// **Errors**: [`GuideError`].
-    pub fn own_model(&self, told: &[(&[f64], f64)], seed: u32) -> Result<OwnModel<f64, Vec<f64>>, GuideError> {
+    pub fn own_model(
+        &self,
+        told: &[(&[f64], f64)],
+        seed: u32,
+    ) -> Result<OwnModel<f64, Vec<f64>>, GuideError> {
         let storage = vec![0.0; optimizer::storage_len(self.encoding.dim(), told.len())];
-        self.newcomer(told, (&[], None), (seed, 1), |search| OwnModel::fit(search, storage).map_err(GuideError::Own))
+        self.newcomer(told, (&[], None), (seed, 1), |search| {
+            OwnModel::fit(search, storage).map_err(GuideError::Own)
+        })
     }
 
     /// Which of `points` is asked next, after these values of points (larger is better), by its place; with the moments of these
@@ -247,27 +300,56 @@ fn wrong(error: NewcomerError) -> GuideError {
 
 /// For each parameter of the file, the place of the same one in the search.
 fn order(file: &PriorFile, space: &Space, goal: Goal) -> Result<Vec<usize>, GuideError> {
-    let other =
-        |what: &str, found: String, admissible: String| Err(GuideError::Other { what: what.into(), found, admissible });
+    let other = |what: &str, found: String, admissible: String| {
+        Err(GuideError::Other {
+            what: what.into(),
+            found,
+            admissible,
+        })
+    };
     if goal != file.label.goal {
-        return other("goal", format!("{goal:?}").to_lowercase(), format!("{:?}", file.label.goal).to_lowercase());
+        return other(
+            "goal",
+            format!("{goal:?}").to_lowercase(),
+            format!("{:?}", file.label.goal).to_lowercase(),
+        );
     }
     let theirs = file.label.space.parameters();
     let names = |parameters: &[crate::space::Parameter]| {
-        parameters.iter().map(|parameter| parameter.name.clone()).collect::<Vec<_>>().join(", ")
+        parameters
+            .iter()
+            .map(|parameter| parameter.name.clone())
+            .collect::<Vec<_>>()
+            .join(", ")
     };
     if space.parameters().len() != theirs.len() {
-        return other("the list of parameters", names(space.parameters()), names(theirs));
+        return other(
+            "the list of parameters",
+            names(space.parameters()),
+            names(theirs),
+        );
     }
     let mut order = Vec::with_capacity(theirs.len());
     for parameter in theirs {
-        let Some(place) = space.parameters().iter().position(|own| own.name == parameter.name) else {
-            return other("the list of parameters", names(space.parameters()), names(theirs));
+        let Some(place) = space
+            .parameters()
+            .iter()
+            .position(|own| own.name == parameter.name)
+        else {
+            return other(
+                "the list of parameters",
+                names(space.parameters()),
+                names(theirs),
+            );
         };
         let own = &space.parameters()[place];
         if own.values != parameter.values {
             let shown = |values| serde_json::to_string(values).unwrap_or_default();
-            return other(&parameter.name, shown(&own.values), shown(&parameter.values));
+            return other(
+                &parameter.name,
+                shown(&own.values),
+                shown(&parameter.values),
+            );
         }
         order.push(place);
     }

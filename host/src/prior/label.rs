@@ -88,8 +88,14 @@ pub const KERNEL: &str = "squared-exponential";
 ///
 /// **Errors**: [`AccountantError`] for multipliers or δ out of range.
 pub fn cost(noise_multipliers: &[f64], delta: f64) -> Result<(f64, f64), AccountantError> {
-    let [used, between] = [accounted(noise_multipliers, 1.0)?, accounted(noise_multipliers, 0.5)?];
-    Ok((used.epsilon(delta)?.epsilon, between.epsilon(delta)?.epsilon))
+    let [used, between] = [
+        accounted(noise_multipliers, 1.0)?,
+        accounted(noise_multipliers, 0.5)?,
+    ];
+    Ok((
+        used.epsilon(delta)?.epsilon,
+        between.epsilon(delta)?.epsilon,
+    ))
 }
 
 /// How often a reader of the file who guesses whether one contributor was used is right at most, where both are as likely:
@@ -119,9 +125,11 @@ pub fn event(noise_multiplier: f64) -> Event {
 /// **Errors**: [`PriorFileError`] for one of more than 1,000 bytes, or with characters that are not seen.
 pub fn check_text(what: &str, text: Option<&str>) -> Result<(), PriorFileError> {
     match text.filter(|text| text.len() > TEXT_MAX || text.chars().any(is_unseen)) {
-        Some(text) => {
-            Err(refuse(what, format!("{text:.60?}"), "at most 1000 bytes without characters that are not seen"))
-        }
+        Some(text) => Err(refuse(
+            what,
+            format!("{text:.60?}"),
+            "at most 1000 bytes without characters that are not seen",
+        )),
         None => Ok(()),
     }
 }
@@ -133,7 +141,13 @@ impl Label {
     pub fn check(&self) -> Result<(), PriorFileError> {
         Space::new(self.space.parameters().to_vec())
             .and_then(|space| space.core())
-            .map_err(|error| refuse("space", crate::text::chain(&error), "a space that can be searched"))?;
+            .map_err(|error| {
+                refuse(
+                    "space",
+                    crate::text::chain(&error),
+                    "a space that can be searched",
+                )
+            })?;
         self.check_texts()?;
         let positive = |what, x: f64| match x > 0.0 && x.is_finite() {
             true => Ok(()),
@@ -157,7 +171,11 @@ impl Label {
         let relation = NeighboringRelation::ReplaceSpecial.to_string();
         for (what, found, admissible) in [
             ("kernel", &self.kernel, KERNEL),
-            ("neighboring_relation", &self.neighboring_relation, relation.as_str()),
+            (
+                "neighboring_relation",
+                &self.neighboring_relation,
+                relation.as_str(),
+            ),
             ("accountant", &self.accountant, ACCOUNTANT),
         ] {
             if found != admissible {
@@ -181,19 +199,33 @@ impl Label {
     fn check_cost(&self) -> Result<(), PriorFileError> {
         let count = self.noise_multipliers.len();
         if count != self.releases as usize || !(1..=RELEASES_MAX).contains(&count) {
-            return Err(refuse("releases", self.releases, "1 to 64, as many as noise_multipliers"));
+            return Err(refuse(
+                "releases",
+                self.releases,
+                "1 to 64, as many as noise_multipliers",
+            ));
         }
         if !(self.delta > 0.0 && self.delta < 1.0) {
             return Err(refuse("delta", self.delta, "(0, 1)"));
         }
-        let (epsilon, between) = cost(&self.noise_multipliers, self.delta)
-            .map_err(|error| refuse("noise_multipliers", error, "positive numbers that have a finite epsilon"))?;
-        for (what, told, least) in
-            [("epsilon", self.epsilon, epsilon), ("replace_epsilon", self.replace_epsilon, between)]
-        {
+        let (epsilon, between) = cost(&self.noise_multipliers, self.delta).map_err(|error| {
+            refuse(
+                "noise_multipliers",
+                error,
+                "positive numbers that have a finite epsilon",
+            )
+        })?;
+        for (what, told, least) in [
+            ("epsilon", self.epsilon, epsilon),
+            ("replace_epsilon", self.replace_epsilon, between),
+        ] {
             // What is told may be rounded up. Less than the releases cost is no rounding.
             if !(told >= least * (1.0 - 1e-12) && told.is_finite()) {
-                return Err(refuse(what, told, &format!("at least {least}, what the noise multipliers cost")));
+                return Err(refuse(
+                    what,
+                    told,
+                    &format!("at least {least}, what the noise multipliers cost"),
+                ));
             }
         }
         Ok(())

@@ -121,7 +121,13 @@ impl PriorFile {
         weights: Vec<f32>,
         covariance: Vec<f32>,
     ) -> Result<Self, PriorFileError> {
-        let file = PriorFile { label, landmarks, weights, covariance, signed: None };
+        let file = PriorFile {
+            label,
+            landmarks,
+            weights,
+            covariance,
+            signed: None,
+        };
         file.check()?;
         Ok(file)
     }
@@ -154,7 +160,9 @@ impl PriorFile {
     /// **Errors**: [`PriorFileError`] of the space.
     pub fn encoding(&self) -> Result<Encoding, PriorFileError> {
         let space = self.label.space.core();
-        space.map(|space| Encoding::new(&space)).map_err(|error| refuse("space", error, "a space that can be searched"))
+        space
+            .map(|space| Encoding::new(&space))
+            .map_err(|error| refuse("space", error, "a space that can be searched"))
     }
 
     /// Checks label and numbers; a reader's checks.
@@ -168,17 +176,30 @@ impl PriorFile {
         }
         for (what, len, expected) in [
             ("shape of landmarks", self.landmarks.len(), m * dim),
-            ("shape of covariance", self.covariance.len(), m * (m + 1) / 2),
+            (
+                "shape of covariance",
+                self.covariance.len(),
+                m * (m + 1) / 2,
+            ),
         ] {
             if len != expected {
-                return Err(refuse(what, format!("{len} numbers"), &format!("{expected} of {m} features")));
+                return Err(refuse(
+                    what,
+                    format!("{len} numbers"),
+                    &format!("{expected} of {m} features"),
+                ));
             }
         }
         let inside = |x: &&f32| !(**x >= 0.0 && **x <= 1.0);
         if let Some(x) = self.landmarks.iter().find(inside) {
             return Err(refuse("a landmark", x, "[0, 1]"));
         }
-        if let Some(x) = self.weights.iter().chain(&self.covariance).find(|x| !x.is_finite()) {
+        if let Some(x) = self
+            .weights
+            .iter()
+            .chain(&self.covariance)
+            .find(|x| !x.is_finite())
+        {
             return Err(refuse("a number of the posterior", x, "(-inf, inf)"));
         }
         Ok(())
@@ -186,7 +207,10 @@ impl PriorFile {
 
     /// SHA-256 of label and numbers, hexadecimal: the file's name among others.
     pub fn digest(&self) -> String {
-        bytes::digest(&bytes::label_text(&self.label), &bytes::data(self.tensors()))
+        bytes::digest(
+            &bytes::label_text(&self.label),
+            &bytes::data(self.tensors()),
+        )
     }
 
     /// The file. The same posterior and label give the same bytes.
@@ -198,15 +222,31 @@ impl PriorFile {
     /// ([`PriorNumbers::read`](sordino_core::prior::PriorNumbers::read)).
     pub fn numbers(&self) -> Vec<f32> {
         let [landmarks, weights, covariance] = self.tensors();
-        [&[self.label.lengthscale, self.label.self_test as f32], landmarks, weights, covariance].concat()
+        [
+            &[self.label.lengthscale, self.label.self_test as f32],
+            landmarks,
+            weights,
+            covariance,
+        ]
+        .concat()
     }
 
     /// Reads a file and checks all of it.
     ///
     /// **Errors**: [`PriorFileError`] naming the first entry that is wrong.
     pub fn parse(bytes: &[u8]) -> Result<Self, PriorFileError> {
-        let bytes::Content { label, tensors: [landmarks, weights, covariance], signed } = bytes::read(bytes)?;
-        let file = PriorFile { label, landmarks, weights, covariance, signed };
+        let bytes::Content {
+            label,
+            tensors: [landmarks, weights, covariance],
+            signed,
+        } = bytes::read(bytes)?;
+        let file = PriorFile {
+            label,
+            landmarks,
+            weights,
+            covariance,
+            signed,
+        };
         file.check()?;
         Ok(file)
     }
@@ -216,7 +256,10 @@ impl PriorFile {
     /// **Errors**: [`LoadError`].
     pub fn load(path: &Path) -> Result<Self, LoadError> {
         let bytes = read_bounded(path, BYTES_MAX)?;
-        Self::parse(&bytes).map_err(|source| LoadError::Content { path: path.display().to_string(), source })
+        Self::parse(&bytes).map_err(|source| LoadError::Content {
+            path: path.display().to_string(),
+            source,
+        })
     }
 
     /// Writes the file, so that a crash leaves the old one or the new one.
@@ -232,13 +275,18 @@ impl PriorFile {
 ///
 /// **Errors**: [`PriorFileError`] for a space that cannot be searched.
 pub fn points(space: &Space, count: u32) -> Result<Vec<Vec<f64>>, PriorFileError> {
-    let core = space.core().map_err(|error| refuse("space", error, "a space that can be searched"))?;
+    let core = space
+        .core()
+        .map_err(|error| refuse("space", error, "a space that can be searched"))?;
     if let Some(all) = all_points(&core, count) {
         return Ok(all);
     }
     let mut all: Vec<Vec<f64>> = Vec::new();
     for index in 0..count {
-        let at = |axis| core.from_unit(axis, coordinate::<f64>(index, axis, 0)).unwrap_or(0.0);
+        let at = |axis| {
+            core.from_unit(axis, coordinate::<f64>(index, axis, 0))
+                .unwrap_or(0.0)
+        };
         let numbers: Vec<f64> = (0..core.dim()).map(at).collect();
         if !all.contains(&numbers) {
             all.push(numbers);
@@ -251,7 +299,9 @@ pub fn points(space: &Space, count: u32) -> Result<Vec<Vec<f64>>, PriorFileError
 /// or infinitely many.
 fn all_points(core: &CoreSpace, most: u32) -> Option<Vec<Vec<f64>>> {
     let counts: Vec<u32> = core.axes().iter().map(Axis::count).collect::<Option<_>>()?;
-    let total = counts.iter().try_fold(1u32, |product, count| product.checked_mul(*count))?;
+    let total = counts
+        .iter()
+        .try_fold(1u32, |product, count| product.checked_mul(*count))?;
     if total > most {
         return None;
     }

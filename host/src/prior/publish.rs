@@ -88,7 +88,9 @@ pub enum PublishError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// The budget of the data set has no room for the releases.
-    #[error("release {release} does not fit the budget of the data set; {charged} releases were charged")]
+    #[error(
+        "release {release} does not fit the budget of the data set; {charged} releases were charged"
+    )]
     OverBudget {
         /// The first release that does not fit.
         release: u32,
@@ -119,10 +121,14 @@ impl From<ContextError> for PublishError {
 /// Checks what is to be published by so many contributors, before anything is computed.
 ///
 /// **Errors**: [`PriorFileError`] naming the first number or text that is not admissible.
-pub fn check_publication(publication: &Publication, contributors: usize) -> Result<(), PriorFileError> {
+pub fn check_publication(
+    publication: &Publication,
+    contributors: usize,
+) -> Result<(), PriorFileError> {
     let (delta, most) = (publication.delta, DELTA_SHARE / contributors as f64);
     if contributors >= 2 && !(delta > 0.0 && delta <= most) {
-        let admissible = format!("above 0 and at most {most}, a tenth of 1 by the number of studies");
+        let admissible =
+            format!("above 0 and at most {most}, a tenth of 1 by the number of studies");
         return Err(refuse("delta", delta, &admissible));
     }
     check_simulated(publication, contributors)
@@ -131,18 +137,33 @@ pub fn check_publication(publication: &Publication, contributors: usize) -> Resu
 /// The same where nobody's data are published, at any δ.
 ///
 /// **Errors**: as [`check_publication`].
-pub(crate) fn check_simulated(publication: &Publication, contributors: usize) -> Result<(), PriorFileError> {
+pub(crate) fn check_simulated(
+    publication: &Publication,
+    contributors: usize,
+) -> Result<(), PriorFileError> {
     if contributors < 2 || contributors > CONTRIBUTORS_MAX as usize {
-        return Err(refuse("number of studies", contributors, "2 to 16777216: of one alone a file is its data"));
+        return Err(refuse(
+            "number of studies",
+            contributors,
+            "2 to 16777216: of one alone a file is its data",
+        ));
     }
     if !(publication.epsilon > 0.0 && publication.epsilon.is_finite()) {
         return Err(refuse("epsilon", publication.epsilon, "a positive number"));
     }
     if !(1..=64).contains(&publication.releases) {
-        return Err(refuse("releases", publication.releases, "1 to 64; 2 is usual"));
+        return Err(refuse(
+            "releases",
+            publication.releases,
+            "1 to 64; 2 is usual",
+        ));
     }
     if !(2..=super::FEATURES_MAX as u32).contains(&publication.features) {
-        return Err(refuse("features", publication.features, "2 to 1024; 100 is usual"));
+        return Err(refuse(
+            "features",
+            publication.features,
+            "2 to 1024; 100 is usual",
+        ));
     }
     // Before anything is charged: a label that is refused afterwards would be paid for.
     for (what, text) in [
@@ -154,7 +175,10 @@ pub(crate) fn check_simulated(publication: &Publication, contributors: usize) ->
     ] {
         check_text(what, text.as_deref())?;
     }
-    publication.space.core().map_err(|error| refuse("space", error, "a space that can be searched"))?;
+    publication
+        .space
+        .core()
+        .map_err(|error| refuse("space", error, "a space that can be searched"))?;
     Ok(())
 }
 
@@ -163,14 +187,23 @@ pub(crate) fn check_simulated(publication: &Publication, contributors: usize) ->
 /// **Errors**: [`PublishError::Refused`], [`PublishError::Study`].
 pub fn check(publication: &Publication, studies: &[Study]) -> Result<(), PublishError> {
     check_publication(publication, studies.len())?;
-    let core = publication.space.core().map_err(|error| refuse("space", error, "a space that can be searched"))?;
-    studies.iter().try_for_each(|study| check_study(&core, study))
+    let core = publication
+        .space
+        .core()
+        .map_err(|error| refuse("space", error, "a space that can be searched"))?;
+    studies
+        .iter()
+        .try_for_each(|study| check_study(&core, study))
 }
 
 /// Checks what one contributor knows.
 fn check_study(core: &CoreSpace, study: &Study) -> Result<(), PublishError> {
     let wrong = |what: String, admissible: &str| {
-        Err(PublishError::Study { study: study.name.clone(), what, admissible: admissible.into() })
+        Err(PublishError::Study {
+            study: study.name.clone(),
+            what,
+            admissible: admissible.into(),
+        })
     };
     let points = study.values.len();
     if !(POINTS_MIN..=POINTS_MAX).contains(&points) {
@@ -197,7 +230,11 @@ pub fn noise_multipliers(publication: &Publication) -> Result<Vec<f64>, PublishE
 /// The same for so many releases that cost ε at δ together.
 ///
 /// **Errors**: [`PublishError::Budget`]; [`PublishError::Refused`] for no release.
-pub fn equal_noise_multipliers(epsilon: f64, delta: f64, releases: u32) -> Result<Vec<f64>, PublishError> {
+pub fn equal_noise_multipliers(
+    epsilon: f64,
+    delta: f64,
+    releases: u32,
+) -> Result<Vec<f64>, PublishError> {
     if releases == 0 {
         return Err(refuse("releases", releases, "1 to 64; 2 is usual").into());
     }
@@ -207,7 +244,8 @@ pub fn equal_noise_multipliers(epsilon: f64, delta: f64, releases: u32) -> Resul
     // Rounding may lead beyond ε by a few parts in 10¹⁶; a budget of exactly ε would refuse the file for it.
     let mut more = f64::EPSILON;
     while cost(&out, delta)?.0 > epsilon && more < 1e-6 {
-        out.iter_mut().for_each(|multiplier| *multiplier *= 1.0 + more);
+        out.iter_mut()
+            .for_each(|multiplier| *multiplier *= 1.0 + more);
         more *= 2.0;
     }
     Ok(out)
@@ -216,7 +254,11 @@ pub fn equal_noise_multipliers(epsilon: f64, delta: f64, releases: u32) -> Resul
 /// Refuses a budget that the releases alone exceed, before there is a ledger of it.
 ///
 /// **Errors**: [`PublishError::Refused`], [`PublishError::Budget`].
-pub fn check_budget(multipliers: &[f64], delta: f64, epsilon_max: Option<f64>) -> Result<(), PublishError> {
+pub fn check_budget(
+    multipliers: &[f64],
+    delta: f64,
+    epsilon_max: Option<f64>,
+) -> Result<(), PublishError> {
     let epsilon = cost(multipliers, delta)?.0;
     match epsilon_max.filter(|most| *most < epsilon) {
         Some(most) => Err(refuse(
@@ -245,12 +287,17 @@ pub fn publish<S: Sources, L>(
     mut progress: impl FnMut(&str),
 ) -> Result<(PriorFile, L), PublishError>
 where
-    L: Budgeted + sordino_core::privacy::Ledger<<S::Source as NoiseSource>::Provenance, Error = LedgerError>,
+    L: Budgeted
+        + sordino_core::privacy::Ledger<<S::Source as NoiseSource>::Provenance, Error = LedgerError>,
 {
     check(publication, studies)?;
     let prepared = Prepared::new(publication, studies.len())?;
     let context = prepared.context();
-    progress(&format!("{} landmarks, lengthscale {}", context.config().features(), context.lengthscale()));
+    progress(&format!(
+        "{} landmarks, lengthscale {}",
+        context.config().features(),
+        context.lengthscale()
+    ));
     let enrolled: Vec<Option<&Study>> = studies.iter().map(Some).collect();
     let published = prepared.publish(&enrolled, sources, ledger, progress)?;
     Ok((published.file, published.ledger))
@@ -294,8 +341,17 @@ impl Prepared {
     pub fn new(publication: &Publication, contributors: usize) -> Result<Self, PublishError> {
         check_publication(publication, contributors)?;
         let multipliers = noise_multipliers(publication)?;
-        let context = Arc::new(Context::new(&publication.space, publication.features, contributors as u32)?);
-        Ok(Prepared { publication: publication.clone(), contributors, multipliers, context })
+        let context = Arc::new(Context::new(
+            &publication.space,
+            publication.features,
+            contributors as u32,
+        )?);
+        Ok(Prepared {
+            publication: publication.clone(),
+            contributors,
+            multipliers,
+            context,
+        })
     }
 
     /// Candidates, landmarks, lengthscale, virtual designs.
@@ -324,15 +380,24 @@ impl Prepared {
         mut progress: impl FnMut(&str),
     ) -> Result<Published<L>, PublishError>
     where
-        L: Budgeted + sordino_core::privacy::Ledger<<S::Source as NoiseSource>::Provenance, Error = LedgerError>,
+        L: Budgeted
+            + sordino_core::privacy::Ledger<
+                <S::Source as NoiseSource>::Provenance,
+                Error = LedgerError,
+            >,
     {
         if enrolled.len() != self.contributors {
-            let admissible = format!("{}, for which the publication was prepared", self.contributors);
+            let admissible = format!(
+                "{}, for which the publication was prepared",
+                self.contributors
+            );
             return Err(refuse("number of studies", enrolled.len(), &admissible).into());
         }
         let (context, multipliers) = (&*self.context, &self.multipliers[..]);
         let space = &self.publication.space;
-        let core = space.core().map_err(|error| refuse("space", error, "a space that can be searched"))?;
+        let core = space
+            .core()
+            .map_err(|error| refuse("space", error, "a space that can be searched"))?;
         let knows = |study: &Option<&Study>| match study {
             Some(study) => {
                 check_study(&core, study)?;
@@ -340,20 +405,43 @@ impl Prepared {
             }
             None => Ok(None),
         };
-        let all = enrolled.iter().map(knows).collect::<Result<Vec<_>, PublishError>>()?;
+        let all = enrolled
+            .iter()
+            .map(knows)
+            .collect::<Result<Vec<_>, PublishError>>()?;
         let rounds = vec![0; multipliers.len()];
-        let plan = Plan { rounds: &rounds, noise_multipliers: multipliers };
-        let mut host = ServerHost::new(Population::new(self.context.clone(), plan)?, sources, ledger, None)?;
+        let plan = Plan {
+            rounds: &rounds,
+            noise_multipliers: multipliers,
+        };
+        let mut host = ServerHost::new(
+            Population::new(self.context.clone(), plan)?,
+            sources,
+            ledger,
+            None,
+        )?;
         let mut releases = Vec::new();
         for release in 0..self.publication.releases {
             releases.push(self.release(&mut host, release, &all)?);
-            progress(&format!("release {} of {} is charged and made", release + 1, self.publication.releases));
+            progress(&format!(
+                "release {} of {} is charged and made",
+                release + 1,
+                self.publication.releases
+            ));
         }
-        let released: Vec<f64> = releases.iter().flat_map(|release| &release.sum).copied().collect();
+        let released: Vec<f64> = releases
+            .iter()
+            .flat_map(|release| &release.sum)
+            .copied()
+            .collect();
         let learned = context.replayed(plan, &released)?;
         let simulated = host.kind() == sordino_core::privacy::SourceKind::Simulation;
         let file = file(&self.publication, context, multipliers, &learned, simulated)?;
-        Ok(Published { file, releases, ledger: host.into_ledger() })
+        Ok(Published {
+            file,
+            releases,
+            ledger: host.into_ledger(),
+        })
     }
 
     /// Opens a release, collects, charges, releases.
@@ -364,32 +452,61 @@ impl Prepared {
         all: &[Option<Contributor>],
     ) -> Result<Release, PublishError>
     where
-        L: Budgeted + sordino_core::privacy::Ledger<<S::Source as NoiseSource>::Provenance, Error = LedgerError>,
+        L: Budgeted
+            + sordino_core::privacy::Ledger<
+                <S::Source as NoiseSource>::Provenance,
+                Error = LedgerError,
+            >,
     {
         if !host.open()? {
-            return Err(PublishError::OverBudget { release: index, charged: index });
+            return Err(PublishError::OverBudget {
+                release: index,
+                charged: index,
+            });
         }
-        let Some((terms, _)) = host.method().open_terms(index) else { return Err(PriorError::NotPrepared.into()) };
+        let Some((terms, _)) = host.method().open_terms(index) else {
+            return Err(PriorError::NotPrepared.into());
+        };
         let weights = host.method().posterior().weights().to_vec();
         for (agent, contributor) in all.iter().enumerate() {
-            let Some(contributor) = contributor else { continue };
+            let Some(contributor) = contributor else {
+                continue;
+            };
             if let Some(vector) = contributor.vector(&self.context, &terms, &weights)? {
                 host.upload(agent as u32, index, &vector)?;
             }
         }
         let _counts = host.close()?;
-        let sum = host.last_release().map(|(_, numbers)| numbers.to_vec()).unwrap_or_default();
-        Ok(Release { terms, weights, sum })
+        let sum = host
+            .last_release()
+            .map(|(_, numbers)| numbers.to_vec())
+            .unwrap_or_default();
+        Ok(Release {
+            terms,
+            weights,
+            sum,
+        })
     }
 }
 
 /// A study as a contributor, in a publication with this goal.
 ///
 /// **Errors**: [`ContextError::Prior`].
-pub fn contributor(study: &Study, context: &Context, goal: Goal) -> Result<Contributor, ContextError> {
-    let points: Vec<f64> =
-        study.values.iter().flat_map(|(numbers, _)| context.encoding().coordinates(numbers)).collect();
-    let values: Vec<f64> = study.values.iter().map(|(_, value)| goal.sign() * value).collect();
+pub fn contributor(
+    study: &Study,
+    context: &Context,
+    goal: Goal,
+) -> Result<Contributor, ContextError> {
+    let points: Vec<f64> = study
+        .values
+        .iter()
+        .flat_map(|(numbers, _)| context.encoding().coordinates(numbers))
+        .collect();
+    let values: Vec<f64> = study
+        .values
+        .iter()
+        .map(|(_, value)| goal.sign() * value)
+        .collect();
     Contributor::new(context, &points, &values)
 }
 
@@ -437,7 +554,12 @@ pub fn file(
         ledger: None,
     };
     let landmarks = narrow(context.landmarks());
-    Ok(PriorFile::new(label, landmarks, narrow(posterior.weights()), covariance.collect())?)
+    Ok(PriorFile::new(
+        label,
+        landmarks,
+        narrow(posterior.weights()),
+        covariance.collect(),
+    )?)
 }
 
 /// The file with the head of the ledger that its releases were charged in; to be signed after that.

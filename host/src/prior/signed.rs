@@ -21,7 +21,11 @@ impl Signed {
     /// Signs a file of this digest.
     pub(super) fn new(format: &str, key: &SigningKey, digest: &str) -> Result<Self, KeyError> {
         let signature = key.sign(text(format, digest).as_bytes())?;
-        Ok(Signed { public_key: key.public_key().to_vec(), signature, signer: key.fingerprint() })
+        Ok(Signed {
+            public_key: key.public_key().to_vec(),
+            signature,
+            signer: key.fingerprint(),
+        })
     }
 
     /// Both halves as a header has them, which must fit the digest.
@@ -32,14 +36,27 @@ impl Signed {
         digest: &str,
     ) -> Result<Self, PriorFileError> {
         let bytes = |what, text: Option<&str>| {
-            let found =
-                || refuse(what, text.map_or("missing".into(), |text| format!("{text:.60?}")), "hexadecimal digits");
+            let found = || {
+                refuse(
+                    what,
+                    text.map_or("missing".into(), |text| format!("{text:.60?}")),
+                    "hexadecimal digits",
+                )
+            };
             text.and_then(bytes_of).ok_or_else(found)
         };
         let (public_key, signature) = (bytes("key", key)?, bytes("signature", signature)?);
         match verified(&public_key, text(format, digest).as_bytes(), &signature) {
-            Some(signer) => Ok(Signed { public_key, signature, signer }),
-            None => Err(refuse("signature", "not of this key and digest", "that of the key in the file, ECDSA P-256")),
+            Some(signer) => Ok(Signed {
+                public_key,
+                signature,
+                signer,
+            }),
+            None => Err(refuse(
+                "signature",
+                "not of this key and digest",
+                "that of the key in the file, ECDSA P-256",
+            )),
         }
     }
 }

@@ -6,7 +6,9 @@
 
 use serde_json::{Value, json};
 use sordino_core::linalg::{dot, lower, packed_len};
-use sordino_core::prior::{Newcomer, NewcomerError, NewcomerSettings, PublicPrior, Reading, storage_len};
+use sordino_core::prior::{
+    Newcomer, NewcomerError, NewcomerSettings, PublicPrior, Reading, storage_len,
+};
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
 
 use super::guide::{Guide, GuideError};
@@ -38,7 +40,11 @@ impl Worth {
     /// that many; 0 if it does so with no more. [`WITHOUT`] − [`WITH`] stands for that many or more.
     pub fn saved(&self) -> usize {
         let reached = self.with.last().copied().unwrap_or(f64::INFINITY);
-        let needed = self.without.iter().position(|regret| *regret <= reached).map_or(WITHOUT, |place| place + 1);
+        let needed = self
+            .without
+            .iter()
+            .position(|regret| *regret <= reached)
+            .map_or(WITHOUT, |place| place + 1);
         needed.saturating_sub(WITH)
     }
 }
@@ -52,24 +58,43 @@ pub fn worth(file: &PriorFile) -> Result<Worth, GuideError> {
     let guide = Guide::new(file, &file.label.space, file.label.goal)?;
     let prior = guide.attached()?;
     let points = super::points(&file.label.space, CANDIDATES)?;
-    let coordinates: Vec<f64> = points.iter().flat_map(|numbers| guide.encoding.coordinates(numbers)).collect();
+    let coordinates: Vec<f64> = points
+        .iter()
+        .flat_map(|numbers| guide.encoding.coordinates(numbers))
+        .collect();
     let (dim, m) = (guide.encoding.dim(), guide.weights.len());
     let mut features = vec![0.0; points.len() * m];
-    for (point, row) in coordinates.chunks_exact(dim).zip(features.chunks_exact_mut(m)) {
+    for (point, row) in coordinates
+        .chunks_exact(dim)
+        .zip(features.chunks_exact_mut(m))
+    {
         prior.features(point, row).map_err(GuideError::Numbers)?;
     }
     let factor = spread(&guide, file.label.heterogeneity)?;
-    let mut sums = Worth { with: vec![0.0; WITH], without: vec![0.0; WITHOUT] };
+    let mut sums = Worth {
+        with: vec![0.0; WITH],
+        without: vec![0.0; WITHOUT],
+    };
     for newcomer in 0..NEWCOMERS {
         let mut stream = RunSeed::new(0, newcomer).stream(Party::World, Purpose::InitialPoints, 0);
         let mut drawn = vec![0.0; m];
         normal::fill(&mut stream, &mut drawn);
-        let weights: Vec<f64> = (0..m).map(|i| guide.weights[i] + dot(lower::row(&factor, i), &drawn[..=i])).collect();
-        let values: Vec<f64> = features.chunks_exact(m).map(|phi| dot(phi, &weights)).collect();
+        let weights: Vec<f64> = (0..m)
+            .map(|i| guide.weights[i] + dot(lower::row(&factor, i), &drawn[..=i]))
+            .collect();
+        let values: Vec<f64> = features
+            .chunks_exact(m)
+            .map(|phi| dot(phi, &weights))
+            .collect();
         for (prior, sums) in [(Some(&prior), &mut sums.with), (None, &mut sums.without)] {
-            let wrong = |error: NewcomerError| GuideError::File(refuse("a candidate", error, "a point of the space"));
-            let regrets = searched(&coordinates, dim, prior, newcomer, &values, sums.len()).map_err(wrong)?;
-            sums.iter_mut().zip(regrets).for_each(|(sum, regret)| *sum += regret / f64::from(NEWCOMERS));
+            let wrong = |error: NewcomerError| {
+                GuideError::File(refuse("a candidate", error, "a point of the space"))
+            };
+            let regrets =
+                searched(&coordinates, dim, prior, newcomer, &values, sums.len()).map_err(wrong)?;
+            sums.iter_mut()
+                .zip(regrets)
+                .for_each(|(sum, regret)| *sum += regret / f64::from(NEWCOMERS));
         }
     }
     Ok(sums)
@@ -109,7 +134,8 @@ fn spread(guide: &Guide, heterogeneity: f64) -> Result<Vec<f64>, GuideError> {
     let mut factor = guide.covariance.clone();
     debug_assert_eq!(factor.len(), packed_len(m));
     (0..m).for_each(|i| lower::row_mut(&mut factor, i)[i] += jitter);
-    lower::factor(&mut factor, m, 0.0).map_err(|_| refuse("covariance", "not positive", "a covariance"))?;
+    lower::factor(&mut factor, m, 0.0)
+        .map_err(|_| refuse("covariance", "not positive", "a covariance"))?;
     Ok(factor)
 }
 
@@ -124,7 +150,10 @@ fn searched(
 ) -> Result<Vec<f64>, NewcomerError> {
     let landmarks = prior.map_or(0, PublicPrior::count);
     let storage = vec![0.0; storage_len(landmarks, questions, WIDTH)];
-    let settings = NewcomerSettings { seed, ..NewcomerSettings::default() };
+    let settings = NewcomerSettings {
+        seed,
+        ..NewcomerSettings::default()
+    };
     let mut search = Newcomer::new(coordinates, dim, prior, settings, questions, storage)?;
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut best = f64::NEG_INFINITY;

@@ -53,7 +53,11 @@ fn initial_points(space: &Space) -> u32 {
 
 /// The optimizer before the first value.
 fn empty(space: &Space, dim: usize, seed: u64, room: usize) -> Result<Inner, OptimizerError> {
-    let settings = Settings { initial_points: initial_points(space), seed: scramble(seed), ..Settings::default() };
+    let settings = Settings {
+        initial_points: initial_points(space),
+        seed: scramble(seed),
+        ..Settings::default()
+    };
     Optimizer::new(
         BoxDomain::new(&vec![(0.0, 1.0); dim])?,
         settings,
@@ -94,7 +98,16 @@ impl Engine {
     ) -> Result<Self, OptimizerError> {
         let encoding = Encoding::new(&space);
         let optimizer = empty(&space, encoding.dim(), seed, ROOM)?;
-        Ok(Engine { space, encoding, candidates, seed, told: Vec::new(), room: ROOM, optimizer, guide })
+        Ok(Engine {
+            space,
+            encoding,
+            candidates,
+            seed,
+            told: Vec::new(),
+            room: ROOM,
+            optimizer,
+            guide,
+        })
     }
 
     /// Coordinates in the box.
@@ -127,13 +140,25 @@ impl Engine {
     /// What is believed at these points; of no value nothing is, with an infinite standard deviation.
     pub(super) fn predict(&self, points: &[Vec<f64>]) -> Result<Vec<Estimate>, OptimizerError> {
         if self.told.is_empty() {
-            return Ok(vec![Estimate { mean: 0.0, std: f64::INFINITY }; points.len()]);
+            return Ok(vec![
+                Estimate {
+                    mean: 0.0,
+                    std: f64::INFINITY
+                };
+                points.len()
+            ]);
         }
         let mut optimizer = self.optimizer.clone();
-        let units: Vec<f64> = points.iter().flat_map(|numbers| self.unit(numbers)).collect();
+        let units: Vec<f64> = points
+            .iter()
+            .flat_map(|numbers| self.unit(numbers))
+            .collect();
         let mut found = vec![(0.0, 0.0); points.len()];
         optimizer.predict_all(&units, &mut found)?;
-        Ok(found.into_iter().map(|(mean, std)| Estimate { mean, std }).collect())
+        Ok(found
+            .into_iter()
+            .map(|(mean, std)| Estimate { mean, std })
+            .collect())
     }
 
     /// The next question, with these values of the parameters that are given.
@@ -144,20 +169,35 @@ impl Engine {
         failed: &[Vec<f64>],
     ) -> Result<Vec<f64>, SearchError> {
         let (mut believer, _) = self.with_room(pending.len() + failed.len())?;
-        let worst = self.told.iter().map(|(_, value)| *value).fold(f64::INFINITY, f64::min);
+        let worst = self
+            .told
+            .iter()
+            .map(|(_, value)| *value)
+            .fold(f64::INFINITY, f64::min);
         let worst = if worst.is_finite() { worst } else { 0.0 };
-        let mut known: Vec<Known> = self.told.iter().map(|(numbers, value)| (numbers.as_slice(), *value)).collect();
+        let mut known: Vec<Known> = self
+            .told
+            .iter()
+            .map(|(numbers, value)| (numbers.as_slice(), *value))
+            .collect();
         for numbers in failed {
             believer.observe(&self.unit(numbers), worst)?;
             known.push((numbers, worst));
         }
         for numbers in pending {
             let unit = self.unit(numbers);
-            let expected = if self.told.is_empty() { 0.0 } else { believer.predict(&unit)?.0 };
+            let expected = if self.told.is_empty() {
+                0.0
+            } else {
+                believer.predict(&unit)?.0
+            };
             believer.observe(&unit, expected)?;
             known.push((numbers, expected));
         }
-        if let Some(guide) = self.guide.as_ref().filter(|guide| guide.is_read(known.len()))
+        if let Some(guide) = self
+            .guide
+            .as_ref()
+            .filter(|guide| guide.is_read(known.len()))
             && guide.is_borne_out(&known)?
         {
             let seed = scramble(self.seed);
@@ -175,19 +215,34 @@ impl Engine {
         if number < initial_points(&self.space) {
             let fresh = |numbers: &Vec<f64>| {
                 let told = self.told.iter().map(|(told, _)| told);
-                !told.chain(pending).chain(failed).any(|known| known == numbers)
+                !told
+                    .chain(pending)
+                    .chain(failed)
+                    .any(|known| known == numbers)
             };
-            let first = (number..).take(1000).map(|index| self.filling(index, given)).find(fresh);
+            let first = (number..)
+                .take(1000)
+                .map(|index| self.filling(index, given))
+                .find(fresh);
             return Ok(first.unwrap_or_else(|| self.filling(number, given)));
         }
-        if self.space.axes().iter().all(|axis| axis.count().is_none() && !axis.context) {
+        if self
+            .space
+            .axes()
+            .iter()
+            .all(|axis| axis.count().is_none() && !axis.context)
+        {
             let unit = believer.suggest()?;
             let number = |(axis, u): (usize, &f64)| self.space.from_unit(axis, *u).unwrap_or(0.0);
             return Ok(unit.iter().enumerate().map(number).collect());
         }
-        let pool: Vec<Vec<f64>> = (0..POOL).map(|index| self.filling(number + index, given)).collect();
+        let pool: Vec<Vec<f64>> = (0..POOL)
+            .map(|index| self.filling(number + index, given))
+            .collect();
         let best = self.best_among(&mut believer, &pool)?;
-        self.refined(best, number, |points| Ok(self.best_among(&mut believer, points)?))
+        self.refined(best, number, |points| {
+            Ok(self.best_among(&mut believer, points)?)
+        })
     }
 
     /// The best of the candidates that were not asked, or of a pool, which is the same at every question, and of points around
@@ -199,14 +254,21 @@ impl Engine {
         guide: &Guide,
         mut choose: impl FnMut(&[Vec<f64>], Option<&[f64]>) -> Result<usize, SearchError>,
     ) -> Result<Vec<f64>, SearchError> {
-        let mut choose = |points: &[Vec<f64>], moments: Option<&[f64]>| -> Result<Option<Vec<f64>>, SearchError> {
+        let mut choose = |points: &[Vec<f64>],
+                          moments: Option<&[f64]>|
+         -> Result<Option<Vec<f64>>, SearchError> {
             let fresh = |place: &usize| !known.iter().any(|(known, _)| *known == points[*place]);
             let places: Vec<usize> = (0..points.len()).filter(fresh).collect();
             if places.is_empty() {
                 return Ok(None);
             }
             let fresh: Vec<Vec<f64>> = places.iter().map(|place| points[*place].clone()).collect();
-            let pairs = |moments: &[f64]| places.iter().flat_map(|p| [moments[2 * p], moments[2 * p + 1]]).collect();
+            let pairs = |moments: &[f64]| {
+                places
+                    .iter()
+                    .flat_map(|p| [moments[2 * p], moments[2 * p + 1]])
+                    .collect()
+            };
             let moments: Option<Vec<f64>> = moments.map(pairs);
             let place = choose(&fresh, moments.as_deref())?;
             Ok(Some(points[places[place]].clone()))
@@ -216,9 +278,13 @@ impl Engine {
             return Ok(choose(list, Some(&moments))?.unwrap_or_else(|| list[0].clone()));
         }
         let pool: Vec<Vec<f64>> = (0..POOL).map(|index| self.filling(index, given)).collect();
-        let Some(best) = choose(&pool, None)? else { return Ok(self.filling(0, given)) };
+        let Some(best) = choose(&pool, None)? else {
+            return Ok(self.filling(0, given));
+        };
         let number = known.len() as u32;
-        self.refined(best, number, |points| Ok(choose(points, None)?.unwrap_or_else(|| points[0].clone())))
+        self.refined(best, number, |points| {
+            Ok(choose(points, None)?.unwrap_or_else(|| points[0].clone()))
+        })
     }
 
     /// The best of the points around one, at shorter and shorter distances.
@@ -230,7 +296,9 @@ impl Engine {
     ) -> Result<Vec<f64>, SearchError> {
         let mut stream = self.stream(number);
         for distance in DISTANCES {
-            let mut around: Vec<Vec<f64>> = (0..AROUND).map(|_| self.beside(&best, distance, &mut stream)).collect();
+            let mut around: Vec<Vec<f64>> = (0..AROUND)
+                .map(|_| self.beside(&best, distance, &mut stream))
+                .collect();
             around.push(best);
             best = choose(&around)?;
         }
@@ -242,8 +310,15 @@ impl Engine {
     }
 
     /// The point of the list that the optimizer would ask.
-    fn best_among(&self, believer: &mut Inner, points: &[Vec<f64>]) -> Result<Vec<f64>, OptimizerError> {
-        let units: Vec<f64> = points.iter().flat_map(|numbers| self.unit(numbers)).collect();
+    fn best_among(
+        &self,
+        believer: &mut Inner,
+        points: &[Vec<f64>],
+    ) -> Result<Vec<f64>, OptimizerError> {
+        let units: Vec<f64> = points
+            .iter()
+            .flat_map(|numbers| self.unit(numbers))
+            .collect();
         let place = believer.suggest_among(&units)?;
         Ok(points.get(place).cloned().unwrap_or_default())
     }
@@ -252,7 +327,9 @@ impl Engine {
     pub(super) fn filling(&self, index: u32, given: &[Option<f64>]) -> Vec<f64> {
         let at = |axis: usize| {
             let u: f64 = coordinate(index, axis, scramble(self.seed));
-            given[axis].or_else(|| self.space.from_unit(axis, u)).unwrap_or(0.0)
+            given[axis]
+                .or_else(|| self.space.from_unit(axis, u))
+                .unwrap_or(0.0)
         };
         (0..self.space.dim()).map(at).collect()
     }
@@ -263,12 +340,16 @@ impl Engine {
         let mut point = numbers.to_vec();
         for axis in self.space.searched() {
             let (coin, step): (f64, f64) = (stream.unit(), stream.unit());
-            let Some(unit) = self.space.to_unit(axis, numbers[axis]) else { continue };
+            let Some(unit) = self.space.to_unit(axis, numbers[axis]) else {
+                continue;
+            };
             let moved = if self.space.is_category(axis) {
                 if coin < distance { step } else { unit }
             } else if self.space.axes()[axis].count().is_some() && coin < 0.25 {
                 let next: Vec<f64> = self.space.neighbours(axis, unit).collect();
-                next.get((step * next.len() as f64) as usize).copied().unwrap_or(unit)
+                next.get((step * next.len() as f64) as usize)
+                    .copied()
+                    .unwrap_or(unit)
             } else if coin < 0.75 {
                 unit + distance * (2.0 * step - 1.0)
             } else {

@@ -53,10 +53,17 @@ impl Listed {
             return Err(SearchError::ContextAmongCandidates);
         }
         if points.is_empty() || points.len() > CANDIDATES_MAX {
-            return Err(SearchError::Candidates { count: points.len() });
+            return Err(SearchError::Candidates {
+                count: points.len(),
+            });
         }
         let given = vec![None; core.dim()];
-        Ok(Listed { engine: Engine::new(core, Some(points.clone()), seed, guide)?, points, given, told: 0 })
+        Ok(Listed {
+            engine: Engine::new(core, Some(points.clone()), seed, guide)?,
+            points,
+            given,
+            told: 0,
+        })
     }
 
     /// Number of values told.
@@ -74,7 +81,10 @@ impl Listed {
     /// **Errors**: [`SearchError`] for a place that is none, a value that is no number or too large; nothing was changed then.
     pub fn observe(&mut self, place: usize, value: f64) -> Result<(), SearchError> {
         let count = self.points.len();
-        let point = self.points.get(place).ok_or(SearchError::Place { place, count })?;
+        let point = self
+            .points
+            .get(place)
+            .ok_or(SearchError::Place { place, count })?;
         if !(value.abs() <= VALUE_MAX) {
             return Err(SearchError::Value { value });
         }
@@ -94,6 +104,10 @@ impl Listed {
     pub fn ask(&self) -> Result<usize, SearchError> {
         let asked = self.engine.propose(&self.given, &[], &[])?;
         // A question is one of the points, and a point that occurs twice is its first.
-        Ok(self.points.iter().position(|point| *point == asked).unwrap_or(0))
+        Ok(self
+            .points
+            .iter()
+            .position(|point| *point == asked)
+            .unwrap_or(0))
     }
 }

@@ -74,7 +74,14 @@ pub struct Head {
 impl Head {
     /// A search of all of `space`.
     pub fn new(space: Space, goal: Goal, seed: u64) -> Self {
-        Head { form: FORM.into(), space, goal, seed, candidates: None, prior: None }
+        Head {
+            form: FORM.into(),
+            space,
+            goal,
+            seed,
+            candidates: None,
+            prior: None,
+        }
     }
 
     /// The same over these points alone.
@@ -92,7 +99,9 @@ impl Head {
             ("candidates", self.candidates == other.candidates),
             ("prior", self.prior == other.prior),
         ];
-        same.into_iter().find(|(_, same)| !same).map(|(name, _)| name)
+        same.into_iter()
+            .find(|(_, same)| !same)
+            .map(|(name, _)| name)
     }
 }
 
@@ -139,33 +148,64 @@ impl Search {
     /// **Errors**: as [`Search::new`]; [`SearchError::Guide`] for a file of another search.
     pub fn guided(head: Head, file: &PriorFile) -> Result<Self, SearchError> {
         let guide = Guide::new(file, &head.space, head.goal)?;
-        Self::begin(Head { prior: Some(guide.digest().to_owned()), ..head }, Some(Arc::new(guide)))
+        Self::begin(
+            Head {
+                prior: Some(guide.digest().to_owned()),
+                ..head
+            },
+            Some(Arc::new(guide)),
+        )
     }
 
     fn begin(head: Head, guide: Option<Arc<Guide>>) -> Result<Self, SearchError> {
         if let (Some(digest), None) = (&head.prior, &guide) {
-            return Err(SearchError::NoPrior { digest: digest.clone() });
+            return Err(SearchError::NoPrior {
+                digest: digest.clone(),
+            });
         }
         let core = head.space.core()?;
-        if let Some(taken) = head.space.parameters().iter().find(|parameter| COLUMNS.contains(&&*parameter.name)) {
-            return Err(SearchError::Column { name: taken.name.clone() });
+        if let Some(taken) = head
+            .space
+            .parameters()
+            .iter()
+            .find(|parameter| COLUMNS.contains(&&*parameter.name))
+        {
+            return Err(SearchError::Column {
+                name: taken.name.clone(),
+            });
         }
         let candidates = match &head.candidates {
             None => None,
-            Some(_) if core.axes().iter().any(|axis| axis.context) => return Err(SearchError::ContextAmongCandidates),
+            Some(_) if core.axes().iter().any(|axis| axis.context) => {
+                return Err(SearchError::ContextAmongCandidates);
+            }
             Some(list) if list.is_empty() || list.len() > CANDIDATES_MAX => {
                 return Err(SearchError::Candidates { count: list.len() });
             }
             Some(list) => {
                 let numbers = |(place, point): (usize, &Point)| {
                     let point = Value::Object(point.clone());
-                    head.space.numbers(&point).map_err(|source| SearchError::Candidate { place, source })
+                    head.space
+                        .numbers(&point)
+                        .map_err(|source| SearchError::Candidate { place, source })
                 };
-                Some(list.iter().enumerate().map(numbers).collect::<Result<Arc<[_]>, _>>()?)
+                Some(
+                    list.iter()
+                        .enumerate()
+                        .map(numbers)
+                        .collect::<Result<Arc<[_]>, _>>()?,
+                )
             }
         };
         let engine = Engine::new(core, candidates, head.seed, guide)?;
-        Ok(Search { head, events: Vec::new(), pending: Vec::new(), told: Vec::new(), failed: Vec::new(), engine })
+        Ok(Search {
+            head,
+            events: Vec::new(),
+            pending: Vec::new(),
+            told: Vec::new(),
+            failed: Vec::new(),
+            engine,
+        })
     }
 
     /// What it was made of.
@@ -200,11 +240,17 @@ impl Search {
             return Err(SearchError::Value { value });
         }
         if self.told.len() >= CAPACITY_MAX {
-            return Err(SearchError::Full { told: self.told.len() });
+            return Err(SearchError::Full {
+                told: self.told.len(),
+            });
         }
-        self.engine.observe(&numbers, self.head.goal.sign() * value)?;
+        self.engine
+            .observe(&numbers, self.head.goal.sign() * value)?;
         let _was_under_way = self.answered(&numbers);
-        self.events.push(Event::Told { point: self.head.space.point(&numbers), value });
+        self.events.push(Event::Told {
+            point: self.head.space.point(&numbers),
+            value,
+        });
         self.told.push((numbers, value));
         Ok(())
     }
@@ -215,9 +261,12 @@ impl Search {
     pub fn fail(&mut self, point: &Value) -> Result<(), SearchError> {
         let numbers = self.head.space.numbers(point)?;
         if !self.answered(&numbers) {
-            return Err(SearchError::NotAsked { point: point.to_string() });
+            return Err(SearchError::NotAsked {
+                point: point.to_string(),
+            });
         }
-        self.events.push(Event::Failed(self.head.space.point(&numbers)));
+        self.events
+            .push(Event::Failed(self.head.space.point(&numbers)));
         self.failed.push(numbers);
         Ok(())
     }
@@ -229,7 +278,10 @@ impl Search {
 
     /// Questions under way, oldest first.
     pub fn pending(&self) -> Vec<Point> {
-        self.pending.iter().map(|numbers| self.head.space.point(numbers)).collect()
+        self.pending
+            .iter()
+            .map(|numbers| self.head.space.point(numbers))
+            .collect()
     }
 
     /// Number of questions that failed.
@@ -249,7 +301,9 @@ impl Search {
 
     /// Points with their values as the user counts, in the order in which they were told.
     pub fn history(&self) -> impl Iterator<Item = (Point, f64)> {
-        self.told.iter().map(|(numbers, value)| (self.head.space.point(numbers), *value))
+        self.told
+            .iter()
+            .map(|(numbers, value)| (self.head.space.point(numbers), *value))
     }
 
     /// The best value told, and where: the first of equal ones.
@@ -268,7 +322,11 @@ impl Search {
     ///
     /// **Errors**: [`SearchError::Surrogate`].
     pub fn recommend(&self) -> Result<Option<(Point, Estimate)>, SearchError> {
-        let points: Vec<Vec<f64>> = self.told.iter().map(|(numbers, _)| numbers.clone()).collect();
+        let points: Vec<Vec<f64>> = self
+            .told
+            .iter()
+            .map(|(numbers, _)| numbers.clone())
+            .collect();
         let estimates = self.estimates(&points)?;
         let mut best: Option<(usize, Estimate)> = None;
         for (place, estimate) in estimates.into_iter().enumerate() {
@@ -283,7 +341,10 @@ impl Search {
     ///
     /// **Errors**: a point that is none; [`SearchError::Surrogate`].
     pub fn predict(&self, points: &[Value]) -> Result<Vec<Estimate>, SearchError> {
-        let numbers = points.iter().map(|point| self.head.space.numbers(point)).collect::<Result<Vec<_>, _>>()?;
+        let numbers = points
+            .iter()
+            .map(|point| self.head.space.numbers(point))
+            .collect::<Result<Vec<_>, _>>()?;
         self.estimates(&numbers)
     }
 
@@ -291,7 +352,9 @@ impl Search {
         let sign = self.head.goal.sign();
         let mut found = self.engine.predict(points)?;
         // Not -0 where nothing was told.
-        found.iter_mut().for_each(|estimate| estimate.mean = 0.0 + sign * estimate.mean);
+        found
+            .iter_mut()
+            .for_each(|estimate| estimate.mean = 0.0 + sign * estimate.mean);
         Ok(found)
     }
 
@@ -326,28 +389,44 @@ impl Search {
 
     fn read(text: &str, file: Option<&PriorFile>) -> Result<Self, SearchError> {
         let mut lines = text.lines().enumerate();
-        let wrong = |line: usize, what: String| SearchError::Stored { line: line + 1, what };
+        let wrong = |line: usize, what: String| SearchError::Stored {
+            line: line + 1,
+            what,
+        };
         let (_, first) = lines.next().ok_or_else(|| wrong(0, "it is empty".into()))?;
-        let head: Head = serde_json::from_str(first).map_err(|error| wrong(0, error.to_string()))?;
+        let head: Head =
+            serde_json::from_str(first).map_err(|error| wrong(0, error.to_string()))?;
         if head.form != FORM {
-            return Err(wrong(0, format!("form is {:?}; admissible: {FORM:?}", head.form)));
+            return Err(wrong(
+                0,
+                format!("form is {:?}; admissible: {FORM:?}", head.form),
+            ));
         }
         // A space that is read is checked as one that is made.
-        let head = Head { space: Space::new(head.space.parameters().to_vec())?, ..head };
+        let head = Head {
+            space: Space::new(head.space.parameters().to_vec())?,
+            ..head
+        };
         let mut search = match file {
             None => Search::new(head)?,
             Some(file) => {
                 let stored = head.prior.clone();
                 let search = Search::guided(head, file)?;
                 if stored != search.head.prior {
-                    return Err(SearchError::OtherPrior { stored, given: file.digest() });
+                    return Err(SearchError::OtherPrior {
+                        stored,
+                        given: file.digest(),
+                    });
                 }
                 search
             }
         };
         for (place, line) in lines {
-            let event: Event = serde_json::from_str(line).map_err(|error| wrong(place, error.to_string()))?;
-            search.replay(event).map_err(|error| wrong(place, crate::text::chain(&error)))?;
+            let event: Event =
+                serde_json::from_str(line).map_err(|error| wrong(place, error.to_string()))?;
+            search
+                .replay(event)
+                .map_err(|error| wrong(place, crate::text::chain(&error)))?;
         }
         Ok(search)
     }
@@ -355,7 +434,8 @@ impl Search {
     fn replay(&mut self, event: Event) -> Result<(), SearchError> {
         match event {
             Event::Asked(point) => {
-                self.pending.push(self.head.space.numbers(&Value::Object(point.clone()))?);
+                self.pending
+                    .push(self.head.space.numbers(&Value::Object(point.clone()))?);
                 self.events.push(Event::Asked(point));
                 Ok(())
             }

@@ -33,21 +33,38 @@ fn it_finds_the_best_of_a_mixed_space_and_asks_nothing_twice() {
     go_on(&mut search, 40);
     let (point, value) = search.best().unwrap();
     assert!(value < 0.1 && point["kind"] == "sgd", "{point:?} {value}");
-    let asked: Vec<String> = search.history().map(|(point, _)| Value::from(point).to_string()).collect();
-    assert!((0..asked.len()).all(|i| !asked[..i].contains(&asked[i])), "{asked:?}");
+    let asked: Vec<String> = search
+        .history()
+        .map(|(point, _)| Value::from(point).to_string())
+        .collect();
+    assert!(
+        (0..asked.len()).all(|i| !asked[..i].contains(&asked[i])),
+        "{asked:?}"
+    );
     // Random questions of the same number: the control.
     let random: f64 = (0..40)
-        .map(|index| loss(&search.head.space.point(&search.engine.filling(index, &[None; 3]))))
+        .map(|index| {
+            loss(
+                &search
+                    .head
+                    .space
+                    .point(&search.engine.filling(index, &[None; 3])),
+            )
+        })
         .fold(f64::INFINITY, f64::min);
     assert!(value < random, "{value} {random}");
     let (advised, estimate) = search.recommend().unwrap().unwrap();
-    assert!(loss(&advised) < 0.2 && (estimate.mean - loss(&advised)).abs() < 0.3 && estimate.std >= 0.0);
+    assert!(
+        loss(&advised) < 0.2 && (estimate.mean - loss(&advised)).abs() < 0.3 && estimate.std >= 0.0
+    );
 }
 
 #[test]
 fn the_goal_turns_the_sign_and_nothing_else() {
-    let (mut down, mut up) =
-        (Search::new(head(MIXED, Goal::Minimize)).unwrap(), Search::new(head(MIXED, Goal::Maximize)).unwrap());
+    let (mut down, mut up) = (
+        Search::new(head(MIXED, Goal::Minimize)).unwrap(),
+        Search::new(head(MIXED, Goal::Maximize)).unwrap(),
+    );
     for _ in 0..15 {
         let (one, other) = (down.ask(&json!({})).unwrap(), up.ask(&json!({})).unwrap());
         assert_eq!(one, other);
@@ -67,16 +84,28 @@ fn what_is_read_back_goes_on_with_the_same_questions_also_with_some_under_way() 
     whole.fail(&lost.into()).unwrap();
     let waiting = whole.ask(&json!({})).unwrap();
     let mut again = Search::parse(&whole.to_text()).unwrap();
-    assert_eq!((again.pending(), again.failed()), (vec![waiting.clone()], 1));
+    assert_eq!(
+        (again.pending(), again.failed()),
+        (vec![waiting.clone()], 1)
+    );
     for search in [&mut whole, &mut again] {
         search.ask(&json!({})).unwrap();
-        search.tell(&waiting.clone().into(), loss(&waiting)).unwrap();
+        search
+            .tell(&waiting.clone().into(), loss(&waiting))
+            .unwrap();
         go_on(search, 25);
     }
     assert_eq!(whole.to_text(), again.to_text());
     // Another seed is another search: the control.
-    let mut other = Search::new(Head { seed: 8, ..head(MIXED, Goal::Minimize) }).unwrap();
-    assert_ne!(other.ask(&json!({})).unwrap(), whole.history().next().unwrap().0);
+    let mut other = Search::new(Head {
+        seed: 8,
+        ..head(MIXED, Goal::Minimize)
+    })
+    .unwrap();
+    assert_ne!(
+        other.ask(&json!({})).unwrap(),
+        whole.history().next().unwrap().0
+    );
 }
 
 #[test]
@@ -89,8 +118,16 @@ fn questions_under_way_count() {
     }
     // Without those under way the next question is the first of them.
     let events = search.events().len() - 6;
-    let text: String = search.to_text().lines().take(1 + events).map(|line| format!("{line}\n")).collect();
-    assert_eq!(Search::parse(&text).unwrap().ask(&json!({})).unwrap(), batch[0]);
+    let text: String = search
+        .to_text()
+        .lines()
+        .take(1 + events)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    assert_eq!(
+        Search::parse(&text).unwrap().ask(&json!({})).unwrap(),
+        batch[0]
+    );
 }
 
 #[test]
@@ -98,7 +135,9 @@ fn a_context_is_given_and_comes_back_with_the_question() {
     let text = "[parameters.power]\nlow = 0\nhigh = 1\n[parameters.load]\nlow = 0\nhigh = 1\ncontext = true\n";
     let mut search = Search::new(head(text, Goal::Maximize)).unwrap();
     // The best power is the load.
-    let value = |point: &Point| -(point["power"].as_f64().unwrap() - point["load"].as_f64().unwrap()).powi(2);
+    let value = |point: &Point| {
+        -(point["power"].as_f64().unwrap() - point["load"].as_f64().unwrap()).powi(2)
+    };
     for round in 0..30 {
         let load = f64::from(round * 7 % 10) / 10.0;
         let point = search.ask(&json!({"load": load})).unwrap();
@@ -111,7 +150,10 @@ fn a_context_is_given_and_comes_back_with_the_question() {
         assert!(value(&point) > -0.02, "{point:?}");
     }
     let refused = search.ask(&json!({})).unwrap_err().to_string();
-    assert_eq!(refused, "`load` has no value; admissible: a number from 0 to 1");
+    assert_eq!(
+        refused,
+        "`load` has no value; admissible: a number from 0 to 1"
+    );
     assert!(search.ask(&json!({"load": 2})).is_err());
 }
 
@@ -119,17 +161,30 @@ fn a_context_is_given_and_comes_back_with_the_question() {
 fn only_candidates_are_asked_and_each_once_while_there_are_others() {
     let mut list = Vec::new();
     for depth in 1..=8 {
-        list.push(json!({"rate": 0.01, "depth": depth, "kind": "sgd"}).as_object().unwrap().clone());
+        list.push(
+            json!({"rate": 0.01, "depth": depth, "kind": "sgd"})
+                .as_object()
+                .unwrap()
+                .clone(),
+        );
     }
     let mut search = Search::new(head(MIXED, Goal::Minimize).among(Some(list.clone()))).unwrap();
     go_on(&mut search, 8);
-    let mut asked: Vec<i64> = search.history().map(|(point, _)| point["depth"].as_i64().unwrap()).collect();
+    let mut asked: Vec<i64> = search
+        .history()
+        .map(|(point, _)| point["depth"].as_i64().unwrap())
+        .collect();
     asked.sort_unstable();
     assert_eq!(asked, [1, 2, 3, 4, 5, 6, 7, 8]);
     assert!(list.contains(&search.ask(&json!({})).unwrap()));
     list[3]["depth"] = json!(9);
-    let refused = Search::new(head(MIXED, Goal::Minimize).among(Some(list))).err().unwrap();
-    assert_eq!(crate::text::chain(&refused), "candidate 3: `depth` is 9; admissible: a whole number from 1 to 8");
+    let refused = Search::new(head(MIXED, Goal::Minimize).among(Some(list)))
+        .err()
+        .unwrap();
+    assert_eq!(
+        crate::text::chain(&refused),
+        "candidate 3: `depth` is 9; admissible: a whole number from 1 to 8"
+    );
     assert!(Search::new(head(MIXED, Goal::Minimize).among(Some(Vec::new()))).is_err());
 }
 
@@ -139,11 +194,17 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     let point = search.ask(&json!({})).unwrap();
     let before = search.to_text();
     for value in [f64::NAN, f64::INFINITY, 1e200] {
-        assert!(matches!(search.tell(&point.clone().into(), value), Err(SearchError::Value { .. })));
+        assert!(matches!(
+            search.tell(&point.clone().into(), value),
+            Err(SearchError::Value { .. })
+        ));
     }
     assert!(search.tell(&json!({"rate": 0.5}), 1.0).is_err());
     let other = json!({"rate": 0.5, "depth": 1, "kind": "sgd"});
-    assert!(matches!(search.fail(&other), Err(SearchError::NotAsked { .. })));
+    assert!(matches!(
+        search.fail(&other),
+        Err(SearchError::NotAsked { .. })
+    ));
     assert_eq!(search.to_text(), before);
     // A point that was not asked may be told all the same.
     search.tell(&other, 1.0).unwrap();
@@ -152,9 +213,14 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         (String::new(), 1),
         (before.replace("search 1", "search 9"), 1),
         (before.replacen("asked", "axed", 1), 2),
-        (format!("{before}{{\"failed\":{{\"rate\":0.5,\"depth\":1,\"kind\":\"sgd\"}}}}\n"), 3),
+        (
+            format!("{before}{{\"failed\":{{\"rate\":0.5,\"depth\":1,\"kind\":\"sgd\"}}}}\n"),
+            3,
+        ),
     ] {
-        let Err(SearchError::Stored { line: found, .. }) = Search::parse(&wrong) else { panic!("{wrong}") };
+        let Err(SearchError::Stored { line: found, .. }) = Search::parse(&wrong) else {
+            panic!("{wrong}")
+        };
         assert_eq!(found, line, "{wrong}");
     }
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sordino_core::federated::prior::{Filter, Plan, PriorError, Public, PublicState, Terms, scratch_len, storage_len};
+use sordino_core::federated::prior::{
+    Filter, Plan, PriorError, Public, PublicState, Terms, scratch_len, storage_len,
+};
 use sordino_core::federated::{Config, Estimator, ServerError};
 use sordino_core::math::Scalar;
 
@@ -118,7 +120,10 @@ impl<T: Scalar, C: WithPublic<T>> Population<T, C> {
 
     /// The same for agents that keep the posterior themselves: they are sent the released sums, which are therefore stored.
     pub fn that_sends_sums(self) -> Self {
-        Population { sends_sums: true, ..self }
+        Population {
+            sends_sums: true,
+            ..self
+        }
     }
 
     /// The public posterior.
@@ -133,7 +138,9 @@ impl<T: Scalar, C: WithPublic<T>> Population<T, C> {
 
     /// Terms and multiplier of release `index`, if it is open.
     pub fn open_terms(&self, index: u32) -> Option<(Terms<T>, f64)> {
-        self.posterior.terms().zip(self.noise_multipliers.get(index as usize).copied())
+        self.posterior
+            .terms()
+            .zip(self.noise_multipliers.get(index as usize).copied())
     }
 }
 
@@ -146,37 +153,67 @@ impl<T: Scalar, C: WithPublic<T>> Hosted<T> for Population<T, C> {
     const ENDS_WHEN_REFUSED: bool = true;
 
     fn estimator(&mut self) -> Result<Filter<'_, T, Vec<T>>, ServerError> {
-        let plan = Plan { rounds: &self.rounds, noise_multipliers: &self.noise_multipliers };
-        Ok(Filter::new(plan, self.context.public()?, &mut self.posterior, &mut self.scratch)?)
+        let plan = Plan {
+            rounds: &self.rounds,
+            noise_multipliers: &self.noise_multipliers,
+        };
+        Ok(Filter::new(
+            plan,
+            self.context.public()?,
+            &mut self.posterior,
+            &mut self.scratch,
+        )?)
     }
 
     /// Nothing where agents are sent the posterior, which is stored.
     fn broadcast_len(&self) -> usize {
-        if self.sends_sums { self.posterior.config().contribution_len() } else { 0 }
+        if self.sends_sums {
+            self.posterior.config().contribution_len()
+        } else {
+            0
+        }
     }
 
     fn stored(&self) -> StoredPosterior {
         let (weights, covariance) = (self.posterior.weights(), self.posterior.covariance());
         let mut numbers = vec![0; (weights.len() + covariance.len()) * T::BYTES];
         let all = weights.iter().chain(covariance);
-        numbers.chunks_exact_mut(T::BYTES).zip(all).for_each(|(bytes, x)| x.write_le(bytes));
+        numbers
+            .chunks_exact_mut(T::BYTES)
+            .zip(all)
+            .for_each(|(bytes, x)| x.write_le(bytes));
         let (h, clip) = (self.posterior.heterogeneity(), self.posterior.clip_factor());
-        StoredPosterior { heterogeneity: h.to_f64(), clip_factor: clip.to_f64(), numbers }
+        StoredPosterior {
+            heterogeneity: h.to_f64(),
+            clip_factor: clip.to_f64(),
+            numbers,
+        }
     }
 
     fn restore(&mut self, stored: StoredPosterior) -> Result<(), HostError> {
-        let StoredPosterior { heterogeneity, clip_factor, numbers } = stored;
+        let StoredPosterior {
+            heterogeneity,
+            clip_factor,
+            numbers,
+        } = stored;
         let config = *self.posterior.config();
         let m = config.features();
         let expected = m + m * m;
         if numbers.len() != expected * T::BYTES {
-            return Err(HostError::NoVectors { found: numbers.len() / T::BYTES, expected });
+            return Err(HostError::NoVectors {
+                found: numbers.len() / T::BYTES,
+                expected,
+            });
         }
         let mut storage = vec![T::ZERO; storage_len(m)];
         let stored = numbers.chunks_exact(T::BYTES).map(T::read_le);
-        storage.iter_mut().zip(stored).for_each(|(to, from)| *to = from);
+        storage
+            .iter_mut()
+            .zip(stored)
+            .for_each(|(to, from)| *to = from);
         let (h, clip) = (T::from_f64(heterogeneity), T::from_f64(clip_factor));
-        self.posterior = PublicState::resume(config, h, clip, storage).map_err(ServerError::from)?;
+        self.posterior =
+            PublicState::resume(config, h, clip, storage).map_err(ServerError::from)?;
         Ok(())
     }
 }

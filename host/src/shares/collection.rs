@@ -64,7 +64,14 @@ impl Collection {
     /// Before the first share of an epoch in which `agents` are enrolled and contribute `numbers` each.
     pub fn new(run: Digest, epoch: u32, agents: u32, numbers: usize, modulus: Modulus) -> Self {
         let attempts = vec![None; agents as usize];
-        Collection { run, epoch, modulus, words: vec![0; numbers], attempts, count: 0 }
+        Collection {
+            run,
+            epoch,
+            modulus,
+            words: vec![0; numbers],
+            attempts,
+            count: 0,
+        }
     }
 
     /// Adds an agent's share.
@@ -97,9 +104,19 @@ impl Collection {
     /// No further shares: what is stored before the helper is asked.
     pub fn ask(self) -> Asked {
         let attempts = (0..).zip(self.attempts);
-        let contributor = |(agent, attempt): (u32, Option<u32>)| attempt.map(|attempt| Contributor { agent, attempt });
-        let question = Question { run: self.run, epoch: self.epoch, set: attempts.filter_map(contributor).collect() };
-        Asked { question, modulus: self.modulus, words: self.words }
+        let contributor = |(agent, attempt): (u32, Option<u32>)| {
+            attempt.map(|attempt| Contributor { agent, attempt })
+        };
+        let question = Question {
+            run: self.run,
+            epoch: self.epoch,
+            set: attempts.filter_map(contributor).collect(),
+        };
+        Asked {
+            question,
+            modulus: self.modulus,
+            words: self.words,
+        }
     }
 }
 
@@ -127,6 +144,12 @@ impl Asked {
     pub fn open<'o>(&self, answer: &[u8], out: &'o mut [i64]) -> Result<Opened<'o>, ShareError> {
         let mut words = self.words.clone();
         let sum = ShareSum::new(&mut words, self.modulus);
-        Opened::new(&sum, answer, self.question.epoch, self.question.set.len() as u32, out)
+        Opened::new(
+            &sum,
+            answer,
+            self.question.epoch,
+            self.question.set.len() as u32,
+            out,
+        )
     }
 }

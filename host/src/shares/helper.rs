@@ -36,13 +36,22 @@ impl HelperPlan {
         grid_exponent: u32,
         noise_multipliers: &[f64],
     ) -> Result<Self, GaussianError> {
-        let made = noise_multipliers.iter().map(|z| GridGaussian::unsampled(grid_exponent, *z, agents));
-        Ok(HelperPlan { run, agents, numbers, mechanisms: made.collect::<Result<_, _>>()? })
+        let made = noise_multipliers
+            .iter()
+            .map(|z| GridGaussian::unsampled(grid_exponent, *z, agents));
+        Ok(HelperPlan {
+            run,
+            agents,
+            numbers,
+            mechanisms: made.collect::<Result<_, _>>()?,
+        })
     }
 
     /// The modulus of an epoch's shares; nothing beyond the last.
     pub fn modulus(&self, epoch: u32) -> Option<Modulus> {
-        self.mechanisms.get(epoch as usize).map(|mechanism| Modulus::fitting(mechanism, self.agents))
+        self.mechanisms
+            .get(epoch as usize)
+            .map(|mechanism| Modulus::fitting(mechanism, self.agents))
     }
 
     /// What each answer costs.
@@ -96,7 +105,9 @@ pub enum HelperError {
     #[error("what this helper stored cannot be read: {0}")]
     Stored(#[from] serde_json::Error),
     /// The stored answers are not those that the ledger charges.
-    #[error("{answers} stored answers, {charges} charges in the ledger: one of them was exchanged, edited or set back")]
+    #[error(
+        "{answers} stored answers, {charges} charges in the ledger: one of them was exchanged, edited or set back"
+    )]
     OtherLedger {
         /// Answers that are stored.
         answers: u64,
@@ -161,8 +172,17 @@ impl Answered {
     ///
     /// **Errors**: [`HelperError::Stored`].
     pub fn read(stored: &[u8]) -> Result<Self, HelperError> {
-        let Stored { run, answers, planned, .. } = serde_json::from_slice(stored)?;
-        Ok(Answered { run, questions: answers.into_iter().map(|answer| answer.question).collect(), planned })
+        let Stored {
+            run,
+            answers,
+            planned,
+            ..
+        } = serde_json::from_slice(stored)?;
+        Ok(Answered {
+            run,
+            questions: answers.into_iter().map(|answer| answer.question).collect(),
+            planned,
+        })
     }
 }
 
@@ -179,7 +199,8 @@ pub struct Helper<S, K> {
 
 impl<S: Sources, K: Keep> Helper<S, K>
 where
-    Deferred: sordino_core::privacy::Ledger<<S::Source as NoiseSource>::Provenance, Error = LedgerError>,
+    Deferred:
+        sordino_core::privacy::Ledger<<S::Source as NoiseSource>::Provenance, Error = LedgerError>,
 {
     /// A helper that never answered, or as it stored itself.
     ///
@@ -201,16 +222,32 @@ where
         let charges = ledger.mark().charges();
         let answers = match stored {
             None => Vec::new(),
-            Some(stored) if stored.run != plan.run => return Err(HelperError::OtherRun { epoch: 0 }),
+            Some(stored) if stored.run != plan.run => {
+                return Err(HelperError::OtherRun { epoch: 0 });
+            }
             Some(stored) if !ledger.holds(&stored.mark)? => {
-                return Err(HelperError::OtherLedger { answers: stored.answers.len() as u64, charges });
+                return Err(HelperError::OtherLedger {
+                    answers: stored.answers.len() as u64,
+                    charges,
+                });
             }
             Some(stored) => stored.answers,
         };
         if answers.len() as u64 != charges {
-            return Err(HelperError::OtherLedger { answers: answers.len() as u64, charges });
+            return Err(HelperError::OtherLedger {
+                answers: answers.len() as u64,
+                charges,
+            });
         }
-        Ok(Helper { plan, keys, answers, sources, ledger, keep, broken: false })
+        Ok(Helper {
+            plan,
+            keys,
+            answers,
+            sources,
+            ledger,
+            keep,
+            broken: false,
+        })
     }
 
     /// Makes the key of an agent known that was not enrolled when this helper was opened; of one that was, the key stays.
@@ -249,13 +286,23 @@ where
         }
         if let Some(answer) = self.answers.get(epoch as usize) {
             let same = answer.question == digest;
-            return if same { Ok(answer.bytes.clone()) } else { Err(HelperError::OtherSet { epoch }) };
+            return if same {
+                Ok(answer.bytes.clone())
+            } else {
+                Err(HelperError::OtherSet { epoch })
+            };
         }
         if self.answers.len() != epoch as usize {
-            return Err(HelperError::OutOfOrder { epoch, next: self.answers.len() as u32 });
+            return Err(HelperError::OutOfOrder {
+                epoch,
+                next: self.answers.len() as u32,
+            });
         }
         let bytes = self.release(question)?;
-        self.answers.push(Answer { question: digest, bytes: bytes.clone() });
+        self.answers.push(Answer {
+            question: digest,
+            bytes: bytes.clone(),
+        });
         // Until it is stored, nobody knows whether it was.
         self.broken = true;
         self.keep.keep(&self.stored()?)?;
@@ -268,7 +315,10 @@ where
     fn release(&mut self, question: &Question) -> Result<Vec<u8>, HelperError> {
         let (epoch, release) = (question.epoch, self.answers.len() as u64);
         let beyond = HelperError::OtherRun { epoch };
-        let (mechanism, modulus) = match (self.plan.mechanisms.get(epoch as usize), self.plan.modulus(epoch)) {
+        let (mechanism, modulus) = match (
+            self.plan.mechanisms.get(epoch as usize),
+            self.plan.modulus(epoch),
+        ) {
             (Some(mechanism), Some(modulus)) => (*mechanism, modulus),
             _ => return Err(beyond),
         };
@@ -277,10 +327,16 @@ where
         let (mut sums, mut noise) = (vec![0; self.plan.numbers], vec![0; self.plan.numbers]);
         let source = self.sources.of_broadcast(epoch);
         let run = self.plan.run;
-        let mut open = HelperRelease::open(mechanism, run, epoch, modulus, source, &mut sums, &mut noise)?;
+        let mut open = HelperRelease::open(
+            mechanism, run, epoch, modulus, source, &mut sums, &mut noise,
+        )?;
         for contributor in &question.set {
             let agent = contributor.agent;
-            let key = self.keys.get(agent as usize).and_then(Option::as_ref).ok_or(HelperError::Unknown { agent })?;
+            let key = self
+                .keys
+                .get(agent as usize)
+                .and_then(Option::as_ref)
+                .ok_or(HelperError::Unknown { agent })?;
             open.add(*contributor, key)?;
         }
         let (charge, charged) = open.close(release);
@@ -295,7 +351,12 @@ where
 
     fn stored(&self) -> Result<Vec<u8>, HelperError> {
         let planned = self.ledger.planned().cloned();
-        let stored = Stored { run: self.plan.run, answers: self.answers.clone(), mark: self.ledger.mark(), planned };
+        let stored = Stored {
+            run: self.plan.run,
+            answers: self.answers.clone(),
+            mark: self.ledger.mark(),
+            planned,
+        };
         Ok(serde_json::to_vec(&stored)?)
     }
 

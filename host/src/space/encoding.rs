@@ -35,7 +35,10 @@ impl Encoding {
         if widths.iter().sum::<usize>() > DIM_MAX {
             widths.fill(1);
         }
-        Encoding { space: space.clone(), widths }
+        Encoding {
+            space: space.clone(),
+            widths,
+        }
     }
 
     /// Number of coordinates, 1 to [`DIM_MAX`].
@@ -54,7 +57,8 @@ impl Encoding {
         for (axis, (x, width)) in numbers.iter().zip(&self.widths).enumerate() {
             match width {
                 1 => unit.push(self.space.to_unit(axis, *x).unwrap_or(0.0)),
-                _ => unit.extend((0..*width).map(|choice| if choice as f64 == *x { 1.0 } else { 0.0 })),
+                _ => unit
+                    .extend((0..*width).map(|choice| if choice as f64 == *x { 1.0 } else { 0.0 })),
             }
         }
         unit

@@ -93,7 +93,11 @@ impl Goal {
 
     /// What the better of two values is, in words.
     pub fn better(self) -> &'static str {
-        if self == Goal::Minimize { "smaller" } else { "larger" }
+        if self == Goal::Minimize {
+            "smaller"
+        } else {
+            "larger"
+        }
     }
 
     /// Whether `value` is better than `other`.
@@ -106,7 +110,9 @@ impl Goal {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SpaceError {
     /// A parameter's name is none.
-    #[error("`{name}` is no name of a parameter; admissible: 1 to 64 letters, digits and underscores")]
+    #[error(
+        "`{name}` is no name of a parameter; admissible: 1 to 64 letters, digits and underscores"
+    )]
     Name {
         /// The name as it was given.
         name: String,
@@ -172,10 +178,22 @@ impl Values {
     /// What is admissible, in words.
     pub fn admissible(&self) -> String {
         match self {
-            Values::Number { low, high, integer: true, .. } => format!("a whole number from {low} to {high}"),
+            Values::Number {
+                low,
+                high,
+                integer: true,
+                ..
+            } => format!("a whole number from {low} to {high}"),
             Values::Number { low, high, .. } => format!("a number from {low} to {high}"),
             Values::Choices { choices, .. } => {
-                format!("one of {}", choices.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
+                format!(
+                    "one of {}",
+                    choices
+                        .iter()
+                        .map(Value::to_string)
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                )
             }
         }
     }
@@ -183,7 +201,9 @@ impl Values {
     /// The number of a value: itself, or the place of a choice.
     fn number(&self, value: &Value) -> Option<f64> {
         match self {
-            Values::Number { low, high, integer, .. } => {
+            Values::Number {
+                low, high, integer, ..
+            } => {
                 let inside = |x: &f64| *x >= *low && *x <= *high && !(*integer && x.fract() != 0.0);
                 value.as_f64().filter(inside)
             }
@@ -202,21 +222,35 @@ impl Values {
         match self {
             Values::Number { integer: true, .. } => Value::from(number as i64),
             Values::Number { .. } => Value::from(number),
-            Values::Choices { choices, .. } => choices.get(number as usize).cloned().unwrap_or(Value::Null),
+            Values::Choices { choices, .. } => {
+                choices.get(number as usize).cloned().unwrap_or(Value::Null)
+            }
         }
     }
 
     fn axis(&self) -> Option<Axis> {
         let axis = match self {
-            Values::Number { low, high, integer: true, .. } => {
+            Values::Number {
+                low,
+                high,
+                integer: true,
+                ..
+            } => {
                 let whole = |x: f64| ((x as i32) as f64 == x).then_some(x as i32);
                 Axis::integer(whole(*low)?, whole(*high)?)
             }
             Values::Number { low, high, .. } => Axis::real(*low, *high),
-            Values::Choices { choices, ordered: true } => Axis::ordinal(choices.len() as u32),
+            Values::Choices {
+                choices,
+                ordered: true,
+            } => Axis::ordinal(choices.len() as u32),
             Values::Choices { choices, .. } => Axis::category(choices.len() as u32),
         };
-        Some(if matches!(self, Values::Number { log: true, .. }) { axis.log() } else { axis })
+        Some(if matches!(self, Values::Number { log: true, .. }) {
+            axis.log()
+        } else {
+            axis
+        })
     }
 }
 
@@ -230,30 +264,57 @@ impl Parameter {
         if !letters || name.is_empty() || name.len() > 64 {
             return Err(SpaceError::Name { name: name.clone() });
         }
-        let refuse = |what: String, admissible| Err(SpaceError::Values { name: name.clone(), what, admissible });
+        let refuse = |what: String, admissible| {
+            Err(SpaceError::Values {
+                name: name.clone(),
+                what,
+                admissible,
+            })
+        };
         match &self.values {
-            Values::Number { low, high, log, integer } => {
-                let outside = [("low", low), ("high", high)].into_iter().find(|(_, x)| !(x.abs() <= 1e15));
+            Values::Number {
+                low,
+                high,
+                log,
+                integer,
+            } => {
+                let outside = [("low", low), ("high", high)]
+                    .into_iter()
+                    .find(|(_, x)| !(x.abs() <= 1e15));
                 if let Some((key, x)) = outside {
                     refuse(format!("{key} is {x}"), "a number from -1e15 to 1e15")
                 } else if !(low < high) {
                     refuse(format!("high is {high}"), "a number above low")
                 } else if *log && !(*low > 0.0) {
-                    refuse(format!("low is {low}"), "a positive number where scale is \"log\"")
+                    refuse(
+                        format!("low is {low}"),
+                        "a positive number where scale is \"log\"",
+                    )
                 } else if *integer && (low.fract() != 0.0 || high.fract() != 0.0) {
-                    refuse(format!("low is {low} and high is {high}"), "whole numbers where integer is true")
+                    refuse(
+                        format!("low is {low} and high is {high}"),
+                        "whole numbers where integer is true",
+                    )
                 } else {
                     Ok(())
                 }
             }
             Values::Choices { choices, .. } => {
-                let plain =
-                    choices.iter().all(|choice| choice.is_string() || choice.is_number() || choice.is_boolean());
+                let plain = choices
+                    .iter()
+                    .all(|choice| choice.is_string() || choice.is_number() || choice.is_boolean());
                 if !plain || choices.is_empty() || choices.len() > 1000 {
-                    return refuse(format!("choices is {}", Value::from(choices.clone())), CHOICES);
+                    return refuse(
+                        format!("choices is {}", Value::from(choices.clone())),
+                        CHOICES,
+                    );
                 }
-                match (1..choices.len()).find(|place| choices[..*place].contains(&choices[*place])) {
-                    Some(place) => refuse(format!("choices has {} twice", choices[place]), "different ones"),
+                match (1..choices.len()).find(|place| choices[..*place].contains(&choices[*place]))
+                {
+                    Some(place) => refuse(
+                        format!("choices has {} twice", choices[place]),
+                        "different ones",
+                    ),
                     None => Ok(()),
                 }
             }
@@ -278,12 +339,17 @@ pub fn variable(name: &str) -> String {
 
 /// A value as a command reads it from its environment: texts without quotes.
 fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// A point as environment variables `SORDINO_<NAME>`; texts without quotes.
 pub fn environment(point: &Point) -> Vec<(String, String)> {
-    point.iter().map(|(name, value)| (variable(name), text_of(value))).collect()
+    point
+        .iter()
+        .map(|(name, value)| (variable(name), text_of(value)))
+        .collect()
 }
 
 impl Space {
@@ -294,10 +360,15 @@ impl Space {
         for parameter in &parameters {
             parameter.check()?;
         }
-        let mut variables: Vec<String> = parameters.iter().map(|parameter| variable(&parameter.name)).collect();
+        let mut variables: Vec<String> = parameters
+            .iter()
+            .map(|parameter| variable(&parameter.name))
+            .collect();
         variables.sort_unstable();
         if let Some(pair) = variables.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(SpaceError::Shared { variable: pair[0].clone() });
+            return Err(SpaceError::Shared {
+                variable: pair[0].clone(),
+            });
         }
         Ok(Space { parameters })
     }
@@ -313,28 +384,42 @@ impl Space {
     /// [`SpaceError::Values`] for whole numbers beyond 32 bits.
     pub fn core(&self) -> Result<CoreSpace, SpaceError> {
         let axis = |parameter: &Parameter| {
-            let axis = parameter.values.axis().map(|axis| if parameter.context { axis.given() } else { axis });
+            let axis = parameter.values.axis().map(|axis| {
+                if parameter.context {
+                    axis.given()
+                } else {
+                    axis
+                }
+            });
             axis.ok_or_else(|| SpaceError::Values {
                 name: parameter.name.clone(),
                 what: parameter.values.admissible(),
                 admissible: "whole numbers from -2147483648 to 2147483647, for a search",
             })
         };
-        let axes = self.parameters.iter().map(axis).collect::<Result<Vec<_>, _>>()?;
+        let axes = self
+            .parameters
+            .iter()
+            .map(axis)
+            .collect::<Result<Vec<_>, _>>()?;
         let space = CoreSpace::new(&axes).map_err(SpaceError::Core)?;
         space.check_format::<f64>().map_err(SpaceError::Core)?;
         Ok(space)
     }
 
     fn known(&self) -> Vec<&str> {
-        self.parameters.iter().map(|parameter| parameter.name.as_str()).collect()
+        self.parameters
+            .iter()
+            .map(|parameter| parameter.name.as_str())
+            .collect()
     }
 
     /// The numbers of a point, one a parameter in their order.
     ///
     /// **Errors**: [`SpaceError`] naming parameter, value and what is admissible.
     pub fn numbers(&self, point: &Value) -> Result<Vec<f64>, SpaceError> {
-        self.part(point, |_| true).map(|numbers| numbers.into_iter().flatten().collect())
+        self.part(point, |_| true)
+            .map(|numbers| numbers.into_iter().flatten().collect())
     }
 
     /// The numbers of those parameters that are given with a question; `None` for those that are searched.
@@ -344,26 +429,51 @@ impl Space {
         self.part(point, |parameter| parameter.context)
     }
 
-    fn part(&self, point: &Value, wanted: impl Fn(&Parameter) -> bool) -> Result<Vec<Option<f64>>, SpaceError> {
-        let names: Vec<&str> =
-            self.parameters.iter().filter(|parameter| wanted(parameter)).map(|parameter| &*parameter.name).collect();
+    fn part(
+        &self,
+        point: &Value,
+        wanted: impl Fn(&Parameter) -> bool,
+    ) -> Result<Vec<Option<f64>>, SpaceError> {
+        let names: Vec<&str> = self
+            .parameters
+            .iter()
+            .filter(|parameter| wanted(parameter))
+            .map(|parameter| &*parameter.name)
+            .collect();
         let Value::Object(point) = point else {
-            return Err(SpaceError::NoPoint { value: point.to_string(), known: self.known().join(", ") });
+            return Err(SpaceError::NoPoint {
+                value: point.to_string(),
+                known: self.known().join(", "),
+            });
         };
         if let Some(name) = point.keys().find(|key| !names.contains(&key.as_str())) {
             let hint = did_you_mean(name, &names);
-            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            return Err(SpaceError::Unknown { name: name.clone(), hint, known });
+            let known = if names.is_empty() {
+                "none".to_owned()
+            } else {
+                names.join(", ")
+            };
+            return Err(SpaceError::Unknown {
+                name: name.clone(),
+                hint,
+                known,
+            });
         }
         let number = |parameter: &Parameter| {
             if !wanted(parameter) {
                 return Ok(None);
             }
             let (name, admissible) = (parameter.name.clone(), parameter.values.admissible());
-            let Some(value) = point.get(&name) else { return Err(SpaceError::Missing { name, admissible }) };
+            let Some(value) = point.get(&name) else {
+                return Err(SpaceError::Missing { name, admissible });
+            };
             match parameter.values.number(value) {
                 Some(number) => Ok(Some(number)),
-                None => Err(SpaceError::Value { name, value: value.to_string(), admissible }),
+                None => Err(SpaceError::Value {
+                    name,
+                    value: value.to_string(),
+                    admissible,
+                }),
             }
         };
         self.parameters.iter().map(number).collect()
@@ -372,13 +482,17 @@ impl Space {
     /// The point of such numbers.
     pub fn point(&self, numbers: &[f64]) -> Point {
         let named = self.parameters.iter().zip(numbers);
-        named.map(|(parameter, x)| (parameter.name.clone(), parameter.values.value(*x))).collect()
+        named
+            .map(|(parameter, x)| (parameter.name.clone(), parameter.values.value(*x)))
+            .collect()
     }
 
     /// A point as environment variables `SORDINO_<NAME>`; texts without quotes.
     pub fn environment(&self, point: &Point) -> Vec<(String, String)> {
         let names = self.parameters.iter().map(|parameter| &parameter.name);
-        names.filter_map(|name| Some((variable(name), text_of(point.get(name)?)))).collect()
+        names
+            .filter_map(|name| Some((variable(name), text_of(point.get(name)?))))
+            .collect()
     }
 }
 
@@ -388,17 +502,32 @@ mod tests {
     use serde_json::json;
 
     fn space() -> Space {
-        let number = |low, high, log, integer| Values::Number { low, high, log, integer };
-        let choices =
-            |choices: Value, ordered| Values::Choices { choices: choices.as_array().unwrap().clone(), ordered };
+        let number = |low, high, log, integer| Values::Number {
+            low,
+            high,
+            log,
+            integer,
+        };
+        let choices = |choices: Value, ordered| Values::Choices {
+            choices: choices.as_array().unwrap().clone(),
+            ordered,
+        };
         let parameters = [
             ("rate", number(1e-4, 1.0, true, false), false),
             ("depth", number(1.0, 8.0, false, true), false),
-            ("kind", choices(json!(["adam", "sgd", 3, true]), false), false),
+            (
+                "kind",
+                choices(json!(["adam", "sgd", 3, true]), false),
+                false,
+            ),
             ("width", choices(json!([16, 64, 256]), true), false),
             ("load", number(0.0, 1.0, false, false), true),
         ];
-        let parameter = |(name, values, context): (&str, _, _)| Parameter { name: name.into(), values, context };
+        let parameter = |(name, values, context): (&str, _, _)| Parameter {
+            name: name.into(),
+            values,
+            context,
+        };
         Space::new(parameters.map(parameter).to_vec()).unwrap()
     }
 
@@ -416,7 +545,8 @@ mod tests {
         // JSON of another writer: 3.0 is 3.
         let floats = json!({"rate": 1, "depth": 3.0, "kind": 3.0, "width": 16.0, "load": 0});
         assert_eq!(space().numbers(&floats).unwrap(), [1.0, 3.0, 2.0, 0.0, 0.0]);
-        let stored: Space = serde_json::from_str(&serde_json::to_string(&space()).unwrap()).unwrap();
+        let stored: Space =
+            serde_json::from_str(&serde_json::to_string(&space()).unwrap()).unwrap();
         assert_eq!(stored, space());
     }
 
@@ -424,24 +554,66 @@ mod tests {
     fn a_point_that_is_none_is_refused_by_name_and_range() {
         let good = json!({"rate": 0.01, "depth": 3, "kind": "sgd", "width": 64, "load": 0.5});
         for (name, value, said) in [
-            ("rate", json!(2), "`rate` is 2; admissible: a number from 0.0001 to 1"),
-            ("rate", json!("0.1"), "`rate` is \"0.1\"; admissible: a number"),
-            ("depth", json!(2.5), "`depth` is 2.5; admissible: a whole number from 1 to 8"),
-            ("kind", json!("Adam"), "`kind` is \"Adam\"; admissible: one of \"adam\", \"sgd\", 3, true"),
-            ("width", json!(32), "`width` is 32; admissible: one of 16, 64, 256"),
+            (
+                "rate",
+                json!(2),
+                "`rate` is 2; admissible: a number from 0.0001 to 1",
+            ),
+            (
+                "rate",
+                json!("0.1"),
+                "`rate` is \"0.1\"; admissible: a number",
+            ),
+            (
+                "depth",
+                json!(2.5),
+                "`depth` is 2.5; admissible: a whole number from 1 to 8",
+            ),
+            (
+                "kind",
+                json!("Adam"),
+                "`kind` is \"Adam\"; admissible: one of \"adam\", \"sgd\", 3, true",
+            ),
+            (
+                "width",
+                json!(32),
+                "`width` is 32; admissible: one of 16, 64, 256",
+            ),
             ("load", json!(null), "`load` is null"),
-            ("deptj", json!(3), "`deptj` is no parameter of this space; did you mean `depth`?"),
+            (
+                "deptj",
+                json!(3),
+                "`deptj` is no parameter of this space; did you mean `depth`?",
+            ),
         ] {
             let mut point = good.clone();
             point[name] = value;
             let refused = space().numbers(&point).unwrap_err().to_string();
             assert!(refused.contains(said), "{refused}");
         }
-        let missing = space().numbers(&json!({"rate": 0.1})).unwrap_err().to_string();
-        assert_eq!(missing, "`depth` has no value; admissible: a whole number from 1 to 8");
-        assert!(space().numbers(&json!([1, 2])).unwrap_err().to_string().contains("is no point"));
+        let missing = space()
+            .numbers(&json!({"rate": 0.1}))
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            missing,
+            "`depth` has no value; admissible: a whole number from 1 to 8"
+        );
+        assert!(
+            space()
+                .numbers(&json!([1, 2]))
+                .unwrap_err()
+                .to_string()
+                .contains("is no point")
+        );
         // What is searched is not given with a question.
-        let given = space().context(&json!({"load": 0.5, "depth": 3})).unwrap_err().to_string();
-        assert!(given.contains("`depth` is no parameter") && given.ends_with("admissible: load"), "{given}");
+        let given = space()
+            .context(&json!({"load": 0.5, "depth": 3}))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            given.contains("`depth` is no parameter") && given.ends_with("admissible: load"),
+            "{given}"
+        );
     }
 }

@@ -18,8 +18,17 @@ const PARAMETERS_MAX: usize = 64;
 /// The most candidates of a random design.
 const CANDIDATES_MAX: i64 = 100_000;
 
-const KEYS: [&str; 6] = ["goal", "value", "parameters", "design", "candidates", "seed"];
-const OF_PARAMETERS: [&str; 8] = ["low", "high", "scale", "integer", "choices", "ordered", "context", "points"];
+const KEYS: [&str; 6] = [
+    "goal",
+    "value",
+    "parameters",
+    "design",
+    "candidates",
+    "seed",
+];
+const OF_PARAMETERS: [&str; 8] = [
+    "low", "high", "scale", "integer", "choices", "ordered", "context", "points",
+];
 
 /// How a list of candidates is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +89,10 @@ struct Refused {
 
 fn refuse<T>(path: &[&str], admissible: impl fmt::Display) -> Result<T, Refused> {
     let path: Vec<String> = path.iter().map(|key| (*key).to_owned()).collect();
-    Err(Refused { what: format!("`{}`: admissible: {admissible}", path.join(".")), path })
+    Err(Refused {
+        what: format!("`{}`: admissible: {admissible}", path.join(".")),
+        path,
+    })
 }
 
 impl SpaceFile {
@@ -88,10 +100,17 @@ impl SpaceFile {
     ///
     /// **Errors**: [`ReadError`], one line.
     pub fn parse(source: &str, text: &str) -> Result<SpaceFile, ReadError> {
-        let error = |place, what| ReadError { source: source.to_owned(), place, what };
+        let error = |place, what| ReadError {
+            source: source.to_owned(),
+            place,
+            what,
+        };
         let table: Table = text.parse().map_err(|wrong: toml::de::Error| {
             let place = wrong.span().map(|span| place_of(text, span.start));
-            error(place, format!("not valid TOML: {}", wrong.message().replace('\n', " ")))
+            error(
+                place,
+                format!("not valid TOML: {}", wrong.message().replace('\n', " ")),
+            )
         })?;
         file(table).map_err(|refused| error(find(text, &refused.path), refused.what))
     }
@@ -101,8 +120,14 @@ impl SpaceFile {
 fn place_of(text: &str, byte: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..byte.min(text.len())];
     let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-    (line, 1 + String::from_utf8_lossy(&before[start..]).chars().count())
+    let start = before
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |last| last + 1);
+    (
+        line,
+        1 + String::from_utf8_lossy(&before[start..]).chars().count(),
+    )
 }
 
 /// The place of the last of these keys that is in the text.
@@ -110,7 +135,9 @@ fn find(text: &str, path: &[String]) -> Option<(usize, usize)> {
     let root = DeTable::parse(text).ok()?;
     let (mut table, mut found) = (root.get_ref(), None);
     for key in path {
-        let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref() == key) else { break };
+        let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref() == key) else {
+            break;
+        };
         found = Some(place_of(text, Spanned::span(name).start));
         match value.get_ref() {
             DeValue::Table(inner) => table = inner,
@@ -125,19 +152,35 @@ fn only(table: &Table, path: &[&str], known: &[&'static str]) -> Result<(), Refu
         None => Ok(()),
         Some(key) => {
             let path: Vec<&str> = path.iter().copied().chain([key.as_str()]).collect();
-            refuse(&path, format!("no such key{}; {}", did_you_mean(key, known), known.join(", ")))
+            refuse(
+                &path,
+                format!(
+                    "no such key{}; {}",
+                    did_you_mean(key, known),
+                    known.join(", ")
+                ),
+            )
         }
     }
 }
 
-fn word<T: Copy>(table: &Table, path: &[&str], key: &str, words: &[(&str, T)]) -> Result<Option<T>, Refused> {
-    let Some(value) = table.get(key) else { return Ok(None) };
+fn word<T: Copy>(
+    table: &Table,
+    path: &[&str],
+    key: &str,
+    words: &[(&str, T)],
+) -> Result<Option<T>, Refused> {
+    let Some(value) = table.get(key) else {
+        return Ok(None);
+    };
     match words.iter().find(|(word, _)| value.as_str() == Some(word)) {
         Some((_, meaning)) => Ok(Some(*meaning)),
         None => {
             let path: Vec<&str> = path.iter().copied().chain([key]).collect();
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            let hint = value.as_str().map_or(String::new(), |given| did_you_mean(given, &known));
+            let hint = value
+                .as_str()
+                .map_or(String::new(), |given| did_you_mean(given, &known));
             let words: Vec<String> = known.iter().map(|word| format!("\"{word}\"")).collect();
             refuse(&path, words.join(", ") + &hint)
         }
@@ -148,11 +191,20 @@ fn flag(table: &Table, path: &[&str], key: &str) -> Result<bool, Refused> {
     match table.get(key) {
         None => Ok(false),
         Some(Value::Boolean(flag)) => Ok(*flag),
-        Some(_) => refuse(&path.iter().copied().chain([key]).collect::<Vec<_>>(), "true, false"),
+        Some(_) => refuse(
+            &path.iter().copied().chain([key]).collect::<Vec<_>>(),
+            "true, false",
+        ),
     }
 }
 
-fn whole(table: &Table, path: &[&str], key: &str, low: i64, high: i64) -> Result<Option<i64>, Refused> {
+fn whole(
+    table: &Table,
+    path: &[&str],
+    key: &str,
+    low: i64,
+    high: i64,
+) -> Result<Option<i64>, Refused> {
     match table.get(key) {
         None => Ok(None),
         Some(Value::Integer(x)) if (low..=high).contains(x) => Ok(Some(*x)),
@@ -165,19 +217,39 @@ fn whole(table: &Table, path: &[&str], key: &str, low: i64, high: i64) -> Result
 
 fn file(table: Table) -> Result<SpaceFile, Refused> {
     only(&table, &[], &KEYS)?;
-    let goal = word(&table, &[], "goal", &[("minimize", Goal::Minimize), ("maximize", Goal::Maximize)])?;
-    let design = word(&table, &[], "design", &[("random", Design::Random), ("grid", Design::Grid)])?;
+    let goal = word(
+        &table,
+        &[],
+        "goal",
+        &[("minimize", Goal::Minimize), ("maximize", Goal::Maximize)],
+    )?;
+    let design = word(
+        &table,
+        &[],
+        "design",
+        &[("random", Design::Random), ("grid", Design::Grid)],
+    )?;
     let value = match table.get("value") {
         None => None,
-        Some(Value::String(words)) if (1..=120).contains(&words.chars().count()) && !words.contains('\n') => {
+        Some(Value::String(words))
+            if (1..=120).contains(&words.chars().count()) && !words.contains('\n') =>
+        {
             Some(words.clone())
         }
-        Some(_) => return refuse(&["value"], "1 to 120 characters on one line: what a value is"),
+        Some(_) => {
+            return refuse(
+                &["value"],
+                "1 to 120 characters on one line: what a value is",
+            );
+        }
     };
     let candidates = whole(&table, &[], "candidates", 1, CANDIDATES_MAX)?;
     let seed = whole(&table, &[], "seed", 0, i64::MAX)?;
     let Some(Value::Table(all)) = table.get("parameters") else {
-        return refuse(&["parameters"], "one section [parameters.NAME] for each parameter");
+        return refuse(
+            &["parameters"],
+            "one section [parameters.NAME] for each parameter",
+        );
     };
     if all.is_empty() || all.len() > PARAMETERS_MAX {
         return refuse(&["parameters"], format!("1 to {PARAMETERS_MAX} parameters"));
@@ -194,10 +266,23 @@ fn file(table: Table) -> Result<SpaceFile, Refused> {
         parameters.push(parameter);
         points.push(along);
     }
-    let space =
-        Space::new(parameters).map_err(|error| Refused { path: vec!["parameters".into()], what: error.to_string() })?;
-    let (candidates, seed) = (candidates.map(|count| count as u32), seed.map(|seed| seed as u64));
-    Ok(SpaceFile { space, goal, value, design, candidates, seed, points })
+    let space = Space::new(parameters).map_err(|error| Refused {
+        path: vec!["parameters".into()],
+        what: error.to_string(),
+    })?;
+    let (candidates, seed) = (
+        candidates.map(|count| count as u32),
+        seed.map(|seed| seed as u64),
+    );
+    Ok(SpaceFile {
+        space,
+        goal,
+        value,
+        design,
+        candidates,
+        seed,
+        points,
+    })
 }
 
 /// The refusal of one parameter, at the key that is wrong.
@@ -206,12 +291,18 @@ fn of_parameter(name: &str, error: SpaceError) -> Refused {
         SpaceError::Values { what, .. } => what.split(' ').next().map(str::to_owned),
         _ => None,
     };
-    let path: Vec<String> = ["parameters".to_owned(), name.to_owned()].into_iter().chain(key).collect();
+    let path: Vec<String> = ["parameters".to_owned(), name.to_owned()]
+        .into_iter()
+        .chain(key)
+        .collect();
     let admissible = match &error {
         SpaceError::Values { admissible, .. } => admissible,
         _ => "a name of 1 to 64 letters, digits and underscores",
     };
-    Refused { what: format!("`{}`: admissible: {admissible}", path.join(".")), path }
+    Refused {
+        what: format!("`{}`: admissible: {admissible}", path.join(".")),
+        path,
+    }
 }
 
 fn parameter(name: &str, value: &Value) -> Result<(Parameter, Option<u32>), Refused> {
@@ -223,11 +314,16 @@ fn parameter(name: &str, value: &Value) -> Result<(Parameter, Option<u32>), Refu
     let points = whole(table, &path, "points", 1, 1000)?.map(|points| points as u32);
     let context = flag(table, &path, "context")?;
     let values = if table.contains_key("choices") {
-        let other = ["low", "high", "scale", "integer", "points"].into_iter().find(|key| table.contains_key(*key));
+        let other = ["low", "high", "scale", "integer", "points"]
+            .into_iter()
+            .find(|key| table.contains_key(*key));
         if let Some(other) = other.filter(|key| *key != "points") {
             return refuse(&["parameters", name, other], "nothing beside choices");
         }
-        Values::Choices { choices: choices(table, name)?, ordered: flag(table, &path, "ordered")? }
+        Values::Choices {
+            choices: choices(table, name)?,
+            ordered: flag(table, &path, "ordered")?,
+        }
     } else {
         if table.contains_key("ordered") {
             return refuse(&["parameters", name, "ordered"], "nothing without choices");
@@ -237,10 +333,23 @@ fn parameter(name: &str, value: &Value) -> Result<(Parameter, Option<u32>), Refu
             Some(Value::Integer(x)) if x.unsigned_abs() <= 1_000_000_000_000_000 => Ok(*x as f64),
             _ => refuse(&["parameters", name, key], "a number from -1e15 to 1e15"),
         };
-        let log = word(table, &path, "scale", &[("linear", false), ("log", true)])?.unwrap_or(false);
-        Values::Number { low: number("low")?, high: number("high")?, log, integer: flag(table, &path, "integer")? }
+        let log =
+            word(table, &path, "scale", &[("linear", false), ("log", true)])?.unwrap_or(false);
+        Values::Number {
+            low: number("low")?,
+            high: number("high")?,
+            log,
+            integer: flag(table, &path, "integer")?,
+        }
     };
-    Ok((Parameter { name: name.to_owned(), values, context }, points))
+    Ok((
+        Parameter {
+            name: name.to_owned(),
+            values,
+            context,
+        },
+        points,
+    ))
 }
 
 fn choices(table: &Table, name: &str) -> Result<Vec<serde_json::Value>, Refused> {
@@ -275,9 +384,20 @@ mod tests {
              [parameters.load]\nlow = 0\nhigh = 1\ncontext = true\n",
         );
         let file = file.unwrap();
-        assert_eq!((file.goal, file.value.as_deref()), (Some(Goal::Minimize), Some("validation loss")));
-        assert_eq!((file.candidates, file.seed, file.design), (Some(7), Some(3), None));
-        let names: Vec<&str> = file.space.parameters().iter().map(|parameter| parameter.name.as_str()).collect();
+        assert_eq!(
+            (file.goal, file.value.as_deref()),
+            (Some(Goal::Minimize), Some("validation loss"))
+        );
+        assert_eq!(
+            (file.candidates, file.seed, file.design),
+            (Some(7), Some(3), None)
+        );
+        let names: Vec<&str> = file
+            .space
+            .parameters()
+            .iter()
+            .map(|parameter| parameter.name.as_str())
+            .collect();
         assert_eq!(names, ["depth", "kind", "load", "rate", "size"]);
         assert_eq!(file.points, [None, None, None, Some(5), None]);
         assert!(file.space.parameters()[2].context);
@@ -297,25 +417,46 @@ mod tests {
                 "goal = \"minimise\"\n[parameters.a]\nlow=0\nhigh=1",
                 "s:1:1: `goal`: admissible: \"minimize\", \"maximize\"; did you mean `minimize`?",
             ),
-            ("value = 3\n[parameters.a]\nlow=0\nhigh=1", "s:1:1: `value`: admissible: 1 to 120 characters"),
+            (
+                "value = 3\n[parameters.a]\nlow=0\nhigh=1",
+                "s:1:1: `value`: admissible: 1 to 120 characters",
+            ),
             (
                 "[parameters.a]\nlow = 0\nhihg = 1",
                 "s:3:1: `parameters.a.hihg`: admissible: no such key; did you mean `high`?",
             ),
-            ("[parameters.a]\nlow = 0\n  high = 0", "s:3:3: `parameters.a.high`: admissible: a number above low"),
-            ("[parameters.a]\nhigh = 1", "s:1:13: `parameters.a.low`: admissible: a number from -1e15 to 1e15"),
+            (
+                "[parameters.a]\nlow = 0\n  high = 0",
+                "s:3:3: `parameters.a.high`: admissible: a number above low",
+            ),
+            (
+                "[parameters.a]\nhigh = 1",
+                "s:1:13: `parameters.a.low`: admissible: a number from -1e15 to 1e15",
+            ),
             (
                 "[parameters.a]\nlow=1\nhigh=2\nordered=true",
                 "s:4:1: `parameters.a.ordered`: admissible: nothing without choices",
             ),
-            ("[parameters.a]\nchoices=[1]\nlow=1", "s:3:1: `parameters.a.low`: admissible: nothing beside choices"),
-            ("[parameters.a]\nchoices=[1, 2, 1]", "s:2:1: `parameters.a.choices`: admissible: different ones"),
-            ("[parameters.a]\nlow=1\nhigh=2\ncontext=1", "s:4:1: `parameters.a.context`: admissible: true, false"),
+            (
+                "[parameters.a]\nchoices=[1]\nlow=1",
+                "s:3:1: `parameters.a.low`: admissible: nothing beside choices",
+            ),
+            (
+                "[parameters.a]\nchoices=[1, 2, 1]",
+                "s:2:1: `parameters.a.choices`: admissible: different ones",
+            ),
+            (
+                "[parameters.a]\nlow=1\nhigh=2\ncontext=1",
+                "s:4:1: `parameters.a.context`: admissible: true, false",
+            ),
             (
                 "[parameters.a]\nlow=1\nhigh=2\nscale=\"lgo\"",
                 "s:4:1: `parameters.a.scale`: admissible: \"linear\", \"log\"; did you mean `log`?",
             ),
-            ("parameters = 3", "s:1:1: `parameters`: admissible: one section [parameters.NAME]"),
+            (
+                "parameters = 3",
+                "s:1:1: `parameters`: admissible: one section [parameters.NAME]",
+            ),
         ] {
             let refused = SpaceFile::parse("s", text).unwrap_err().to_string();
             assert!(refused.contains(said), "{text}\n{refused}\n{said}");

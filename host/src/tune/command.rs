@@ -84,7 +84,11 @@ pub fn run(job: &Job<'_>, stop: &Stop) -> Result<String, Failure> {
         .envs(job.variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(if job.show_errors { Stdio::inherit() } else { Stdio::null() })
+        .stderr(if job.show_errors {
+            Stdio::inherit()
+        } else {
+            Stdio::null()
+        })
         .process_group(0)
         .spawn()
         .map_err(not_started)?;
@@ -116,7 +120,11 @@ pub fn run(job: &Job<'_>, stop: &Stop) -> Result<String, Failure> {
     }
     // Something it had started still held the output open.
     let text = text.ok_or(Failure::TimeOut)?;
-    let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    let last = text
+        .lines()
+        .rev()
+        .map(str::trim)
+        .find(|line| !line.is_empty());
     last.map(str::to_owned).ok_or(Failure::NoNumber)
 }
 
@@ -139,7 +147,10 @@ fn wait(command: Pid, start: Instant, time_max: Duration, stop: &Stop) -> Result
 fn has_ended(command: Pid) -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     // An error means that there is nothing to wait for.
-    !matches!(waitid(WaitId::Pid(command), look), Ok(None) | Err(rustix::io::Errno::INTR))
+    !matches!(
+        waitid(WaitId::Pid(command), look),
+        Ok(None) | Err(rustix::io::Errno::INTR)
+    )
 }
 
 /// Lets a command clean up, unless a stop is requested twice.
@@ -187,7 +198,13 @@ mod tests {
 
     fn run_for(command: &str, time_max: Duration) -> Result<Value, Failure> {
         let variables = [("SORDINO_X".to_owned(), "0.25".to_owned())];
-        let job = Job { command, input: "{\"x\":0.25}", variables: &variables, time_max, show_errors: false };
+        let job = Job {
+            command,
+            input: "{\"x\":0.25}",
+            variables: &variables,
+            time_max,
+            show_errors: false,
+        };
         Reading::Number.read(&run(&job, &Stop::never())?)
     }
 
@@ -200,7 +217,10 @@ mod tests {
 
     #[test]
     fn a_score_is_the_last_line() {
-        assert_eq!(of("echo epoch 1; echo 0.5; echo; echo ' 0.75 '; echo"), Ok(0.75));
+        assert_eq!(
+            of("echo epoch 1; echo 0.5; echo; echo ' 0.75 '; echo"),
+            Ok(0.75)
+        );
         assert_eq!(of("echo $SORDINO_X"), Ok(0.25));
         assert_eq!(of("grep -o '0.25'"), Ok(0.25));
         assert_eq!(
@@ -237,7 +257,10 @@ mod tests {
 
     #[test]
     fn endless_output_and_an_output_held_open_end_too() {
-        assert_eq!(run_for("yes", Duration::from_millis(300)), Err(Failure::TimeOut));
+        assert_eq!(
+            run_for("yes", Duration::from_millis(300)),
+            Err(Failure::TimeOut)
+        );
         assert_eq!(of("sleep 600 & echo 1"), Err(Failure::TimeOut));
     }
 
@@ -246,7 +269,10 @@ mod tests {
     #[test]
     fn mended_the_group_ends_with_its_command() {
         let file = std::env::temp_dir().join(format!("sordino-left-{}", std::process::id()));
-        let command = format!("(sleep 2; echo alive > {}) >/dev/null 2>&1 & echo 1", file.display());
+        let command = format!(
+            "(sleep 2; echo alive > {}) >/dev/null 2>&1 & echo 1",
+            file.display()
+        );
         assert_eq!(of(&command), Ok(1.0));
         std::thread::sleep(Duration::from_secs(3));
         assert!(!file.exists());
@@ -255,8 +281,17 @@ mod tests {
     #[test]
     fn mended_a_command_that_is_asked_to_end_may_clean_up() {
         let file = std::env::temp_dir().join(format!("sordino-clean-{}", std::process::id()));
-        let command = format!("trap 'echo clean > {}; exit 0' TERM; sleep 600 & wait", file.display());
-        let job = Job { command: &command, input: "", variables: &[], time_max: GRACE * 10, show_errors: false };
+        let command = format!(
+            "trap 'echo clean > {}; exit 0' TERM; sleep 600 & wait",
+            file.display()
+        );
+        let job = Job {
+            command: &command,
+            input: "",
+            variables: &[],
+            time_max: GRACE * 10,
+            show_errors: false,
+        };
         let stop = Stop::never();
         let wisher = stop.clone();
         std::thread::spawn(move || {

@@ -86,7 +86,10 @@ impl Plan<'_> {
         if stop.wishes() > 0 {
             return Err(Interrupted);
         }
-        results.into_iter().collect::<Option<Vec<_>>>().ok_or(Interrupted)
+        results
+            .into_iter()
+            .collect::<Option<Vec<_>>>()
+            .ok_or(Interrupted)
     }
 
     fn run(&self, candidate: usize, stop: &Stop) -> Outcome {
@@ -107,22 +110,39 @@ mod tests {
 
     fn plan<'a>(space: &'a CandidateList, command: &'a str, jobs: usize) -> Plan<'a> {
         let time_max = Duration::from_secs(20);
-        Plan { space, command, reading: Reading::Number, time_max, show_errors: false, jobs }
+        Plan {
+            space,
+            command,
+            reading: Reading::Number,
+            time_max,
+            show_errors: false,
+            jobs,
+        }
     }
 
     #[test]
     fn mended_results_do_not_depend_on_how_many_run_at_a_time() {
-        let text = "design = \"grid\"\n[parameters.x]\nlow = 0\nhigh = 6\ninteger = true\npoints = 7";
+        let text =
+            "design = \"grid\"\n[parameters.x]\nlow = 0\nhigh = 6\ninteger = true\npoints = 7";
         let space = CandidateList::parse("s", text).unwrap();
         // The last is done first; one fails.
         let command = "sleep 0.$((6 - SORDINO_X)); test $SORDINO_X != 3 && echo 0.$SORDINO_X";
         let told = Mutex::new(Vec::new());
-        let note = |count: usize, failure: Option<&Failure>| told.lock().unwrap().push((count, failure.is_some()));
-        let parallel = plan(&space, command, 7).evaluate(&Stop::never(), &note).unwrap();
+        let note = |count: usize, failure: Option<&Failure>| {
+            told.lock().unwrap().push((count, failure.is_some()))
+        };
+        let parallel = plan(&space, command, 7)
+            .evaluate(&Stop::never(), &note)
+            .unwrap();
         let told = told.into_inner().unwrap();
-        assert_eq!(told.iter().map(|told| told.0).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(
+            told.iter().map(|told| told.0).collect::<Vec<_>>(),
+            [1, 2, 3, 4, 5, 6, 7]
+        );
         assert_eq!(told.iter().filter(|told| told.1).count(), 1);
-        let serial = plan(&space, command, 1).evaluate(&Stop::never(), &|_, _| {}).unwrap();
+        let serial = plan(&space, command, 1)
+            .evaluate(&Stop::never(), &|_, _| {})
+            .unwrap();
         assert_eq!(serial, parallel);
         assert_eq!(serial[6], Ok(Value::Number(0.6)));
         assert_eq!(serial[3], Err(Failure::Exit(Some(1))));
@@ -130,7 +150,8 @@ mod tests {
 
     #[test]
     fn mended_a_stop_ends_every_command() {
-        let space = CandidateList::parse("s", "candidates = 4\n[parameters.x]\nlow = 0\nhigh = 1").unwrap();
+        let space =
+            CandidateList::parse("s", "candidates = 4\n[parameters.x]\nlow = 0\nhigh = 1").unwrap();
         let stop = Stop::never();
         let wisher = stop.clone();
         std::thread::spawn(move || {
@@ -139,7 +160,10 @@ mod tests {
         });
         let file = std::env::temp_dir().join(format!("sordino-stop-{}", std::process::id()));
         let command = format!("(sleep 3; echo alive > {}) & sleep 600", file.display());
-        assert_eq!(plan(&space, &command, 2).evaluate(&stop, &|_, _| {}), Err(Interrupted));
+        assert_eq!(
+            plan(&space, &command, 2).evaluate(&stop, &|_, _| {}),
+            Err(Interrupted)
+        );
         std::thread::sleep(Duration::from_secs(4));
         assert!(!file.exists());
     }

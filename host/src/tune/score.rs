@@ -33,7 +33,9 @@ pub enum Value {
 /// The fewest decimals whose last place is at most range/records.
 pub fn decimals_needed(range: f64, records: u32) -> u32 {
     let step = range / f64::from(records);
-    (0..=300).find(|decimals| last_place(*decimals) <= step).unwrap_or(300)
+    (0..=300)
+        .find(|decimals| last_place(*decimals) <= step)
+        .unwrap_or(300)
 }
 
 /// 10⁻ᵈ, correctly rounded; infinite, so that no promise holds, where it cannot be computed.
@@ -46,8 +48,15 @@ fn last_place(decimals: u32) -> f64 {
 /// that unit is above 2⁻¹³ of the rest it is added. (Below it is within the level that the scale itself adds.)
 pub fn records_covered((low, high): (f64, f64), records: u32, decimals: u32) -> u32 {
     let (range, largest) = (high - low, low.abs().max(high.abs()));
-    let (moved, unit) = (range / f64::from(records) + last_place(decimals), largest.next_up() - largest);
-    let moved = if unit > moved / 8192.0 { moved + unit } else { moved };
+    let (moved, unit) = (
+        range / f64::from(records) + last_place(decimals),
+        largest.next_up() - largest,
+    );
+    let moved = if unit > moved / 8192.0 {
+        moved + unit
+    } else {
+        moved
+    };
     let mut covered = ((range / moved).floor() as u32).clamp(1, records);
     while covered > 1 && range / f64::from(covered) < moved {
         covered -= 1;
@@ -72,7 +81,9 @@ impl Reading {
             }
             Reading::Fraction(records) => {
                 let whole = |text: &str| text.trim().parse::<u32>().ok();
-                let pair = line.split_once('/').and_then(|(count, of)| whole(count).zip(whole(of)));
+                let pair = line
+                    .split_once('/')
+                    .and_then(|(count, of)| whole(count).zip(whole(of)));
                 match pair {
                     Some((count, of)) if of == records && count <= of => Ok(Value::Count(count)),
                     _ => Err(Failure::NoFraction { records }),
@@ -99,7 +110,9 @@ fn decimals(text: &str) -> Option<i64> {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
         None => (text, 0),
     };
-    let places = mantissa.split_once('.').map_or(0, |(_, places)| places.len() as i64);
+    let places = mantissa
+        .split_once('.')
+        .map_or(0, |(_, places)| places.len() as i64);
     places.checked_sub(exponent)
 }
 
@@ -129,12 +142,30 @@ mod tests {
         assert_eq!(decimals_needed(1e12, u32::MAX), 0);
         let reading = Reading::Decimals(4);
         assert_eq!(reading.read("0.8714"), Ok(Value::Number(0.8714)));
-        assert_eq!(reading.read("0.87140000000000000"), Ok(Value::Number(0.8714)));
-        assert_eq!(reading.read("0.871"), Err(Failure::Decimals { found: 3, needed: 4 }));
-        assert_eq!(reading.read("1"), Err(Failure::Decimals { found: 0, needed: 4 }));
+        assert_eq!(
+            reading.read("0.87140000000000000"),
+            Ok(Value::Number(0.8714))
+        );
+        assert_eq!(
+            reading.read("0.871"),
+            Err(Failure::Decimals {
+                found: 3,
+                needed: 4
+            })
+        );
+        assert_eq!(
+            reading.read("1"),
+            Err(Failure::Decimals {
+                found: 0,
+                needed: 4
+            })
+        );
         assert_eq!(reading.read("nan"), Err(Failure::NotFinite));
         assert_eq!(reading.read("infinity"), Err(Failure::NotFinite));
-        assert_eq!(reading.read("1e99999999999999999999"), Err(Failure::NotFinite));
+        assert_eq!(
+            reading.read("1e99999999999999999999"),
+            Err(Failure::NotFinite)
+        );
         assert_eq!(reading.read("done"), Err(Failure::NoNumber));
         assert_eq!(Reading::Number.read("0.9"), Ok(Value::Number(0.9)));
     }
@@ -150,18 +181,28 @@ mod tests {
                 let covered = records_covered((0.0, 1.0), records, decimals);
                 assert!(covered <= records && covered >= 1);
                 let printed = |count: u32| -> f64 {
-                    let text = format!("{:.*}", decimals as usize, f64::from(count) / f64::from(records));
+                    let text = format!(
+                        "{:.*}",
+                        decimals as usize,
+                        f64::from(count) / f64::from(records)
+                    );
                     text.parse().unwrap()
                 };
                 let moves = (0..records).map(|count| (printed(count + 1) - printed(count)).abs());
                 let most = moves.fold(0.0, f64::max);
-                assert!(most <= 1.0 / f64::from(covered) * (1.0 + 1e-9), "{records} {decimals} {most}");
+                assert!(
+                    most <= 1.0 / f64::from(covered) * (1.0 + 1e-9),
+                    "{records} {decimals} {most}"
+                );
                 if most > 1.0 / f64::from(records) * 1.1 {
                     beyond_the_promise.push((records, decimals));
                 }
             }
         }
-        assert!(beyond_the_promise.contains(&(3000, 4)), "{beyond_the_promise:?}");
+        assert!(
+            beyond_the_promise.contains(&(3000, 4)),
+            "{beyond_the_promise:?}"
+        );
         assert_eq!(records_covered((0.0, 1.0), 5000, 4), 3333);
         assert!(records_covered((0.0, 1.0), 5000, 9) > 4990);
         assert_eq!(records_covered((0.0, 1.0), 1, 0), 1);
@@ -172,7 +213,12 @@ mod tests {
     #[test]
     fn mended_the_sensitivity_covers_what_a_double_can_say() {
         let records = 1_000_000;
-        for (low, high) in [(999_999_999_999.0, 1e12), (-1e12, -999_999_999_999.0), (0.0, 1.0), (-1e6, -999_999.0)] {
+        for (low, high) in [
+            (999_999_999_999.0, 1e12),
+            (-1e12, -999_999_999_999.0),
+            (0.0, 1.0),
+            (-1e6, -999_999.0),
+        ] {
             let decimals = decimals_needed(high - low, records) + 1;
             let covered = records_covered((low, high), records, decimals);
             let printed = |count: u32| -> f64 {
@@ -189,7 +235,11 @@ mod tests {
             let sensitivity = (high - low) / f64::from(covered) * (1.0 + 1.0 / 4096.0);
             assert!(most <= sensitivity, "{low} {most:e} {sensitivity:e}");
             let without = (high - low) / f64::from(records) + last_place(decimals);
-            assert_eq!(most > without * 2.0, low.abs() > 1e11, "{low} {most:e} {without:e}");
+            assert_eq!(
+                most > without * 2.0,
+                low.abs() > 1e11,
+                "{low} {most:e} {without:e}"
+            );
         }
     }
 
@@ -198,8 +248,22 @@ mod tests {
         let reading = Reading::Fraction(5000);
         assert_eq!(reading.read("4357/5000"), Ok(Value::Count(4357)));
         assert_eq!(reading.read("5000 / 5000"), Ok(Value::Count(5000)));
-        for bad in ["4357/5001", "5001/5000", "-1/5000", "0.5/5000", "4357", "4357/", "/5000", "1/2/5000", "nan/5000"] {
-            assert_eq!(reading.read(bad), Err(Failure::NoFraction { records: 5000 }), "{bad}");
+        for bad in [
+            "4357/5001",
+            "5001/5000",
+            "-1/5000",
+            "0.5/5000",
+            "4357",
+            "4357/",
+            "/5000",
+            "1/2/5000",
+            "nan/5000",
+        ] {
+            assert_eq!(
+                reading.read(bad),
+                Err(Failure::NoFraction { records: 5000 }),
+                "{bad}"
+            );
         }
     }
 }

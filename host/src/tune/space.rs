@@ -48,7 +48,12 @@ fn at(values: &Values, unit: f64) -> Value {
         Values::Choices { choices, .. } => {
             choices[((unit * choices.len() as f64) as usize).min(choices.len() - 1)].clone()
         }
-        Values::Number { low, high, integer: true, .. } => {
+        Values::Number {
+            low,
+            high,
+            integer: true,
+            ..
+        } => {
             let value = low + (unit * (high - low + 1.0)).floor();
             Value::from(value.min(*high) as i64)
         }
@@ -60,11 +65,24 @@ fn at(values: &Values, unit: f64) -> Value {
 fn along(values: &Values, points: u32) -> Vec<Value> {
     match values {
         Values::Choices { choices, .. } => choices.clone(),
-        Values::Number { low, high, log, integer } => {
+        Values::Number {
+            low,
+            high,
+            log,
+            integer,
+        } => {
             let value = |i: u32| {
-                let unit = if points == 1 { 0.5 } else { f64::from(i) / f64::from(points - 1) };
+                let unit = if points == 1 {
+                    0.5
+                } else {
+                    f64::from(i) / f64::from(points - 1)
+                };
                 let value = between(*low, *high, *log, unit);
-                if *integer { (value.round() as i64).into() } else { value.into() }
+                if *integer {
+                    (value.round() as i64).into()
+                } else {
+                    value.into()
+                }
             };
             let mut all: Vec<Value> = (0..points).map(value).collect();
             all.dedup();
@@ -90,7 +108,12 @@ impl CandidateList {
     /// **Errors**: one line that names the key and what is admissible.
     pub fn parse(source: &str, text: &str) -> Result<Self, String> {
         let file = SpaceFile::parse(source, text).map_err(|error| error.to_string())?;
-        if let Some(given) = file.space.parameters().iter().find(|parameter| parameter.context) {
+        if let Some(given) = file
+            .space
+            .parameters()
+            .iter()
+            .find(|parameter| parameter.context)
+        {
             let name = &given.name;
             return Err(format!(
                 "{source}: `parameters.{name}.context`: admissible: false: a candidate has a value for every parameter"
@@ -98,11 +121,18 @@ impl CandidateList {
         }
         let candidates = match file.design {
             Some(Design::Grid) => product(source, &file)?,
-            None | Some(Design::Random) => {
-                draw(&file.space, file.candidates.unwrap_or(CANDIDATES), file.seed.unwrap_or(0))
-            }
+            None | Some(Design::Random) => draw(
+                &file.space,
+                file.candidates.unwrap_or(CANDIDATES),
+                file.seed.unwrap_or(0),
+            ),
         };
-        Ok(CandidateList { space: file.space, candidates, goal: file.goal, value: file.value })
+        Ok(CandidateList {
+            space: file.space,
+            candidates,
+            goal: file.goal,
+            value: file.value,
+        })
     }
 
     /// How many candidates there are.
@@ -124,29 +154,42 @@ impl CandidateList {
 /// Uniform in every parameter, from the public seed.
 fn draw(space: &Space, count: u32, seed: u64) -> Vec<Point> {
     let mut stream: Stream = RunSeed::new(seed, 0).stream(Party::World, Purpose::Candidates, 0);
-    let mut value = |parameter: &Parameter| (parameter.name.clone(), at(&parameter.values, stream.unit()));
-    (0..count).map(|_| space.parameters().iter().map(&mut value).collect()).collect()
+    let mut value =
+        |parameter: &Parameter| (parameter.name.clone(), at(&parameter.values, stream.unit()));
+    (0..count)
+        .map(|_| space.parameters().iter().map(&mut value).collect())
+        .collect()
 }
 
 /// All combinations, the last parameter fastest.
 fn product(source: &str, file: &SpaceFile) -> Result<Vec<Point>, String> {
     let mut list: Vec<Point> = vec![Point::new()];
-    for (Parameter { name, values, .. }, points) in file.space.parameters().iter().zip(&file.points) {
+    for (Parameter { name, values, .. }, points) in file.space.parameters().iter().zip(&file.points)
+    {
         let points = match (values, points) {
             (Values::Choices { .. }, _) => 0,
             (_, Some(points)) => *points,
-            (_, None) => return Err(format!("{source}: `parameters.{name}.points` is missing for a grid")),
+            (_, None) => {
+                return Err(format!(
+                    "{source}: `parameters.{name}.points` is missing for a grid"
+                ));
+            }
         };
         let values = along(values, points);
         if list.len() * values.len() > CANDIDATES_MAX {
-            return Err(format!("{source}: the grid has more than {CANDIDATES_MAX} candidates"));
+            return Err(format!(
+                "{source}: the grid has more than {CANDIDATES_MAX} candidates"
+            ));
         }
         let longer = |head: &Point, value: &Value| {
             let mut point = head.clone();
             point.insert(name.clone(), value.clone());
             point
         };
-        list = list.iter().flat_map(|head| values.iter().map(move |value| longer(head, value))).collect();
+        list = list
+            .iter()
+            .flat_map(|head| values.iter().map(move |value| longer(head, value)))
+            .collect();
     }
     Ok(list)
 }
@@ -160,9 +203,18 @@ mod tests {
 
     #[test]
     fn mended_the_example_of_the_help_is_a_space() {
-        assert_eq!(CandidateList::parse("example", EXAMPLE).unwrap().count(), 24);
-        let grid = EXAMPLE.replace("\"random\"", "\"grid\"").replace("candidates", "#").replace("seed", "#");
-        assert_eq!(CandidateList::parse("example", &grid).unwrap().count(), 5 * 3 * 2);
+        assert_eq!(
+            CandidateList::parse("example", EXAMPLE).unwrap().count(),
+            24
+        );
+        let grid = EXAMPLE
+            .replace("\"random\"", "\"grid\"")
+            .replace("candidates", "#")
+            .replace("seed", "#");
+        assert_eq!(
+            CandidateList::parse("example", &grid).unwrap().count(),
+            5 * 3 * 2
+        );
     }
 
     #[test]
@@ -178,15 +230,23 @@ mod tests {
 
     #[test]
     fn a_random_design_is_its_seed() {
-        let text =
-            |seed: u32| format!("candidates = 50\nseed = {seed}\n[parameters.n]\nlow = 1\nhigh = 4\ninteger = true");
+        let text = |seed: u32| {
+            format!(
+                "candidates = 50\nseed = {seed}\n[parameters.n]\nlow = 1\nhigh = 4\ninteger = true"
+            )
+        };
         let values = |seed| {
             let space = CandidateList::parse("s", &text(seed)).unwrap();
-            (0..50).map(|i| space.json(i)["n"].as_i64().unwrap()).collect::<Vec<_>>()
+            (0..50)
+                .map(|i| space.json(i)["n"].as_i64().unwrap())
+                .collect::<Vec<_>>()
         };
         assert_eq!(values(1), values(1));
         assert_ne!(values(1), values(2));
-        assert!((1..=4).all(|n| values(1).contains(&n)) && values(1).iter().all(|n| (1..=4).contains(n)));
+        assert!(
+            (1..=4).all(|n| values(1).contains(&n))
+                && values(1).iter().all(|n| (1..=4).contains(n))
+        );
     }
 
     #[test]
@@ -195,17 +255,38 @@ mod tests {
             ("x", "not valid TOML"),
             ("a = 1", "`a`: admissible: no such key"),
             ("seed = 1", "`parameters`"),
-            ("design = \"cube\"\n[parameters.a]\nlow=0\nhigh=1", "`design`"),
-            ("candidates = 0\n[parameters.a]\nlow=0\nhigh=1", "`candidates`"),
+            (
+                "design = \"cube\"\n[parameters.a]\nlow=0\nhigh=1",
+                "`design`",
+            ),
+            (
+                "candidates = 0\n[parameters.a]\nlow=0\nhigh=1",
+                "`candidates`",
+            ),
             ("[parameters.a]\nlow=1\nhigh=1", "`parameters.a.high`"),
-            ("[parameters.a]\nlow=0\nhigh=1\nscale=\"log\"", "`parameters.a.low`"),
+            (
+                "[parameters.a]\nlow=0\nhigh=1\nscale=\"log\"",
+                "`parameters.a.low`",
+            ),
             ("[parameters.a]\nlow=nan\nhigh=1", "`parameters.a.low`"),
-            ("[parameters.a]\nlow=0.5\nhigh=1\ninteger=true", "`parameters.a.low`"),
+            (
+                "[parameters.a]\nlow=0.5\nhigh=1\ninteger=true",
+                "`parameters.a.low`",
+            ),
             ("[parameters.a]\nchoices=[]", "`parameters.a.choices`"),
-            ("[parameters.a]\nlow=0\nhigh=1\nlength=3", "`parameters.a.length`"),
-            ("[parameters.a]\nlow=0\nhigh=1\ncontext=true", "`parameters.a.context`: admissible: false"),
+            (
+                "[parameters.a]\nlow=0\nhigh=1\nlength=3",
+                "`parameters.a.length`",
+            ),
+            (
+                "[parameters.a]\nlow=0\nhigh=1\ncontext=true",
+                "`parameters.a.context`: admissible: false",
+            ),
             ("[parameters.\"a b\"]\nlow=0\nhigh=1", "`parameters.a b`"),
-            ("[parameters.a]\nlow=0\nhigh=1\n[parameters.A]\nlow=0\nhigh=1", "SORDINO_A"),
+            (
+                "[parameters.a]\nlow=0\nhigh=1\n[parameters.A]\nlow=0\nhigh=1",
+                "SORDINO_A",
+            ),
             ("design=\"grid\"\n[parameters.a]\nlow=0\nhigh=1", "points"),
             ("extra = 1\n[parameters.a]\nlow=0\nhigh=1", "`extra`"),
         ] {

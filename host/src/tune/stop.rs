@@ -30,7 +30,12 @@ impl Stop {
     pub fn on_signals() -> io::Result<Arc<Stop>> {
         let mut signals = SigSet::empty();
         let ignored = ignored();
-        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
+        for signal in [
+            Signal::SIGINT,
+            Signal::SIGTERM,
+            Signal::SIGHUP,
+            Signal::SIGQUIT,
+        ] {
             if ignored >> (signal as u32 - 1) & 1 == 0 {
                 signals.add(signal);
             }
@@ -38,14 +43,16 @@ impl Stop {
         signals.thread_block()?;
         let stop = Arc::new(Stop::default());
         let told = stop.clone();
-        std::thread::Builder::new().name("signals".into()).spawn(move || {
-            while signals.wait().is_ok() {
-                told.wish();
-                if told.wishes() > 2 {
-                    std::process::exit(1);
+        std::thread::Builder::new()
+            .name("signals".into())
+            .spawn(move || {
+                while signals.wait().is_ok() {
+                    told.wish();
+                    if told.wishes() > 2 {
+                        std::process::exit(1);
+                    }
                 }
-            }
-        })?;
+            })?;
         Ok(stop)
     }
 
@@ -65,5 +72,6 @@ fn ignored() -> u64 {
     let status = read_bounded("/proc/self/status".as_ref(), 1 << 16).unwrap_or_default();
     let text = String::from_utf8_lossy(&status);
     let line = text.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).unwrap_or(0)
+    line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok())
+        .unwrap_or(0)
 }

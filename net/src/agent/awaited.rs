@@ -64,29 +64,59 @@ impl fmt::Display for Awaited {
         let time = |time: &Duration| spoken(time.as_millis() as u64);
         match self {
             Awaited::Server { next, error } => {
-                write!(f, "waiting for the server; next attempt in {}, then every 10 s: {error}", time(next))
+                write!(
+                    f,
+                    "waiting for the server; next attempt in {}, then every 10 s: {error}",
+                    time(next)
+                )
             }
-            Awaited::Begin { joined: Some(joined), agents } => {
-                write!(f, "waiting for the first round: {joined} of {agents} agents have joined")
+            Awaited::Begin {
+                joined: Some(joined),
+                agents,
+            } => {
+                write!(
+                    f,
+                    "waiting for the first round: {joined} of {agents} agents have joined"
+                )
             }
             Awaited::Begin { joined: None, .. } => {
-                write!(f, "waiting for the first round, which begins when enough agents have joined")
+                write!(
+                    f,
+                    "waiting for the first round, which begins when enough agents have joined"
+                )
             }
-            Awaited::Spent { round, given, epsilon_max } => write!(
+            Awaited::Spent {
+                round,
+                given,
+                epsilon_max,
+            } => write!(
                 f,
                 "ε = {epsilon_max} admits no further contribution after {given}: from round {round} on it contributes nothing, and \
                  goes on with what others share"
             ),
-            Awaited::Agents { round, joined, agents, closes } if joined < agents => write!(
+            Awaited::Agents {
+                round,
+                joined,
+                agents,
+                closes,
+            } if joined < agents => write!(
                 f,
                 "waiting for other agents: {joined} of {agents} have joined; round {round} closes in {} at the latest",
                 time(closes)
             ),
             Awaited::Agents { round, closes, .. } => {
-                write!(f, "waiting for answers of other agents; round {round} closes in {} at the latest", time(closes))
+                write!(
+                    f,
+                    "waiting for answers of other agents; round {round} closes in {} at the latest",
+                    time(closes)
+                )
             }
             Awaited::Deadline { round, closes } => {
-                write!(f, "waiting for the deadline of round {round}, in {} at the latest", time(closes))
+                write!(
+                    f,
+                    "waiting for the deadline of round {round}, in {} at the latest",
+                    time(closes)
+                )
             }
         }
     }
@@ -98,10 +128,17 @@ impl Awaited {
         match (self, other) {
             (Awaited::Server { .. }, Awaited::Server { .. }) => true,
             (Awaited::Begin { .. } | Awaited::Spent { .. }, _) => self == other,
-            (Awaited::Agents { round, joined, .. }, Awaited::Agents { round: before, joined: were, .. }) => {
-                (round, joined) == (before, were)
+            (
+                Awaited::Agents { round, joined, .. },
+                Awaited::Agents {
+                    round: before,
+                    joined: were,
+                    ..
+                },
+            ) => (round, joined) == (before, were),
+            (Awaited::Deadline { round, .. }, Awaited::Deadline { round: before, .. }) => {
+                round == before
             }
-            (Awaited::Deadline { round, .. }, Awaited::Deadline { round: before, .. }) => round == before,
             _ => false,
         }
     }
@@ -118,7 +155,11 @@ pub(super) struct Teller {
 impl Teller {
     /// Nothing was told yet.
     pub(super) fn new(tell: Box<dyn FnMut(Awaited) + Send>) -> Self {
-        Teller { tell, told: None, opened: Instant::now() }
+        Teller {
+            tell,
+            told: None,
+            opened: Instant::now(),
+        }
     }
 
     /// A frame was heard.
@@ -150,11 +191,19 @@ impl Teller {
         let (announced, agents) = (agreement.announced, agreement.protocol.agents());
         // Before the first frame there is no round.
         let Some(round) = have.frames.checked_sub(1) else {
-            return self.tell(Awaited::Begin { joined: joined.filter(|_| announced.may_close_early), agents });
+            return self.tell(Awaited::Begin {
+                joined: joined.filter(|_| announced.may_close_early),
+                agents,
+            });
         };
         let closes = self.closes(announced.deadline_ms);
         self.tell(match joined.filter(|_| announced.may_close_early) {
-            Some(joined) => Awaited::Agents { round, joined, agents, closes },
+            Some(joined) => Awaited::Agents {
+                round,
+                joined,
+                agents,
+                closes,
+            },
             None => Awaited::Deadline { round, closes },
         });
     }
@@ -199,12 +248,34 @@ mod tests {
     fn each_wait_is_told_once_until_it_is_another() {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let list = heard.clone();
-        let mut teller = Teller::new(Box::new(move |awaited| list.lock().unwrap().push(awaited.to_string())));
+        let mut teller = Teller::new(Box::new(move |awaited| {
+            list.lock().unwrap().push(awaited.to_string())
+        }));
         let closes = Duration::from_secs(600);
-        let agents = |joined| Awaited::Agents { round: 0, joined, agents: 2, closes };
-        let lost = |seconds| Awaited::Server { next: Duration::from_secs(seconds), error: "no connection".into() };
-        let later = Awaited::Deadline { round: 1, closes: Duration::from_secs(90) };
-        for awaited in [agents(1), agents(1), agents(2), lost(2), lost(4), agents(2), later.clone(), later] {
+        let agents = |joined| Awaited::Agents {
+            round: 0,
+            joined,
+            agents: 2,
+            closes,
+        };
+        let lost = |seconds| Awaited::Server {
+            next: Duration::from_secs(seconds),
+            error: "no connection".into(),
+        };
+        let later = Awaited::Deadline {
+            round: 1,
+            closes: Duration::from_secs(90),
+        };
+        for awaited in [
+            agents(1),
+            agents(1),
+            agents(2),
+            lost(2),
+            lost(4),
+            agents(2),
+            later.clone(),
+            later,
+        ] {
             teller.tell(awaited);
         }
         teller.tell(lost(2));

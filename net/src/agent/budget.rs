@@ -9,9 +9,15 @@ use crate::party::{Number, Party};
 impl<T: Number, P: Party<T>> HostAgent<T, P> {
     /// Tells once that the ε it accepts is used up.
     pub(super) fn says_spent(&mut self, round: u32) {
-        let (Some(teller), Some(epsilon_max)) = (&mut self.teller, self.epsilon_max) else { return };
+        let (Some(teller), Some(epsilon_max)) = (&mut self.teller, self.epsilon_max) else {
+            return;
+        };
         if !std::mem::replace(&mut self.told_spent, true) {
-            teller.say(Awaited::Spent { round, given: self.given.len() as u32, epsilon_max });
+            teller.say(Awaited::Spent {
+                round,
+                given: self.given.len() as u32,
+                epsilon_max,
+            });
         }
     }
 
@@ -21,9 +27,16 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             return Ok(true);
         };
         let cost = self.cost_or("a budget where releases are not private")?;
-        let mut spending = Spending::new(cost.accounting(), epsilon_max, self.shared.agreement().announced.delta)?;
+        let mut spending = Spending::new(
+            cost.accounting(),
+            epsilon_max,
+            self.shared.agreement().announced.delta,
+        )?;
         // A budget that was lowered may be below what was given already.
-        let given = self.given.iter().try_for_each(|release| spending.charge(&cost.event(*release)));
+        let given = self
+            .given
+            .iter()
+            .try_for_each(|release| spending.charge(&cost.event(*release)));
         match given.and_then(|()| spending.charge(&cost.event(release))) {
             Ok(()) => Ok(true),
             Err(BudgetError::Exhausted { .. }) => Ok(false),
@@ -33,7 +46,8 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
 
     /// What releases cost; where they are not private, the file is not ours for this reason.
     pub(super) fn cost_or(&self, unprotected: &'static str) -> Result<Cost, AgentEnd> {
-        let cost = Cost::of(&self.shared.agreement().protocol).map_err(|error| AgentEnd::Cost(Box::new(error)))?;
+        let cost = Cost::of(&self.shared.agreement().protocol)
+            .map_err(|error| AgentEnd::Cost(Box::new(error)))?;
         cost.ok_or(AgentEnd::NotOurs { what: unprotected })
     }
 }

@@ -14,7 +14,11 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
     pub fn counting(&mut self, mut count: Contributions) -> Result<(), AgentEnd> {
         if !self.given.is_empty() {
             let cost = self.cost()?;
-            count.adopt(self.given.iter().map(|release| (*release, cost.event(*release))))?;
+            count.adopt(
+                self.given
+                    .iter()
+                    .map(|release| (*release, cost.event(*release))),
+            )?;
         }
         self.count = Some(count);
         Ok(())
@@ -26,12 +30,16 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             return Ok(true);
         }
         let event = self.cost()?.event(release);
-        self.count.as_mut().map_or(Ok(true), |count| Ok(beside(|| count.give(release, &event))?))
+        self.count.as_mut().map_or(Ok(true), |count| {
+            Ok(beside(|| count.give(release, &event))?)
+        })
     }
 
     /// It gives nothing more: what it agreed to and did not give is free for other federations.
     pub(crate) fn settle(&mut self) -> Result<(), AgentEnd> {
-        self.count.as_mut().map_or(Ok(()), |count| Ok(beside(|| count.settle())?))
+        self.count
+            .as_mut()
+            .map_or(Ok(()), |count| Ok(beside(|| count.settle())?))
     }
 
     fn cost(&self) -> Result<Cost, AgentEnd> {

@@ -16,7 +16,11 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
     /// What goes behind an upload's frame, and the numbers in it: none where there are two servers.
     ///
     /// **Errors**: [`MaskError`], before anything leaves.
-    pub(super) fn hidden<'u>(&mut self, epoch: u32, upload: &'u [T]) -> Result<(&'u [T], Vec<u8>), AgentEnd> {
+    pub(super) fn hidden<'u>(
+        &mut self,
+        epoch: u32,
+        upload: &'u [T],
+    ) -> Result<(&'u [T], Vec<u8>), AgentEnd> {
         let agreement = self.shared.agreement();
         match (shares::trust(&agreement.protocol), &self.masks) {
             (Trust::OneServer, None) => return Ok((upload, Vec::new())),
@@ -27,7 +31,10 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             (Trust::TwoServers, Some(_)) => {}
         }
         let numbers = [&mut self.log[..], &mut self.workspace[..]];
-        let encoding = self.shared.encoding(&mut self.state, numbers)?.ok_or(MaskError::NoRelease)?;
+        let encoding = self
+            .shared
+            .encoding(&mut self.state, numbers)?
+            .ok_or(MaskError::NoRelease)?;
         let (mut behind, masks) = (Vec::new(), self.masks.as_mut().ok_or(MaskError::NoHelper)?);
         masks.append(epoch, &encoding, upload, &mut behind)?;
         Ok((&[], behind))

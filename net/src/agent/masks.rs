@@ -73,7 +73,9 @@ pub enum MaskError {
     )]
     NoHelper,
     /// One server, and the key of a helper.
-    #[error("a helper is named, and the terms name one server, which would see everything: nothing is sent")]
+    #[error(
+        "a helper is named, and the terms name one server, which would see everything: nothing is sent"
+    )]
     OneServer,
     /// Numbers to give, and no release they could be given to.
     #[error("there is nothing that this contribution could be added to")]
@@ -105,14 +107,23 @@ impl Masks {
     /// Those in this folder, begun if there are none.
     ///
     /// **Errors**: [`MaskError`]; [`MaskError::Lost`] if the key is there and what was used is not.
-    pub fn open(folder: &Path, agreement: &Agreement, helper: &PublicKey) -> Result<Self, MaskError> {
+    pub fn open(
+        folder: &Path,
+        agreement: &Agreement,
+        helper: &PublicKey,
+    ) -> Result<Self, MaskError> {
         let [file, key] = [MASKS, MASK_KEY].map(|name| folder.join(name));
         let attempts = match read_bounded(&file, BYTES_MAX) {
             Ok(bytes) => {
                 let read = serde_json::from_slice::<Attempts>(&bytes);
-                read.map_err(|error| MaskError::Format { path: file.clone(), error })?
+                read.map_err(|error| MaskError::Format {
+                    path: file.clone(),
+                    error,
+                })?
             }
-            Err(error) if error.is_missing() && key.exists() => return Err(MaskError::Lost { path: file }),
+            Err(error) if error.is_missing() && key.exists() => {
+                return Err(MaskError::Lost { path: file });
+            }
             Err(error) if error.is_missing() => {
                 // Before the key: a key without attempts is one whose masks are not known.
                 let attempts = Attempts::new(agreement.digest());
@@ -135,8 +146,18 @@ impl Masks {
         Self::with(&key, helper, Attempts::new(agreement.digest()), None)
     }
 
-    fn with(key: &SecretKey, helper: &PublicKey, attempts: Attempts, file: Option<PathBuf>) -> Result<Self, MaskError> {
-        Ok(Masks { key: key.with_helper(helper)?, public: key.public_key(), attempts, file })
+    fn with(
+        key: &SecretKey,
+        helper: &PublicKey,
+        attempts: Attempts,
+        file: Option<PathBuf>,
+    ) -> Result<Self, MaskError> {
+        Ok(Masks {
+            key: key.with_helper(helper)?,
+            public: key.public_key(),
+            attempts,
+            file,
+        })
     }
 
     /// What both servers are told.
@@ -156,9 +177,15 @@ impl Masks {
     ) -> Result<(), MaskError> {
         let mut integers = Zeroizing::new(vec![0; encoding.sums_len()]);
         let mut hidden = vec![0; Modulus::Bits64.hidden_len(integers.len())];
-        let contribution = Contribution { epoch, encoding, numbers: upload };
+        let contribution = Contribution {
+            epoch,
+            encoding,
+            numbers: upload,
+        };
         let (attempts, place) = (&mut self.attempts, &mut Place(self.file.as_deref()));
-        let used = self.key.hide(contribution, attempts, place, &mut integers, &mut hidden)?;
+        let used = self
+            .key
+            .hide(contribution, attempts, place, &mut integers, &mut hidden)?;
         frame.extend_from_slice(&hidden[..used]);
         Ok(())
     }

@@ -96,11 +96,17 @@ pub struct Replayed {
 ///
 /// **Errors**: [`ReplayError`], which names the line or the file.
 pub fn replay(folder: &Path) -> Result<Replayed, ReplayError> {
-    let terms = Terms::from_bytes(&read_bounded(&folder.join("terms.bin"), TERMS_BYTES_MAX)?, None)?;
+    let terms = Terms::from_bytes(
+        &read_bounded(&folder.join("terms.bin"), TERMS_BYTES_MAX)?,
+        None,
+    )?;
     dispatch!(terms.agreement, replay_in(folder, &terms))
 }
 
-fn replay_in<T: Number, P: Served<T>>(folder: &Path, terms: &Terms) -> Result<Replayed, ReplayError> {
+fn replay_in<T: Number, P: Served<T>>(
+    folder: &Path,
+    terms: &Terms,
+) -> Result<Replayed, ReplayError> {
     let (file, shared) = (folder.join(AGENT), P::new(terms)?);
     // Missing it would be begun.
     read_bounded(&file, 1 << 30)?;
@@ -109,20 +115,42 @@ fn replay_in<T: Number, P: Served<T>>(folder: &Path, terms: &Terms) -> Result<Re
     let agent = first_agent(&journal)?;
     let unused = RunSeed::new(0, 0);
     let known = HostAgent::open(&shared, agent, unused, Some(file.clone()));
-    let known = known.map_err(|error| ReplayError::Agent { path: folder.to_owned(), error: Box::new(error) })?;
+    let known = known.map_err(|error| ReplayError::Agent {
+        path: folder.to_owned(),
+        error: Box::new(error),
+    })?;
     let mark = known.journal_mark().unwrap_or_default();
     read(&journal, &mark, |line, bytes| {
         let step = parse(&journal, line, bytes)?;
-        let place = Line { path: &journal, line };
+        let place = Line {
+            path: &journal,
+            line,
+        };
         match (&mut replayed, step) {
-            (None, Step::Begin { agreement, agent, seed }) => {
+            (
+                None,
+                Step::Begin {
+                    agreement,
+                    agent,
+                    seed,
+                },
+            ) => {
                 let ours = shared.agreement().digest().to_string();
                 place.same("an agent under", agreement, ours)?;
-                let mut machine = HostAgent::open(&shared, agent, seed, None).map_err(place.refused())?;
+                let mut machine =
+                    HostAgent::open(&shared, agent, seed, None).map_err(place.refused())?;
                 // The journal says how many there were.
                 machine.evaluate(u32::MAX).map_err(place.refused())?;
                 let chain = machine.exchange().have().chain;
-                let counts = Replayed { agent, lines: 0, frames: 0, missed: 0, queries: 0, uploads: 0, chain };
+                let counts = Replayed {
+                    agent,
+                    lines: 0,
+                    frames: 0,
+                    missed: 0,
+                    queries: 0,
+                    uploads: 0,
+                    chain,
+                };
                 replayed = Some((machine, counts));
                 Ok(())
             }
@@ -131,29 +159,59 @@ fn replay_in<T: Number, P: Served<T>>(folder: &Path, terms: &Terms) -> Result<Re
         }
     })?;
     let Some((machine, counts)) = replayed else {
-        return Err(ReplayError::Elsewhere { path: file, what: "a journal without a line" });
+        return Err(ReplayError::Elsewhere {
+            path: file,
+            what: "a journal without a line",
+        });
     };
-    let elsewhere = |what| Err(ReplayError::Elsewhere { path: file.clone(), what });
+    let elsewhere = |what| {
+        Err(ReplayError::Elsewhere {
+            path: file.clone(),
+            what,
+        })
+    };
     let (have, stored) = (machine.exchange.have(), known.exchange.have());
     let used = 2 * machine.standing().observations as usize;
-    let bits =
-        |agent: &HostAgent<T, P>| agent.log.iter().take(used).map(|x| x.to_f64().to_bits()).collect::<Vec<u64>>();
+    let bits = |agent: &HostAgent<T, P>| {
+        agent
+            .log
+            .iter()
+            .take(used)
+            .map(|x| x.to_f64().to_bits())
+            .collect::<Vec<u64>>()
+    };
     match () {
         () if machine.state != known.state => elsewhere("its state"),
         () if bits(&machine) != bits(&known) => elsewhere("a value that was measured"),
-        () if machine.given != known.given => elsewhere("the list of rounds that it gave an upload to"),
-        () if (have.frames, have.chain) != (stored.frames, stored.chain) => elsewhere("its history"),
-        () => Ok(Replayed { lines: mark.lines, chain: have.chain, ..counts }),
+        () if machine.given != known.given => {
+            elsewhere("the list of rounds that it gave an upload to")
+        }
+        () if (have.frames, have.chain) != (stored.frames, stored.chain) => {
+            elsewhere("its history")
+        }
+        () => Ok(Replayed {
+            lines: mark.lines,
+            chain: have.chain,
+            ..counts
+        }),
     }
 }
 
 /// Whose journal it is, as its first line says.
 fn first_agent(journal: &Path) -> Result<u32, ReplayError> {
     let bytes = read_head(journal)?;
-    let step = bytes.split(|byte| *byte == b'\n').next().and_then(|line| line.get(65..)).unwrap_or_default();
+    let step = bytes
+        .split(|byte| *byte == b'\n')
+        .next()
+        .and_then(|line| line.get(65..))
+        .unwrap_or_default();
     match parse(journal, 1, step)? {
         Step::Begin { agent, .. } => Ok(agent),
-        _ => Err(Line { path: journal, line: 1 }.differs("a step", "the beginning".into())),
+        _ => Err(Line {
+            path: journal,
+            line: 1,
+        }
+        .differs("a step", "the beginning".into())),
     }
 }
 
@@ -163,7 +221,10 @@ fn read_head(journal: &Path) -> Result<Vec<u8>, ReplayError> {
     let file = sordino_host::files::open_regular(journal, std::fs::OpenOptions::new().read(true))?;
     let mut bytes = Vec::new();
     let read = file.take(1 << 12).read_to_end(&mut bytes);
-    read.map_err(|error| FileError::Io { path: journal.to_owned(), error })?;
+    read.map_err(|error| FileError::Io {
+        path: journal.to_owned(),
+        error,
+    })?;
     Ok(bytes)
 }
 
@@ -175,40 +236,78 @@ struct Line<'a> {
 
 impl Line<'_> {
     fn differs(&self, found: impl Into<String>, expected: String) -> ReplayError {
-        ReplayError::Differs { path: self.path.to_owned(), line: self.line, found: found.into(), expected }
+        ReplayError::Differs {
+            path: self.path.to_owned(),
+            line: self.line,
+            found: found.into(),
+            expected,
+        }
     }
 
     fn same(&self, what: &str, found: String, expected: String) -> Result<(), ReplayError> {
-        if found == expected { Ok(()) } else { Err(self.differs(format!("{what} {found}"), expected)) }
+        if found == expected {
+            Ok(())
+        } else {
+            Err(self.differs(format!("{what} {found}"), expected))
+        }
     }
 
     fn refused(&self) -> impl FnOnce(AgentEnd) -> ReplayError {
         let (path, line) = (self.path.to_owned(), self.line);
-        move |error| ReplayError::Refused { path, line, error: Box::new(error) }
+        move |error| ReplayError::Refused {
+            path,
+            line,
+            error: Box::new(error),
+        }
     }
 }
 
 impl<T: Number, P: Party<T>> HostAgent<T, P> {
     /// One step again.
-    fn again(&mut self, place: &Line<'_>, step: Step, counts: &mut Replayed) -> Result<(), ReplayError> {
+    fn again(
+        &mut self,
+        place: &Line<'_>,
+        step: Step,
+        counts: &mut Replayed,
+    ) -> Result<(), ReplayError> {
         match step {
-            Step::Begin { .. } => Err(place.differs("a second beginning", "the steps of the first".into())),
-            Step::Frame { round, missed, bytes } => {
-                let bytes = bytes_of(&bytes).ok_or_else(|| place.differs("a frame", "hexadecimal digits".into()))?;
-                let (current, expected) = (round.saturating_add(u32::from(missed)), self.exchange.have().frames);
+            Step::Begin { .. } => {
+                Err(place.differs("a second beginning", "the steps of the first".into()))
+            }
+            Step::Frame {
+                round,
+                missed,
+                bytes,
+            } => {
+                let bytes = bytes_of(&bytes)
+                    .ok_or_else(|| place.differs("a frame", "hexadecimal digits".into()))?;
+                let (current, expected) = (
+                    round.saturating_add(u32::from(missed)),
+                    self.exchange.have().frames,
+                );
                 place.same("a frame of round", round.to_string(), expected.to_string())?;
-                let entered = self.enter(&bytes, current, Seal::default()).map_err(place.refused())?;
+                let entered = self
+                    .enter(&bytes, current, Seal::default())
+                    .map_err(place.refused())?;
                 if !entered || self.exchange.have().frames != expected + 1 {
-                    return Err(place.differs(format!("a frame of round {round}"), "the frame of another round".into()));
+                    return Err(place.differs(
+                        format!("a frame of round {round}"),
+                        "the frame of another round".into(),
+                    ));
                 }
                 counts.frames += 1;
                 counts.missed += u32::from(missed);
                 Ok(())
             }
-            Step::Value { number, candidate, value } => {
+            Step::Value {
+                number,
+                candidate,
+                value,
+            } => {
                 let query = self.query().map_err(place.refused())?;
-                let expected =
-                    query.map_or("no query".into(), |query| format!("{} at {}", query.number, query.candidate));
+                let expected = query.map_or("no query".into(), |query| {
+                    format!("{} at {}", query.number, query.candidate)
+                });
                 place.same("value", format!("{number} at {candidate}"), expected)?;
                 self.observed(T::from_f64(value)).map_err(place.refused())?;
                 counts.queries += 1;

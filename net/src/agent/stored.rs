@@ -38,17 +38,30 @@ struct Stored<S> {
 }
 
 /// In what an agent's file differs from who goes on with it. The terms that it was begun under lie beside it.
-fn differs(file: &Path, [begun, now]: [u32; 2], terms: &Digest, agreement: &Agreement) -> Option<Difference> {
+fn differs(
+    file: &Path,
+    [begun, now]: [u32; 2],
+    terms: &Digest,
+    agreement: &Agreement,
+) -> Option<Difference> {
     if begun != now {
         let [then, now] = [begun, now].map(|agent| agent.to_string());
-        return Some(Difference { field: "agent".to_owned(), then, now });
+        return Some(Difference {
+            field: "agent".to_owned(),
+            then,
+            now,
+        });
     }
     if *terms == agreement.digest() {
         return None;
     }
     let beside = read_bounded(&file.with_file_name(TERMS), TERMS_BYTES_MAX).ok();
-    let begun = beside.and_then(|bytes| Terms::from_bytes(&bytes, None).ok()).map(|begun| begun.agreement);
-    let known = begun.filter(|begun| begun.digest() == *terms).and_then(|begun| Difference::of(&begun, agreement));
+    let begun = beside
+        .and_then(|bytes| Terms::from_bytes(&bytes, None).ok())
+        .map(|begun| begun.agreement);
+    let known = begun
+        .filter(|begun| begun.digest() == *terms)
+        .and_then(|begun| Difference::of(&begun, agreement));
     // Without them their digest is all that is known.
     Some(known.unwrap_or_else(|| Difference::of_digests(terms, &agreement.digest())))
 }
@@ -60,7 +73,13 @@ fn is_stored(learned: &PriorFile, path: &Path) -> bool {
         return true;
     }
     let written = write_privately(path, &learned.to_bytes());
-    written.inspect_err(|error| note(&format!("{error}: the file of what all have learned; it is tried again"))).is_ok()
+    written
+        .inspect_err(|error| {
+            note(&format!(
+                "{error}: the file of what all have learned; it is tried again"
+            ))
+        })
+        .is_ok()
 }
 
 impl<T: Number, P: Party<T>> HostAgent<T, P> {
@@ -80,14 +99,23 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             Err(error) if error.is_missing() => {
                 match read_bounded(&path, BYTES_MAX) {
                     Ok(bytes) if bytes.iter().filter(|byte| **byte == b'\n').count() > 1 => {
-                        return Err(AgentEnd::NotOurs { what: "is missing, and its journal is there: restore both" });
+                        return Err(AgentEnd::NotOurs {
+                            what: "is missing, and its journal is there: restore both",
+                        });
                     }
                     Err(error) if !error.is_missing() => return Err(error.into()),
                     _ => {}
                 }
                 let mut journal = Journal::resume(&path, Mark::default())?;
-                let (agreement, agent) = (self.shared.agreement().digest().to_string(), self.standing().agent);
-                journal.write(&Step::Begin { agreement, agent, seed })?;
+                let (agreement, agent) = (
+                    self.shared.agreement().digest().to_string(),
+                    self.standing().agent,
+                );
+                journal.write(&Step::Begin {
+                    agreement,
+                    agent,
+                    seed,
+                })?;
                 (self.journal, self.file) = (Some(journal), Some(file));
                 self.store()
             }
@@ -97,8 +125,14 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
 
     /// Takes over what a file holds.
     fn restore(&mut self, file: &Path, bytes: &[u8]) -> Result<Mark, AgentEnd> {
-        let broken = AgentEnd::NotOurs { what: "does not decode, or was cut off" };
-        let Some((body, sum)) = bytes.len().checked_sub(32).and_then(|at| bytes.split_at_checked(at)) else {
+        let broken = AgentEnd::NotOurs {
+            what: "does not decode, or was cut off",
+        };
+        let Some((body, sum)) = bytes
+            .len()
+            .checked_sub(32)
+            .and_then(|at| bytes.split_at_checked(at))
+        else {
             return Err(broken);
         };
         if Sha256::digest(body)[..] != *sum {
@@ -106,15 +140,24 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
         }
         let (body, _) = stored::content(NAME, body)?;
         let Ok((stored, [])) = postcard::take_from_bytes::<Stored<P::State>>(body) else {
-            return Err(AgentEnd::NotOurs { what: "does not decode, or was cut off" });
+            return Err(AgentEnd::NotOurs {
+                what: "does not decode, or was cut off",
+            });
         };
         let (agreement, agent) = (self.shared.agreement(), self.standing().agent);
         let begun = P::standing(&stored.state).agent;
         if let Some(difference) = differs(file, [begun, agent], &stored.terms, agreement) {
-            return Err(AgentEnd::OtherTerms { path: file.to_owned(), difference });
+            return Err(AgentEnd::OtherTerms {
+                path: file.to_owned(),
+                difference,
+            });
         }
-        if !stored.exchange.belongs_to(agreement, agent) || stored.log.len() > self.log.len() * T::BYTES {
-            return Err(AgentEnd::NotOurs { what: "its parts do not belong together" });
+        if !stored.exchange.belongs_to(agreement, agent)
+            || stored.log.len() > self.log.len() * T::BYTES
+        {
+            return Err(AgentEnd::NotOurs {
+                what: "its parts do not belong together",
+            });
         }
         for (x, bytes) in self.log.iter_mut().zip(stored.log.chunks_exact(T::BYTES)) {
             *x = T::read_le(bytes);
@@ -131,14 +174,33 @@ impl<T: Number, P: Party<T>> HostAgent<T, P> {
             return Ok(());
         };
         let mut log = vec![0; used * T::BYTES];
-        log.chunks_exact_mut(T::BYTES).zip(&self.log).for_each(|(bytes, x)| x.write_le(bytes));
-        let (terms, state, exchange) = (self.shared.agreement().digest(), self.state.clone(), self.exchange.clone());
-        let stored = Stored { terms, state, exchange, log, given: self.given.clone(), journal: journal.mark() };
-        let body = postcard::to_allocvec(&stored).map_err(|_| AgentEnd::NotOurs { what: "cannot be written" })?;
+        log.chunks_exact_mut(T::BYTES)
+            .zip(&self.log)
+            .for_each(|(bytes, x)| x.write_le(bytes));
+        let (terms, state, exchange) = (
+            self.shared.agreement().digest(),
+            self.state.clone(),
+            self.exchange.clone(),
+        );
+        let stored = Stored {
+            terms,
+            state,
+            exchange,
+            log,
+            given: self.given.clone(),
+            journal: journal.mark(),
+        };
+        let body = postcard::to_allocvec(&stored).map_err(|_| AgentEnd::NotOurs {
+            what: "cannot be written",
+        })?;
         let mut bytes = stored::with_version(NAME, &body);
         let sum = Sha256::digest(&bytes);
         bytes.extend_from_slice(&sum);
-        let learned = if self.learned_is_stored { None } else { self.shared.learned(&self.state)? };
+        let learned = if self.learned_is_stored {
+            None
+        } else {
+            self.shared.learned(&self.state)?
+        };
         self.learned_is_stored = beside(|| -> Result<bool, AgentEnd> {
             journal.flush()?;
             write_privately(path, &bytes)?;

@@ -24,7 +24,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use rumqttc::{AsyncClient, Event, EventLoop, MqttOptions, Packet, PublishOptions, QoS, SessionMode};
+use rumqttc::{
+    AsyncClient, Event, EventLoop, MqttOptions, Packet, PublishOptions, QoS, SessionMode,
+};
 use sordino_core::federated::exchange::Millis;
 use sordino_host::entropy::{NoEntropy, deployment};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -69,7 +71,10 @@ impl Connections {
     /// Hands a segment to its connection; false if there is none of this name.
     fn hand(&self, name: &str, segment: &Bytes) -> bool {
         // A full queue loses it, and it is sent again.
-        self.all().get(name).map(|sender| drop(sender.try_send(segment.clone()))).is_some()
+        self.all()
+            .get(name)
+            .map(|sender| drop(sender.try_send(segment.clone())))
+            .is_some()
     }
 }
 
@@ -82,7 +87,8 @@ struct Line {
 
 impl Line {
     fn open(broker: &Broker, id: &str) -> (Line, EventLoop) {
-        let mut options = MqttOptions::new(format!("sordino-{id}"), (broker.host.clone(), broker.port));
+        let mut options =
+            MqttOptions::new(format!("sordino-{id}"), (broker.host.clone(), broker.port));
         options.set_keep_alive(10);
         options.set_session_mode(SessionMode::Clean);
         // Without it a client reserves room for 65,536 messages: 16 MiB.
@@ -92,19 +98,38 @@ impl Line {
             options.set_credentials(user.clone(), password.clone());
         }
         let (client, events) = AsyncClient::builder(options).capacity(REQUESTS_MAX).build();
-        (Line { client, base: format!("sordino/{}", broker.name) }, events)
+        (
+            Line {
+                client,
+                base: format!("sordino/{}", broker.name),
+            },
+            events,
+        )
     }
 
     /// Sends a segment; while the broker is away it waits, and at most [`REQUESTS_MAX`] do.
     async fn send(&self, way: &str, name: &str, segment: Bytes) {
         let topic = format!("{}/{way}/{name}", self.base);
         // The client ends with the process: what cannot be sent then has no reader.
-        drop(self.client.publish(topic, segment, PublishOptions::new(QoS::AtMostOnce)).await);
+        drop(
+            self.client
+                .publish(topic, segment, PublishOptions::new(QoS::AtMostOnce))
+                .await,
+        );
     }
 
     /// Reads messages for ever, again and again connected; `hear` gets the END/CONNECTION of each.
-    async fn read(&self, mut events: EventLoop, way: &str, of: &str, mut hear: impl FnMut(&str, Bytes)) {
-        let (filter, prefix) = (format!("{}/{way}/{of}", self.base), format!("{}/{way}/", self.base));
+    async fn read(
+        &self,
+        mut events: EventLoop,
+        way: &str,
+        of: &str,
+        mut hear: impl FnMut(&str, Bytes),
+    ) {
+        let (filter, prefix) = (
+            format!("{}/{way}/{of}", self.base),
+            format!("{}/{way}/", self.base),
+        );
         loop {
             match events.poll().await {
                 Ok(Event::Incoming(Packet::ConnAck(_))) => {
@@ -113,7 +138,9 @@ impl Line {
                 }
                 Ok(Event::Incoming(Packet::Publish(message))) => {
                     let topic = std::str::from_utf8(&message.topic).ok();
-                    if let Some(name) = topic.and_then(|topic| topic.strip_prefix(&prefix)).filter(|name| is_name(name))
+                    if let Some(name) = topic
+                        .and_then(|topic| topic.strip_prefix(&prefix))
+                        .filter(|name| is_name(name))
                     {
                         hear(name, message.payload);
                     }
@@ -127,8 +154,14 @@ impl Line {
 
 /// Whether this is END/CONNECTION: others never become part of a topic that is written.
 fn is_name(name: &str) -> bool {
-    let is_id = |part: &str| part.len() == 16 && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    name.split_once('/').is_some_and(|(end, connection)| is_id(end) && is_id(connection))
+    let is_id = |part: &str| {
+        part.len() == 16
+            && part
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    name.split_once('/')
+        .is_some_and(|(end, connection)| is_id(end) && is_id(connection))
 }
 
 /// The agents' end: carries every connection that comes to this listener.
@@ -174,7 +207,12 @@ pub async fn far(to: String, broker: Broker) -> Result<(), NoEntropy> {
         if connections.hand(name, &segment) {
             return;
         }
-        let (line, connections, name, to) = (writing.clone(), connections.clone(), name.to_owned(), to.clone());
+        let (line, connections, name, to) = (
+            writing.clone(),
+            connections.clone(),
+            name.to_owned(),
+            to.clone(),
+        );
         if !Segments::is_first(&segment) || connections.all().len() >= CONNECTIONS_MAX {
             // A stream that this end knows nothing of: it was started again, or there are too many.
             tokio::spawn(async move { line.send("down", &name, Segments::reset()).await });
@@ -205,14 +243,24 @@ impl Drop for AbortOnDrop {
 }
 
 /// One connection, until either side ends it.
-async fn carry(mut tcp: TcpStream, mut segments: mpsc::Receiver<Bytes>, line: &Line, way: &str, name: &str) {
+async fn carry(
+    mut tcp: TcpStream,
+    mut segments: mpsc::Receiver<Bytes>,
+    line: &Line,
+    way: &str,
+    name: &str,
+) {
     // Without it small messages wait for each other.
     drop(tcp.set_nodelay(true));
     let start = Instant::now();
     let now = || Millis(start.elapsed().as_millis() as u64);
     let (mut stream, mut buffer, mut ended) = (Segments::new(now()), vec![0; DATA_MAX], false);
     while !(ended && stream.is_settled()) {
-        let wake = stream.wake().map_or(start + Duration::from_secs(1 << 30), |at| start + Duration::from_millis(at.0));
+        let wake = stream
+            .wake()
+            .map_or(start + Duration::from_secs(1 << 30), |at| {
+                start + Duration::from_millis(at.0)
+            });
         tokio::select! {
             read = tcp.read(&mut buffer), if !ended && stream.has_room() => {
                 let read = read.unwrap_or(0);

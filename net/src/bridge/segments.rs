@@ -58,7 +58,14 @@ pub struct Segments {
 impl Segments {
     /// A stream that begins.
     pub fn new(now: Millis) -> Self {
-        Segments { waiting: VecDeque::new(), next: 0, expected: 0, pause: RESEND_MS, resend: None, progress: now }
+        Segments {
+            waiting: VecDeque::new(),
+            next: 0,
+            expected: 0,
+            pause: RESEND_MS,
+            resend: None,
+            progress: now,
+        }
     }
 
     /// Whether this may be the first segment of a stream.
@@ -123,7 +130,11 @@ impl Segments {
         let arrived = number.wrapping_sub(oldest);
         if arrived as usize > self.waiting.len() {
             // Older than what is known already, or of what was never sent.
-            return if oldest.wrapping_sub(number) < u32::MAX / 2 { Ok(()) } else { Err(Gone) };
+            return if oldest.wrapping_sub(number) < u32::MAX / 2 {
+                Ok(())
+            } else {
+                Err(Gone)
+            };
         }
         if arrived > 0 {
             self.waiting.drain(..arrived as usize);
@@ -152,12 +163,23 @@ impl Segments {
         self.resend = Some(now.after(self.pause));
         let oldest = self.next.wrapping_sub(self.waiting.len() as u32);
         let again = self.waiting.iter().enumerate();
-        Ok(again.map(|(i, (kind, data))| segment(*kind, oldest.wrapping_add(i as u32), self.expected, data)).collect())
+        Ok(again
+            .map(|(i, (kind, data))| {
+                segment(*kind, oldest.wrapping_add(i as u32), self.expected, data)
+            })
+            .collect())
     }
 }
 
 fn segment(kind: u8, number: u32, acknowledged: u32, data: &[u8]) -> Bytes {
-    [&[kind][..], &number.to_le_bytes(), &acknowledged.to_le_bytes(), data].concat().into()
+    [
+        &[kind][..],
+        &number.to_le_bytes(),
+        &acknowledged.to_le_bytes(),
+        data,
+    ]
+    .concat()
+    .into()
 }
 
 /// Kind, number and acknowledgement of a segment; none if it is none.
@@ -166,7 +188,13 @@ fn head(bytes: &[u8]) -> Option<(u8, u32, u32)> {
     let (number, rest) = rest.split_first_chunk()?;
     let (acknowledged, data) = rest.split_first_chunk()?;
     let known = *kind <= RESET && data.len() <= DATA_MAX;
-    known.then(|| (*kind, u32::from_le_bytes(*number), u32::from_le_bytes(*acknowledged)))
+    known.then(|| {
+        (
+            *kind,
+            u32::from_le_bytes(*number),
+            u32::from_le_bytes(*acknowledged),
+        )
+    })
 }
 
 #[cfg(test)]
@@ -182,7 +210,8 @@ mod tests {
             let mut now = Millis(0);
             let (mut near, mut far) = (Segments::new(now), Segments::new(now));
             let data: Vec<u8> = (0..20_000u32).map(|i| ((i * i) >> 5) as u8).collect();
-            let (mut rest, mut ended, mut came, mut over) = (&data[..], false, Vec::<u8>::new(), false);
+            let (mut rest, mut ended, mut came, mut over) =
+                (&data[..], false, Vec::<u8>::new(), false);
             let (mut up, mut down): (Vec<Bytes>, Vec<Bytes>) = (Vec::new(), Vec::new());
             while !(over && near.is_settled()) {
                 now = now.after(20);
@@ -223,7 +252,11 @@ mod tests {
         let now = Millis(0);
         let mut end = Segments::new(now);
         for bytes in [&b""[..], &[0; 8], &[4; 9], &[RESET; 9]] {
-            assert_eq!(end.heard(&Bytes::copy_from_slice(bytes), now), Err(Gone), "{bytes:?}");
+            assert_eq!(
+                end.heard(&Bytes::copy_from_slice(bytes), now),
+                Err(Gone),
+                "{bytes:?}"
+            );
         }
         // An acknowledgement of what was never sent.
         assert_eq!(end.heard(&segment(ACK, 0, 1, &[]), now), Err(Gone));

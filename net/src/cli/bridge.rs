@@ -27,23 +27,39 @@ pub struct Via {
 impl Via {
     /// The broker, if there is one.
     pub fn broker(&self) -> Result<Option<Broker>, CliError> {
-        let Some(address) = &self.broker else { return Ok(None) };
-        let parts = address.rsplit_once(':').and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
-        let (host, port) =
-            parts.ok_or_else(|| CliError::input(format!("--broker {address}: HOST:PORT is expected")))?;
+        let Some(address) = &self.broker else {
+            return Ok(None);
+        };
+        let parts = address
+            .rsplit_once(':')
+            .and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
+        let (host, port) = parts
+            .ok_or_else(|| CliError::input(format!("--broker {address}: HOST:PORT is expected")))?;
         let name = self.bridge.clone();
-        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
-            return Err(CliError::input(format!("--bridge {name:?}: letters, digits and `-` are expected")));
+        if name.is_empty()
+            || !name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        {
+            return Err(CliError::input(format!(
+                "--bridge {name:?}: letters, digits and `-` are expected"
+            )));
         }
         let credentials = match &self.broker_user {
             Some(user) => {
                 let password = std::env::var(PASSWORD);
-                let missing = |error| CliError::input(format!("--broker-user {user}: {PASSWORD}: {error}"));
+                let missing =
+                    |error| CliError::input(format!("--broker-user {user}: {PASSWORD}: {error}"));
                 Some((user.clone(), password.map_err(missing)?))
             }
             None => None,
         };
-        Ok(Some(Broker { host, port, credentials, name }))
+        Ok(Some(Broker {
+            host,
+            port,
+            credentials,
+            name,
+        }))
     }
 }
 
@@ -53,7 +69,12 @@ pub struct Bridge {
     #[command(flatten)]
     via: Via,
     /// At the server's end: the address at which the server listens
-    #[arg(long, value_name = "HOST:PORT", required_unless_present = "listen", conflicts_with = "listen")]
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        required_unless_present = "listen",
+        conflicts_with = "listen"
+    )]
     to: Option<String>,
     /// At the agents' end: the address that agents connect to in place of the server's
     #[arg(long, value_name = "HOST:PORT")]
@@ -62,15 +83,23 @@ pub struct Bridge {
 
 /// Executes the command; it never ends by itself.
 pub fn execute(arguments: &Bridge) -> Result<(), CliError> {
-    let broker = arguments.via.broker()?.ok_or_else(|| CliError::input("--broker HOST:PORT is needed"))?;
+    let broker = arguments
+        .via
+        .broker()?
+        .ok_or_else(|| CliError::input("--broker HOST:PORT is needed"))?;
     let carried = common::wait(async {
         match (&arguments.listen, &arguments.to) {
             (Some(address), _) => {
                 let listener = TcpListener::bind(address).await;
-                let listener = listener.map_err(|error| CliError::failure(format!("--listen {address}: {error}")))?;
-                bridge::near(listener, broker).await.map_err(CliError::failure)
+                let listener = listener
+                    .map_err(|error| CliError::failure(format!("--listen {address}: {error}")))?;
+                bridge::near(listener, broker)
+                    .await
+                    .map_err(CliError::failure)
             }
-            (None, Some(to)) => bridge::far(to.clone(), broker).await.map_err(CliError::failure),
+            (None, Some(to)) => bridge::far(to.clone(), broker)
+                .await
+                .map_err(CliError::failure),
             (None, None) => Err(CliError::input("--to or --listen is needed")),
         }
     });

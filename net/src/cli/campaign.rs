@@ -54,25 +54,38 @@ pub struct Campaign {
 pub fn space(argument: &str) -> Result<Option<SpaceFile>, CliError> {
     let path = Path::new(argument);
     // A scenario of a file has its own words for this.
-    if !path.exists() && path.extension().is_some_and(|extension| extension == "toml") {
-        return Err(CliError::input(format!("{argument}: no such file, neither of a space nor of a scenario")));
+    if !path.exists()
+        && path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+    {
+        return Err(CliError::input(format!(
+            "{argument}: no such file, neither of a space nor of a scenario"
+        )));
     }
     if !path.is_file() {
         return Ok(None);
     }
     let text = read_text(path, BYTES_MAX).map_err(CliError::failure)?;
     // A scenario has sections of other names.
-    let is_space = text.lines().any(|line| line.trim_start().starts_with("[parameters"));
+    let is_space = text
+        .lines()
+        .any(|line| line.trim_start().starts_with("[parameters"));
     if !is_space {
         return Ok(None);
     }
-    SpaceFile::parse(argument, &text).map(Some).map_err(CliError::input)
+    SpaceFile::parse(argument, &text)
+        .map(Some)
+        .map_err(CliError::input)
 }
 
 /// The last part of a path.
 fn name_of(folder: &Path) -> String {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    folder.file_name().map_or_else(|| "campaign".to_owned(), |name| name.to_string_lossy().into_owned())
+    folder.file_name().map_or_else(
+        || "campaign".to_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    )
 }
 
 impl Campaign {
@@ -109,12 +122,17 @@ impl Campaign {
         announced: Announced,
         run: u64,
     ) -> Result<Terms, CliError> {
-        let missing = |option: &str, why: &str| CliError::input(format!("{option} is missing: {why}"));
-        let agents = self.agents.ok_or_else(|| missing("--agents", "how many agents are enrolled"))?;
+        let missing =
+            |option: &str, why: &str| CliError::input(format!("{option} is missing: {why}"));
+        let agents = self
+            .agents
+            .ok_or_else(|| missing("--agents", "how many agents are enrolled"))?;
         let why = "what all releases may cost together, as in --epsilon 1";
         let epsilon = self.epsilon.ok_or_else(|| missing("--epsilon", why))?;
         let goal = file.goal.ok_or_else(|| {
-            CliError::input("goal is missing in the space: say goal = \"minimize\" or goal = \"maximize\"")
+            CliError::input(
+                "goal is missing in the space: say goal = \"minimize\" or goal = \"maximize\"",
+            )
         })?;
         let design = [
             ("design", file.design.is_some()),
@@ -123,12 +141,18 @@ impl Campaign {
             ("points", file.points.iter().any(Option::is_some)),
         ];
         if let Some((key, _)) = design.into_iter().find(|(_, given)| *given) {
-            let why = format!("`{key}` in the space is for `sordino tune`: a campaign does not use it");
+            let why =
+                format!("`{key}` in the space is for `sordino tune`: a campaign does not use it");
             return Err(CliError::input(why));
         }
-        let delta = self.delta.unwrap_or_else(|| f64::min(1e-5, served_delta(agents)));
+        let delta = self
+            .delta
+            .unwrap_or_else(|| f64::min(1e-5, served_delta(agents)));
         if self.delta.is_none() {
-            note(&format!("δ = {}, unless --delta says another one", significant(delta, 3)));
+            note(&format!(
+                "δ = {}, unless --delta says another one",
+                significant(delta, 3)
+            ));
         }
         let publication = Publication {
             space: file.space,
@@ -143,8 +167,13 @@ impl Campaign {
             note: None,
             published: None,
         };
-        let campaign = campaign::Campaign::trusting(publication, agents, trust).map_err(CliError::input)?;
-        let announced = Announced { epsilon_max: Some(epsilon), delta, ..announced };
+        let campaign =
+            campaign::Campaign::trusting(publication, agents, trust).map_err(CliError::input)?;
+        let announced = Announced {
+            epsilon_max: Some(epsilon),
+            delta,
+            ..announced
+        };
         Terms::of_campaign(&campaign, run, announced).map_err(CliError::input)
     }
 }

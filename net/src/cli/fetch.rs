@@ -46,20 +46,36 @@ fn parsed(url: &str) -> Result<Address, String> {
         .strip_prefix("https://")
         .ok_or_else(wrong)?
         .split_once('#')
-        .ok_or_else(|| format!("{url:?} names no key: admissible: {FORM}, as `sordino serve` prints it"))?;
+        .ok_or_else(|| {
+            format!("{url:?} names no key: admissible: {FORM}, as `sordino serve` prints it")
+        })?;
     let mut parts = rest.split('/');
-    let (Some(host), Some("v1"), Some(run), Some(PRIOR), None) =
-        (parts.next(), parts.next(), parts.next(), parts.next(), parts.next())
-    else {
+    let (Some(host), Some("v1"), Some(run), Some(PRIOR), None) = (
+        parts.next(),
+        parts.next(),
+        parts.next(),
+        parts.next(),
+        parts.next(),
+    ) else {
         return Err(wrong());
     };
     let run = from_hex(run).map(u64::from_be_bytes).ok_or_else(wrong)?;
-    let pin = |key: &str| key.parse().map_err(|_| format!("{key:?} is no key: 64 hexadecimal digits are expected"));
-    let pins = keys.split(',').map(pin).collect::<Result<Vec<Fingerprint>, _>>()?;
+    let pin = |key: &str| {
+        key.parse()
+            .map_err(|_| format!("{key:?} is no key: 64 hexadecimal digits are expected"))
+    };
+    let pins = keys
+        .split(',')
+        .map(pin)
+        .collect::<Result<Vec<Fingerprint>, _>>()?;
     if pins.len() > 2 {
         return Err(wrong());
     }
-    Ok(Address { host: host.to_owned(), run, pins })
+    Ok(Address {
+        host: host.to_owned(),
+        run,
+        pins,
+    })
 }
 
 /// The address of a server's file.
@@ -70,23 +86,34 @@ pub fn address(host: &str, run: u64, key: &Fingerprint) -> String {
 /// Fetches the file, checks it and its signature, and writes it.
 pub fn execute(arguments: &Fetch) -> Result<(), CliError> {
     let Address { host, run, pins } = parsed(&arguments.url).map_err(CliError::input)?;
-    let tls = Identity::generate().and_then(|stranger| stranger.client(&pins)).map_err(CliError::failure)?;
-    let fetched = common::wait_or_stop(async { Link::new(&host, run, tls, WAIT_MAX).file().await })?;
+    let tls = Identity::generate()
+        .and_then(|stranger| stranger.client(&pins))
+        .map_err(CliError::failure)?;
+    let fetched =
+        common::wait_or_stop(async { Link::new(&host, run, tls, WAIT_MAX).file().await })?;
     let Some(bytes) = fetched else { return Ok(()) };
     let bytes = bytes.map_err(|error| match error {
-        LinkError::Status { status: 404, .. } => {
-            CliError::failure("the server says 404: there is no file, of this run or not before its first release")
-        }
+        LinkError::Status { status: 404, .. } => CliError::failure(
+            "the server says 404: there is no file, of this run or not before its first release",
+        ),
         error => CliError::failure(error),
     })?;
     let file = PriorFile::parse(&bytes).map_err(CliError::failure)?;
     let Some(signer) = file.signer().filter(|signer| pins.contains(signer)) else {
-        return Err(CliError::failure("the file is not signed by the key in its address"));
+        return Err(CliError::failure(
+            "the file is not signed by the key in its address",
+        ));
     };
     if arguments.out == Path::new("-") {
-        return std::io::stdout().write_all(&bytes).map_err(CliError::failure);
+        return std::io::stdout()
+            .write_all(&bytes)
+            .map_err(CliError::failure);
     }
     file.save(&arguments.out).map_err(CliError::failure)?;
-    note(&format!("{}: SHA-256 {}, signed by {signer}", arguments.out.display(), file.digest()));
+    note(&format!(
+        "{}: SHA-256 {}, signed by {signer}",
+        arguments.out.display(),
+        file.digest()
+    ));
     Ok(())
 }

@@ -49,7 +49,9 @@ pub fn execute(arguments: &HelpServe) -> Result<(), CliError> {
     arguments.log.begin();
     let epsilon_max = arguments.max_epsilon;
     if epsilon_max.is_some_and(|most| !(most > 0.0 && most.is_finite())) {
-        return Err(CliError::input("--max-epsilon: a number above 0 is expected"));
+        return Err(CliError::input(
+            "--max-epsilon: a number above 0 is expected",
+        ));
     }
     let counter = match &arguments.counter {
         Some(folder) => CounterPlace::Folder(folder.clone()),
@@ -58,8 +60,21 @@ pub fn execute(arguments: &HelpServe) -> Result<(), CliError> {
     let authority = arguments.ca.as_deref().map(common::authority).transpose()?;
     let (listen, address) = (arguments.listen.clone(), arguments.address.clone());
     let (delay, linger) = (arguments.delay, arguments.linger);
-    let helping = Helping { listen, address, authority, counter, epsilon_max, delay, linger };
-    let Some(ended) = common::wait_or_stop(serve(&arguments.folder, helping))? else { return Ok(()) };
+    let helping = Helping {
+        listen,
+        address,
+        authority,
+        counter,
+        epsilon_max,
+        delay,
+        linger,
+    };
+    let Some(ended) = common::wait_or_stop(serve(&arguments.folder, helping))? else {
+        return Ok(());
+    };
     ended.map_err(CliError::failure)?;
-    print(&format!("done; sordino replay {} checks it\n", arguments.folder.display()))
+    print(&format!(
+        "done; sordino replay {} checks it\n",
+        arguments.folder.display()
+    ))
 }

@@ -87,21 +87,41 @@ pub struct Join {
 
 /// Executes the command.
 pub fn execute(arguments: &Join) -> Result<(), CliError> {
-    if arguments.max_epsilon.is_some_and(|most| !(most > 0.0 && most.is_finite())) {
-        return Err(CliError::input("--max-epsilon: a number above 0 is expected"));
+    if arguments
+        .max_epsilon
+        .is_some_and(|most| !(most > 0.0 && most.is_finite()))
+    {
+        return Err(CliError::input(
+            "--max-epsilon: a number above 0 is expected",
+        ));
     }
-    if arguments.max_delta.is_some_and(|most| !(most > 0.0 && most < 1.0)) {
-        return Err(CliError::input("--max-delta: a number between 0 and 1 is expected"));
+    if arguments
+        .max_delta
+        .is_some_and(|most| !(most > 0.0 && most < 1.0))
+    {
+        return Err(CliError::input(
+            "--max-delta: a number between 0 and 1 is expected",
+        ));
     }
     no_braces(&arguments.command)?;
     let invitation = invitation(&arguments.invitation)?;
-    if let Some(expected) = arguments.helper_key.filter(|expected| invitation.helper != Some(*expected)) {
-        let found = invitation.helper.map_or("none".to_owned(), |found| found.to_string());
+    if let Some(expected) = arguments
+        .helper_key
+        .filter(|expected| invitation.helper != Some(*expected))
+    {
+        let found = invitation
+            .helper
+            .map_or("none".to_owned(), |found| found.to_string());
         return Err(CliError::input(format!(
             "--helper-key {expected}: the invitation names {found}; nothing was sent"
         )));
     }
-    let beside = || PathBuf::from(format!("sordino-agent-{:016x}-{}", invitation.deployment, invitation.slot));
+    let beside = || {
+        PathBuf::from(format!(
+            "sordino-agent-{:016x}-{}",
+            invitation.deployment, invitation.slot
+        ))
+    };
     let folder = arguments.folder.clone().unwrap_or_else(beside);
     let certified = common::certified(arguments.certificate.as_ref(), arguments.key.as_ref());
     let show = arguments.show_values;
@@ -110,17 +130,33 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
     let asked = is_seen.then_some(ask as fn(&str) -> bool);
     let (evaluations, wait) = (arguments.evaluations, WAIT_MAX);
     let data = Some(data(arguments)?);
-    let joining = Joining { invitation, folder, certified, epsilon_max, asked, delta_max, evaluations, data, wait };
+    let joining = Joining {
+        invitation,
+        folder,
+        certified,
+        epsilon_max,
+        asked,
+        delta_max,
+        evaluations,
+        data,
+        wait,
+    };
     let joined = common::wait_or_stop(join(&joining, |query| measure(arguments, query)))?;
     let Some(joined) = joined else { return Ok(()) };
     let joined = joined.map_err(CliError::failure)?;
     let mut told = match &joined.best {
         Some(best) if show => {
-            format!("best: {} at ({}), point {}\n", best.value, at(&best.point, best.named.as_ref()), best.number + 1)
+            format!(
+                "best: {} at ({}), point {}\n",
+                best.value,
+                at(&best.point, best.named.as_ref()),
+                best.number + 1
+            )
         }
         Some(best) => {
             let path = joining.folder.join("best.json");
-            write_privately(&path, format!("{}\n", best_json(best)?).as_bytes()).map_err(CliError::failure)?;
+            write_privately(&path, format!("{}\n", best_json(best)?).as_bytes())
+                .map_err(CliError::failure)?;
             format!("best: in {}\n", path.display())
         }
         None => String::new(),
@@ -129,7 +165,10 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
         let path = joining.folder.join(PRIOR);
         // It may not have been possible so far, and what is named is there.
         file.save(&path).map_err(CliError::failure)?;
-        told += &format!("what all sites learned: {}; sordino prior show says what it is worth\n", path.display());
+        told += &format!(
+            "what all sites learned: {}; sordino prior show says what it is worth\n",
+            path.display()
+        );
     }
     print(&format!(
         "agent {}: {} points measured, {} rounds contributed to, chain {}\n{told}",
@@ -142,8 +181,11 @@ pub fn execute(arguments: &Join) -> Result<(), CliError> {
 
 /// The data of these arguments, and where what it gave is counted.
 fn data(arguments: &Join) -> Result<Data, CliError> {
-    let of_user =
-        |error| CliError::failure(format!("{error}; --counter names a folder for the count of what data gave"));
+    let of_user = |error| {
+        CliError::failure(format!(
+            "{error}; --counter names a folder for the count of what data gave"
+        ))
+    };
     let place = match &arguments.counter {
         Some(folder) => folder.join("contributions"),
         None => Contributions::of_user().map_err(of_user)?,
@@ -152,12 +194,16 @@ fn data(arguments: &Join) -> Result<Data, CliError> {
         Some(_) => place,
         None => {
             let here = std::env::current_dir();
-            let here =
-                here.map_err(|error| CliError::failure(format!("the folder that this was started in: {error}")))?;
+            let here = here.map_err(|error| {
+                CliError::failure(format!("the folder that this was started in: {error}"))
+            })?;
             data::of_folder(&place, &here)
         }
     };
-    Ok(Data { name: arguments.dataset.clone(), place })
+    Ok(Data {
+        name: arguments.dataset.clone(),
+        place,
+    })
 }
 
 /// Arguments of `terms`.
@@ -203,13 +249,24 @@ pub fn terms(arguments: &Terms) -> Result<(), CliError> {
     let asked = Asked::of(&terms, &invitation).map_err(CliError::failure)?;
     if let Some(path) = &arguments.device {
         let written = provision::write(path, &terms, &invitation, arguments.server.as_deref());
-        written.map_err(|error| CliError::input(format!("--device {}: {error}", path.display())))?;
-        note(&format!("what a device is given: {}; only one device may have it", path.display()));
+        written
+            .map_err(|error| CliError::input(format!("--device {}: {error}", path.display())))?;
+        note(&format!(
+            "what a device is given: {}; only one device may have it",
+            path.display()
+        ));
     }
-    let constants = |language| terms.constants(&asked.to_string(), language).map_err(CliError::input);
+    let constants = |language| {
+        terms
+            .constants(&asked.to_string(), language)
+            .map_err(CliError::input)
+    };
     match arguments.format {
         TermsFormat::Text => print(&asked.to_string()),
-        TermsFormat::Json => print(&format!("{}\n", serde_json::to_string(&asked).map_err(CliError::failure)?)),
+        TermsFormat::Json => print(&format!(
+            "{}\n",
+            serde_json::to_string(&asked).map_err(CliError::failure)?
+        )),
         TermsFormat::C => print(&constants(Language::C)?),
         TermsFormat::Rust => print(&constants(Language::Rust)?),
     }
@@ -219,8 +276,13 @@ pub fn terms(arguments: &Terms) -> Result<(), CliError> {
 fn ask(sentence: &str) -> bool {
     let mut answer = String::new();
     let mut shown = std::io::stderr();
-    let told = write!(shown, "{sentence}.\nDo you agree? (yes or no; --max-epsilon sets a limit of your own) ");
-    told.and_then(|()| shown.flush()).and_then(|()| std::io::stdin().read_line(&mut answer)).is_ok()
+    let told = write!(
+        shown,
+        "{sentence}.\nDo you agree? (yes or no; --max-epsilon sets a limit of your own) "
+    );
+    told.and_then(|()| shown.flush())
+        .and_then(|()| std::io::stdin().read_line(&mut answer))
+        .is_ok()
         && answer.trim() == "yes"
 }
 
@@ -229,19 +291,27 @@ fn invitation(argument: &str) -> Result<Invitation, CliError> {
     let line = match (argument, argument.strip_prefix('@')) {
         ("-", _) => {
             let mut line = String::new();
-            std::io::stdin().take(INVITATION_BYTES_MAX).read_to_string(&mut line).map_err(CliError::failure)?;
+            std::io::stdin()
+                .take(INVITATION_BYTES_MAX)
+                .read_to_string(&mut line)
+                .map_err(CliError::failure)?;
             line
         }
-        (_, Some(path)) => read_text(Path::new(path), INVITATION_BYTES_MAX).map_err(CliError::failure)?,
+        (_, Some(path)) => {
+            read_text(Path::new(path), INVITATION_BYTES_MAX).map_err(CliError::failure)?
+        }
         (line, None) => line.to_owned(),
     };
-    line.parse().map_err(|error: NoInvitation| CliError::input(format!("invitation: {error}")))
+    line.parse()
+        .map_err(|error: NoInvitation| CliError::input(format!("invitation: {error}")))
 }
 
 /// The best point as programs read it: by names and in units, where there are any.
 fn best_json(best: &Best) -> Result<serde_json::Value, CliError> {
     match &best.named {
-        Some(point) => Ok(serde_json::json!({"number": best.number, "point": point, "value": best.value})),
+        Some(point) => {
+            Ok(serde_json::json!({"number": best.number, "point": point, "value": best.value}))
+        }
         None => serde_json::to_value(best).map_err(CliError::failure),
     }
 }
@@ -249,7 +319,10 @@ fn best_json(best: &Best) -> Result<serde_json::Value, CliError> {
 /// A point as people read it: by its names, or coordinates.
 fn at(point: &[f64], named: Option<&Point>) -> String {
     let parts: Vec<String> = match named {
-        Some(named) => named.iter().map(|(name, value)| format!("{name} = {value}")).collect(),
+        Some(named) => named
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect(),
         None => point.iter().map(|x| significant(*x, 4)).collect(),
     };
     parts.join(", ")
@@ -260,7 +333,9 @@ fn at(point: &[f64], named: Option<&Point>) -> String {
 fn no_braces(command: &str) -> Result<(), CliError> {
     for (at, _) in command.match_indices("{x") {
         let rest = &command[at + "{x".len()..];
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
         if digits > 0 && rest[digits..].starts_with('}') {
             let number = &rest[..digits];
             return Err(CliError::input(format!(
@@ -274,7 +349,14 @@ fn no_braces(command: &str) -> Result<(), CliError> {
 
 /// The point by names: those of its space, or x0, x1, … of the unit box.
 fn names(query: &Query) -> Point {
-    let coordinates = || query.point.iter().enumerate().map(|(i, x)| (format!("x{i}"), (*x).into())).collect();
+    let coordinates = || {
+        query
+            .point
+            .iter()
+            .enumerate()
+            .map(|(i, x)| (format!("x{i}"), (*x).into()))
+            .collect()
+    };
     query.named.clone().unwrap_or_else(coordinates)
 }
 
@@ -308,23 +390,45 @@ async fn measure(arguments: &Join, query: Query) -> Result<f64, String> {
 /// Runs the command for one point.
 async fn once(arguments: &Join, query: &Query) -> Result<f64, String> {
     let (command, show) = (&arguments.command, arguments.show_values);
-    let at = if show { format!(" at ({})", at(&query.point, query.named.as_ref())) } else { String::new() };
+    let at = if show {
+        format!(" at ({})", at(&query.point, query.named.as_ref()))
+    } else {
+        String::new()
+    };
     let limit = arguments.time_limit.unwrap_or(Duration::MAX);
     let ran = tokio::time::timeout(limit, ran(command, &names(query))).await;
-    let ran =
-        ran.map_err(|_elapsed| format!("`{command}`{at} took longer than {} s and was killed", limit.as_secs_f64()))?;
+    let ran = ran.map_err(|_elapsed| {
+        format!(
+            "`{command}`{at} took longer than {} s and was killed",
+            limit.as_secs_f64()
+        )
+    })?;
     let (status, printed) = ran.map_err(|error| format!("sh: {error}"))?;
     if !status.success() {
         return Err(format!("`{command}`{at} ended with {status}"));
     }
-    let last = printed.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let last = printed
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default();
     match last.trim().parse::<f64>() {
         Ok(value) if value.is_finite() => {
-            let what = if show { format!("{at}: {value}") } else { " measured".into() };
-            note(&format!("agent {}: point {}{what}", query.agent, query.number + 1));
+            let what = if show {
+                format!("{at}: {value}")
+            } else {
+                " measured".into()
+            };
+            note(&format!(
+                "agent {}: point {}{what}",
+                query.agent,
+                query.number + 1
+            ));
             Ok(value)
         }
-        _ if show => Err(format!("`{command}`{at} printed {last:?} last, a finite number is expected")),
+        _ if show => Err(format!(
+            "`{command}`{at} printed {last:?} last, a finite number is expected"
+        )),
         _ => Err(format!(
             "`{command}` printed a last line that is no finite number; --show-values shows it (it may tell an observation)"
         )),
@@ -346,7 +450,12 @@ impl Drop for Group {
 async fn ran(command: &str, point: &Point) -> std::io::Result<(ExitStatus, String)> {
     let mut shell = tokio::process::Command::new("sh");
     shell.args(["-c", command]).envs(environment(point));
-    shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true).process_group(0);
+    shell
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .kill_on_drop(true)
+        .process_group(0);
     let mut child = shell.spawn()?;
     let _ends_with_us = Group(child.id().and_then(|id| Pid::from_raw(id as i32)));
     if let Some(mut stdin) = child.stdin.take() {
@@ -355,7 +464,10 @@ async fn ran(command: &str, point: &Point) -> std::io::Result<(ExitStatus, Strin
         drop(stdin.write_all(line.as_bytes()).await);
     }
     let output = child.wait_with_output().await?;
-    Ok((output.status, String::from_utf8_lossy(&output.stdout).into_owned()))
+    Ok((
+        output.status,
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+    ))
 }
 
 #[cfg(test)]
@@ -365,27 +477,60 @@ mod tests {
     #[test]
     fn mended3_a_point_is_data_and_never_text_of_a_command() {
         let point = [0.1, 1.0, 1e-300, 0.123_456_789_012_345_68];
-        let query = Query { agent: 0, candidate: 0, number: 0, point: point.to_vec(), named: None };
+        let query = Query {
+            agent: 0,
+            candidate: 0,
+            number: 0,
+            point: point.to_vec(),
+            named: None,
+        };
         let named = names(&query);
         let read: serde_json::Value =
             serde_json::from_str(&serde_json::Value::from(named.clone()).to_string()).unwrap();
         for (i, (x, (name, text))) in point.iter().zip(environment(&named)).enumerate() {
-            assert_eq!(read[format!("x{i}")].as_f64().unwrap().to_bits(), x.to_bits(), "{i}");
-            assert_eq!((name, text.parse::<f64>().unwrap().to_bits()), (format!("SORDINO_X{i}"), x.to_bits()));
+            assert_eq!(
+                read[format!("x{i}")].as_f64().unwrap().to_bits(),
+                x.to_bits(),
+                "{i}"
+            );
+            assert_eq!(
+                (name, text.parse::<f64>().unwrap().to_bits()),
+                (format!("SORDINO_X{i}"), x.to_bits())
+            );
         }
         // In units, whatever they are.
         let units = serde_json::json!({"kind": "a; rm -rf $HOME", "rate": 0.01});
-        let in_units = Query { named: units.as_object().cloned(), ..query };
-        assert_eq!(environment(&names(&in_units))[0], ("SORDINO_KIND".into(), "a; rm -rf $HOME".into()));
-        for (command, number) in [("echo {x0}", "0"), ("a '{x}' {x12}{y}", "12"), ("{x{x3}", "3")] {
+        let in_units = Query {
+            named: units.as_object().cloned(),
+            ..query
+        };
+        assert_eq!(
+            environment(&names(&in_units))[0],
+            ("SORDINO_KIND".into(), "a; rm -rf $HOME".into())
+        );
+        for (command, number) in [
+            ("echo {x0}", "0"),
+            ("a '{x}' {x12}{y}", "12"),
+            ("{x{x3}", "3"),
+        ] {
             let said = no_braces(command).unwrap_err().to_string();
-            assert!(said.contains(&format!("{{x{number}}} is not replaced")), "{said}");
+            assert!(
+                said.contains(&format!("{{x{number}}} is not replaced")),
+                "{said}"
+            );
             assert!(said.contains(&format!("$SORDINO_X{number} ")), "{said}");
         }
         // Negative control: braces of a shell or of awk.
-        for command in ["awk '{ print $1 }'", "echo ${x0}x {x} {xy} x0} {x1", "echo {x,0}"] {
+        for command in [
+            "awk '{ print $1 }'",
+            "echo ${x0}x {x} {xy} x0} {x1",
+            "echo {x,0}",
+        ] {
             if command.contains("${x0}") {
-                assert!(no_braces(command).is_err(), "a shell's own variable x0 looks the same");
+                assert!(
+                    no_braces(command).is_err(),
+                    "a shell's own variable x0 looks the same"
+                );
             } else {
                 no_braces(command).unwrap();
             }

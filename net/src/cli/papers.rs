@@ -26,16 +26,28 @@ pub struct Replay {
 
 /// Checks a server's folder (history, charges and loss), or repeats an agent's queries and uploads.
 pub fn replay(arguments: &Replay) -> Result<(), CliError> {
-    let [file, journal] = [replay::AGENT, "agent.journal"].map(|name| arguments.folder.join(name).exists());
+    let [file, journal] =
+        [replay::AGENT, "agent.journal"].map(|name| arguments.folder.join(name).exists());
     if HelpFolder::is_one(&arguments.folder) {
         return replay_helper(&arguments.folder);
     }
-    if file || journal { replay_agent(&arguments.folder) } else { replay_server(&arguments.folder) }
+    if file || journal {
+        replay_agent(&arguments.folder)
+    } else {
+        replay_server(&arguments.folder)
+    }
 }
 
 fn replay_agent(folder: &Path) -> Result<(), CliError> {
-    let Replayed { agent, lines, frames, missed, queries, uploads, chain } =
-        replay::replay(folder).map_err(CliError::failure)?;
+    let Replayed {
+        agent,
+        lines,
+        frames,
+        missed,
+        queries,
+        uploads,
+        chain,
+    } = replay::replay(folder).map_err(CliError::failure)?;
     print(&format!(
         "agent {agent}: {lines} lines, {frames} frames of which {missed} were missed, {queries} queries and {uploads} uploads, \
          all reproduced\nchain {chain}\n"
@@ -49,7 +61,11 @@ fn replay_server(folder: &Path) -> Result<(), CliError> {
     let numbers = folder.terms.agreement.frame_numbers_max();
     let found = folder.found::<IgnoredAny>().map_err(CliError::failure)?;
     let (frames, history, planned) = match &found {
-        Some(found) => (&found.frames[..], &found.history[..], found.open.planned.as_ref()),
+        Some(found) => (
+            &found.frames[..],
+            &found.history[..],
+            found.open.planned.as_ref(),
+        ),
         None => (&[][..], &[][..], None),
     };
     let mut broadcasts = 0;
@@ -57,8 +73,11 @@ fn replay_server(folder: &Path) -> Result<(), CliError> {
         let (header, _) = wire::decode(frame, numbers).map_err(CliError::failure)?;
         broadcasts += u64::from(header.kind == Kind::Broadcast);
     }
-    let ledger = Contents::read(&folder.path().join("ledger.jsonl"), planned).map_err(CliError::failure)?;
-    let Spent { epsilon, charges, .. } = ledger.spent;
+    let ledger =
+        Contents::read(&folder.path().join("ledger.jsonl"), planned).map_err(CliError::failure)?;
+    let Spent {
+        epsilon, charges, ..
+    } = ledger.spent;
     let chain = history.last().copied().unwrap_or_default();
     let (frames, delta) = (frames.len(), folder.terms.agreement.announced.delta);
     print(&format!(
@@ -67,18 +86,32 @@ fn replay_server(folder: &Path) -> Result<(), CliError> {
     if charges == broadcasts {
         return Ok(());
     }
-    let told = if charges < broadcasts { "a release was not charged" } else { "a broadcast is missing" };
-    Err(CliError::failure(format!("{broadcasts} broadcasts and {charges} charges: {told}")))
+    let told = if charges < broadcasts {
+        "a release was not charged"
+    } else {
+        "a broadcast is missing"
+    };
+    Err(CliError::failure(format!(
+        "{broadcasts} broadcasts and {charges} charges: {told}"
+    )))
 }
 
 /// Compares answers, charges and loss: every answer must have one charge.
 fn replay_helper(folder: &Path) -> Result<(), CliError> {
-    let books = HelpFolder::open(folder).and_then(|folder| folder.books()).map_err(CliError::failure)?;
+    let books = HelpFolder::open(folder)
+        .and_then(|folder| folder.books())
+        .map_err(CliError::failure)?;
     let (answers, charges, spent) = books.map_or((0, 0, String::new()), |(answers, ledger)| {
         let (spent, delta) = (ledger.spent, ledger.terms.delta);
-        (answers, spent.charges, format!(", ε {:.3} at δ = {delta:.2e}", spent.epsilon))
+        (
+            answers,
+            spent.charges,
+            format!(", ε {:.3} at δ = {delta:.2e}", spent.epsilon),
+        )
     });
-    print(&format!("helper: answers {answers}, charges {charges}{spent}\n"))?;
+    print(&format!(
+        "helper: answers {answers}, charges {charges}{spent}\n"
+    ))?;
     if answers == charges {
         return Ok(());
     }
@@ -105,28 +138,40 @@ const PROMISE_BYTES_MAX: u64 = 1 << 16;
 pub fn verify(arguments: &Verify) -> Result<(), CliError> {
     let text = if arguments.file.as_os_str() == "-" {
         let mut text = String::new();
-        std::io::stdin().take(PROMISE_BYTES_MAX).read_to_string(&mut text).map_err(CliError::failure)?;
+        std::io::stdin()
+            .take(PROMISE_BYTES_MAX)
+            .read_to_string(&mut text)
+            .map_err(CliError::failure)?;
         text
     } else {
         read_text(&arguments.file, PROMISE_BYTES_MAX).map_err(CliError::failure)?
     };
     let mut lines = text.lines();
-    let (Some(promise), Some(signed), Some(public)) = (lines.next(), lines.next(), lines.next()) else {
-        return Err(CliError::input("three lines are expected: the promise, its signature, the public key"));
+    let (Some(promise), Some(signed), Some(public)) = (lines.next(), lines.next(), lines.next())
+    else {
+        return Err(CliError::input(
+            "three lines are expected: the promise, its signature, the public key",
+        ));
     };
     let signature = signed.rsplit(' ').next().and_then(bytes_of);
     let public = public.strip_prefix("public key ").and_then(bytes_of);
     let (Some(signature), Some(public)) = (signature, public) else {
-        return Err(CliError::input("a signature and a public key in hexadecimal digits are expected"));
+        return Err(CliError::input(
+            "a signature and a public key in hexadecimal digits are expected",
+        ));
     };
     let Some(key) = verified(&public, promise.as_bytes(), &signature) else {
-        return Err(CliError::failure("the promise is not signed by this key: it was changed, or its signature"));
+        return Err(CliError::failure(
+            "the promise is not signed by this key: it was changed, or its signature",
+        ));
     };
     match arguments.key {
-        Some(expected) if expected != key => {
-            Err(CliError::failure(format!("the promise is signed by {key}, not by {expected}")))
-        }
+        Some(expected) if expected != key => Err(CliError::failure(format!(
+            "the promise is signed by {key}, not by {expected}"
+        ))),
         Some(_) => print(&format!("signed by {key}, as expected\n")),
-        None => print(&format!("signed by {key}; compare it with a pin of an invitation, or say --key\n")),
+        None => print(&format!(
+            "signed by {key}; compare it with a pin of an invitation, or say --key\n"
+        )),
     }
 }

@@ -62,7 +62,12 @@ fn finite(epsilon: f64) -> Option<f64> {
 fn mechanism(protocol: &Protocol) -> serde_json::Value {
     match protocol {
         Protocol::Draws(draws) => match draws.config.parameters().aggregation {
-            Aggregation::Private { clipping_norm, sampling_probability, noise_multiplier, .. } => serde_json::json!({
+            Aggregation::Private {
+                clipping_norm,
+                sampling_probability,
+                noise_multiplier,
+                ..
+            } => serde_json::json!({
                 "method": "draws", "sampling_probability": sampling_probability, "noise_multiplier": noise_multiplier,
                 "clipping_norm": clipping_norm,
             }),
@@ -77,14 +82,21 @@ fn mechanism(protocol: &Protocol) -> serde_json::Value {
             "publication": campaign.publication.to_string(),
         }),
         Protocol::Vote(vote) => match vote.ballot.parameters().aggregation {
-            Aggregation::Private { clipping_norm, sampling_probability, noise_multiplier, .. } => serde_json::json!({
+            Aggregation::Private {
+                clipping_norm,
+                sampling_probability,
+                noise_multiplier,
+                ..
+            } => serde_json::json!({
                 "method": "vote", "sampling_probability": sampling_probability, "noise_multiplier": noise_multiplier,
                 "clipping_norm": clipping_norm,
             }),
             _ => serde_json::json!({"method": "vote"}),
         },
         // Nobody promises anything for it: its releases have no cost.
-        Protocol::Own(own) => serde_json::json!({"method": "own", "digest": own.digest.to_string()}),
+        Protocol::Own(own) => {
+            serde_json::json!({"method": "own", "digest": own.digest.to_string()})
+        }
     }
 }
 
@@ -111,9 +123,15 @@ impl Signed {
         if HelpFolder::is_one(path) {
             let folder = HelpFolder::open(path).map_err(CliError::failure)?;
             let terms = folder.terms().map_err(CliError::failure)?;
-            let terms = terms.ok_or_else(|| CliError::failure("this helper has no terms yet: it promises nothing"))?;
+            let terms = terms.ok_or_else(|| {
+                CliError::failure("this helper has no terms yet: it promises nothing")
+            })?;
             let masks = folder.mask_key().map_err(CliError::failure)?.to_string();
-            return Ok(Signed { terms, identity: folder.identity, role: Some(("helper", masks)) });
+            return Ok(Signed {
+                terms,
+                identity: folder.identity,
+                role: Some(("helper", masks)),
+            });
         }
         let folder = folder::Folder::open(path).map_err(CliError::failure)?;
         let identity = Identity::read_file(&path.join("server.key")).map_err(CliError::failure)?;
@@ -121,11 +139,16 @@ impl Signed {
             Trust::OneServer => None,
             Trust::TwoServers => {
                 let known = KnownHelper::read(path).map_err(CliError::failure)?;
-                let known = known.ok_or_else(|| CliError::failure("the helper was not reached yet"))?;
+                let known =
+                    known.ok_or_else(|| CliError::failure("the helper was not reached yet"))?;
                 Some(("leader", known.masks.to_string()))
             }
         };
-        Ok(Signed { terms: folder.terms, identity, role })
+        Ok(Signed {
+            terms: folder.terms,
+            identity,
+            role,
+        })
     }
 
     /// Who is trusted, and what is not covered, added to a promise.
@@ -141,7 +164,8 @@ impl Signed {
                 text["helper_masks_key"] = masks.clone().into();
                 text["trusted"] =
                     "either one of two servers, leader and helper: neither sees an agent's vectors unless both work together".into();
-                text["noise"] = "each server adds the whole noise of its mechanism: a reader sees both".into();
+                text["noise"] =
+                    "each server adds the whole noise of its mechanism: a reader sees both".into();
                 text["not_covered"] = [&NOT_COVERED_BY_TWO[..], &NOT_COVERED[2..]].concat().into();
             }
         }
@@ -153,11 +177,21 @@ pub fn promise(arguments: &Folder) -> Result<(), CliError> {
     let signed = Signed::of(&arguments.folder)?;
     let agreement = &signed.terms.agreement;
     let unprotected = || CliError::failure("this method's releases protect nobody");
-    let cost = Cost::of(&agreement.protocol).map_err(CliError::failure)?.ok_or_else(unprotected)?;
-    let (delta, most, releases) = (agreement.announced.delta, agreement.announced.epsilon_max, cost.releases());
+    let cost = Cost::of(&agreement.protocol)
+        .map_err(CliError::failure)?
+        .ok_or_else(unprotected)?;
+    let (delta, most, releases) = (
+        agreement.announced.delta,
+        agreement.announced.epsilon_max,
+        cost.releases(),
+    );
     let tight = cost.tight(releases).map_err(CliError::failure)?;
     let epsilon = |delta| cost.epsilon(releases, delta).map_err(CliError::failure);
-    let between = |delta| cost.between(releases, delta).map(finite).map_err(CliError::failure);
+    let between = |delta| {
+        cost.between(releases, delta)
+            .map(finite)
+            .map_err(CliError::failure)
+    };
     let mut text = mechanism(&agreement.protocol);
     let promised = serde_json::json!({
         "agreement": agreement.digest().to_string(),
@@ -186,7 +220,10 @@ pub fn promise(arguments: &Folder) -> Result<(), CliError> {
         text["terms"] = signed.terms.digest().to_string().into();
     }
     let text = text.to_string();
-    let signature = signed.identity.sign(text.as_bytes()).map_err(CliError::failure)?;
+    let signature = signed
+        .identity
+        .sign(text.as_bytes())
+        .map_err(CliError::failure)?;
     let key = signed.identity.fingerprint().map_err(CliError::failure)?;
     let public = hex(&signed.identity.public_key().map_err(CliError::failure)?);
     print(&format!(

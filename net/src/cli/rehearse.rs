@@ -49,13 +49,25 @@ pub struct Rehearse {
 /// Executes the command.
 pub fn execute(arguments: &Rehearse) -> Result<(), CliError> {
     let mut settings = arguments.settings.clone();
-    settings.extend(arguments.trust.map(|trust| format!("privacy.trust=\"{trust}\"")));
-    let (scenario, method) = common::scenario(&arguments.scenario, &settings, arguments.method.as_deref())?;
+    settings.extend(
+        arguments
+            .trust
+            .map(|trust| format!("privacy.trust=\"{trust}\"")),
+    );
+    let (scenario, method) =
+        common::scenario(&arguments.scenario, &settings, arguments.method.as_deref())?;
     common::tell_unused(&scenario, method, &arguments.settings);
     if let Some(folder) = &arguments.deaths {
         std::fs::create_dir_all(folder).map_err(CliError::failure)?;
-        if std::fs::read_dir(folder).map_err(CliError::failure)?.next().is_some() {
-            return Err(CliError::input(format!("--deaths {}: an empty folder is expected", folder.display())));
+        if std::fs::read_dir(folder)
+            .map_err(CliError::failure)?
+            .next()
+            .is_some()
+        {
+            return Err(CliError::input(format!(
+                "--deaths {}: an empty folder is expected",
+                folder.display()
+            )));
         }
     }
     let (deaths, device) = (arguments.deaths.clone(), arguments.device.clone());
@@ -68,7 +80,15 @@ pub fn execute(arguments: &Rehearse) -> Result<(), CliError> {
         broker: arguments.via.broker()?,
     };
     let outcome = common::wait(rehearse(&scenario, method, options))?.map_err(CliError::failure)?;
-    let Outcome { digest, agents, rounds, cuts, repeated, deaths, mut round_times } = outcome;
+    let Outcome {
+        digest,
+        agents,
+        rounds,
+        cuts,
+        repeated,
+        deaths,
+        mut round_times,
+    } = outcome;
     round_times.sort();
     let median_ms = round_times[round_times.len() / 2].as_secs_f64() * 1e3;
     let seconds: f64 = round_times.iter().map(Duration::as_secs_f64).sum();

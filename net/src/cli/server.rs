@@ -120,39 +120,71 @@ pub fn serve(arguments: &Serve) -> Result<(), CliError> {
     let helper = helper(arguments)?;
     let folder = begin(arguments)?;
     let run = format!("federation {:016x}", folder.terms.agreement.deployment);
-    let dataset = folder.terms.publication().map_err(CliError::failure)?.map(|publication| publication.dataset);
+    let dataset = folder
+        .terms
+        .publication()
+        .map_err(CliError::failure)?
+        .map(|publication| publication.dataset);
     let counter = match &arguments.counter {
         Some(folder) => CounterPlace::Folder(folder.clone()),
         None => CounterPlace::of_user().map_err(CliError::failure)?,
     };
     let spread_ms = arguments.deadline.as_millis() as u64 / 20;
-    let ask_again = arguments.ask_again.unwrap_or(if arguments.close_early { ASK_AGAIN_EARLY } else { ASK_AGAIN });
-    let delay = arguments.delay.unwrap_or(if dataset.is_some() { DELAY_OF_A_CAMPAIGN } else { DELAY });
+    let ask_again = arguments.ask_again.unwrap_or(if arguments.close_early {
+        ASK_AGAIN_EARLY
+    } else {
+        ASK_AGAIN
+    });
+    let delay = arguments.delay.unwrap_or(if dataset.is_some() {
+        DELAY_OF_A_CAMPAIGN
+    } else {
+        DELAY
+    });
     let serving = Serving {
         listen: arguments.listen.clone(),
         admin: arguments.admin.clone(),
         data: arguments.data_name.clone().or(dataset).unwrap_or(run),
         counter,
         delay,
-        pace: Pace { ask_again_ms: ask_again.as_millis() as u64, spread_ms },
+        pace: Pace {
+            ask_again_ms: ask_again.as_millis() as u64,
+            spread_ms,
+        },
         helper,
         certified: common::certified(arguments.certificate.as_ref(), arguments.key.as_ref()),
-        begin: arguments.begin_when.unwrap_or(Begin { agents: arguments.min_agents, at: arguments.begin_at }),
+        begin: arguments.begin_when.unwrap_or(Begin {
+            agents: arguments.min_agents,
+            at: arguments.begin_at,
+        }),
         linger: arguments.linger,
     };
-    let (address, path) = (folder.address().map_err(CliError::failure)?, folder.path().display());
+    let (address, path) = (
+        folder.address().map_err(CliError::failure)?,
+        folder.path().display(),
+    );
     let agents = folder.terms.agreement.protocol.agents();
-    note(&format!("serving {path} at {address}; invitations: sordino invite {path} --agents 0..{agents}"));
+    note(&format!(
+        "serving {path} at {address}; invitations: sordino invite {path} --agents 0..{agents}"
+    ));
     if let Protocol::Campaign(_) = folder.terms.agreement.protocol {
-        let key = folder.keys.present.fingerprint().map_err(CliError::failure)?;
+        let key = folder
+            .keys
+            .present
+            .fingerprint()
+            .map_err(CliError::failure)?;
         let url = fetch::address(&address, folder.terms.agreement.deployment, &key);
         note(&format!(
             "after the first release, while this server runs, anybody begins with its file: sordino optimize --prior {url}"
         ));
     }
-    let Some(ended) = common::wait_or_stop(serve::serve(&folder, serving))? else { return Ok(()) };
+    let Some(ended) = common::wait_or_stop(serve::serve(&folder, serving))? else {
+        return Ok(());
+    };
     ended.map_err(CliError::failure)?;
-    print(&format!("{}done; sordino replay {path} checks it\n", written(&folder)))
+    print(&format!(
+        "{}done; sordino replay {path} checks it\n",
+        written(&folder)
+    ))
 }
 
 /// Where a campaign's file is, and what it is for; nothing of other methods.
@@ -164,7 +196,11 @@ fn written(folder: &Folder) -> String {
              while, or give the file to whoever wants it\n"
         )
     };
-    if path.is_file() { told(path.display()) } else { String::new() }
+    if path.is_file() {
+        told(path.display())
+    } else {
+        String::new()
+    }
 }
 
 /// The longest that agents are sent away for;
@@ -181,9 +217,15 @@ fn begin_when(text: &str) -> Result<Begin, String> {
     match text {
         "all" => Ok(Begin::default()),
         number if number.len() < 9 && number.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Ok(Begin { agents: number.parse().ok(), at: None })
+            Ok(Begin {
+                agents: number.parse().ok(),
+                at: None,
+            })
         }
-        time => Ok(Begin { agents: None, at: Some(common::moment(time)?) }),
+        time => Ok(Begin {
+            agents: None,
+            at: Some(common::moment(time)?),
+        }),
     }
 }
 
@@ -192,12 +234,16 @@ const HELPER_BYTES_MAX: u64 = 1 << 12;
 
 /// The helper that the arguments name.
 fn helper(arguments: &Serve) -> Result<Option<HelperAddress>, CliError> {
-    let Some(named) = &arguments.helper else { return Ok(None) };
+    let Some(named) = &arguments.helper else {
+        return Ok(None);
+    };
     let text = match named.strip_prefix('@') {
         Some(path) => read_text(Path::new(path), HELPER_BYTES_MAX).map_err(CliError::failure)?,
         None => named.clone(),
     };
-    text.parse().map(Some).map_err(|error: NoHelperAddress| CliError::input(format!("--helper: {error}")))
+    text.parse()
+        .map(Some)
+        .map_err(|error: NoHelperAddress| CliError::input(format!("--helper: {error}")))
 }
 
 /// Refuses a federation of two servers without a helper, and a helper that nothing would use.
@@ -207,9 +253,9 @@ fn judged(arguments: &Serve, terms: &Terms) -> Result<(), CliError> {
         (Trust::TwoServers, None) => Err(CliError::input(
             "--helper is missing: privacy.trust = \"two-servers\" needs the address of the second, as `sordino help-serve` tells it",
         )),
-        (Trust::OneServer, Some(_)) => {
-            Err(CliError::input("--helper: this method is one server's; admissible: a campaign, or a federated prior"))
-        }
+        (Trust::OneServer, Some(_)) => Err(CliError::input(
+            "--helper: this method is one server's; admissible: a campaign, or a federated prior",
+        )),
         _ => Ok(()),
     }
 }
@@ -221,20 +267,42 @@ fn begin(arguments: &Serve) -> Result<Folder, CliError> {
         Some(space) => {
             let none = arguments.method.is_none() && arguments.settings.is_empty();
             if !none {
-                return Err(CliError::input("--method and --set are for scenarios: a campaign is made of its space"));
+                return Err(CliError::input(
+                    "--method and --set are for scenarios: a campaign is made of its space",
+                ));
             }
-            let (deadline_ms, may_close_early) = (arguments.deadline.as_millis() as u64, arguments.close_early);
-            let announced = Announced { epsilon_max: None, delta: 0.0, deadline_ms, may_close_early };
-            let trust = if arguments.helper.is_some() { Trust::TwoServers } else { Trust::OneServer };
-            (arguments.campaign.terms(space, trust, &arguments.folder, announced, run)?, Vec::new())
+            let (deadline_ms, may_close_early) =
+                (arguments.deadline.as_millis() as u64, arguments.close_early);
+            let announced = Announced {
+                epsilon_max: None,
+                delta: 0.0,
+                deadline_ms,
+                may_close_early,
+            };
+            let trust = if arguments.helper.is_some() {
+                Trust::TwoServers
+            } else {
+                Trust::OneServer
+            };
+            (
+                arguments
+                    .campaign
+                    .terms(space, trust, &arguments.folder, announced, run)?,
+                Vec::new(),
+            )
         }
         None => of_scenario(arguments, run)?,
     };
     judged(arguments, &terms)?;
     let agents = terms.agreement.protocol.agents();
-    let least = [arguments.min_agents, arguments.begin_when.and_then(|begin| begin.agents)];
+    let least = [
+        arguments.min_agents,
+        arguments.begin_when.and_then(|begin| begin.agents),
+    ];
     if let Some(least) = least.into_iter().flatten().find(|least| *least > agents) {
-        return Err(CliError::input(format!("--min-agents {least}: this federation has {agents} agents")));
+        return Err(CliError::input(format!(
+            "--min-agents {least}: this federation has {agents} agents"
+        )));
     }
     terms.authority = arguments.ca.as_deref().map(common::authority).transpose()?;
     let admitted = admission::admit(&terms).map_err(CliError::input)?;
@@ -242,18 +310,29 @@ fn begin(arguments: &Serve) -> Result<Folder, CliError> {
     // Every agent will compute it: better refused here.
     terms.factor().map_err(CliError::input)?;
     let folder = Folder::begin(&arguments.folder, terms).map_err(CliError::failure)?;
-    folder.set_address(arguments.address.as_ref().unwrap_or(&arguments.listen)).map_err(CliError::failure)?;
+    folder
+        .set_address(arguments.address.as_ref().unwrap_or(&arguments.listen))
+        .map_err(CliError::failure)?;
     note(&admitted.cost());
-    cautions.iter().for_each(|caution| note(&format!("warning: {caution}")));
+    cautions
+        .iter()
+        .for_each(|caution| note(&format!("warning: {caution}")));
     Ok(folder)
 }
 
 /// The terms of a scenario, and what it cautions against.
 fn of_scenario(arguments: &Serve, run: u64) -> Result<(Terms, Vec<String>), CliError> {
     arguments.campaign.refused()?;
-    let read = |settings: &[String]| common::scenario(&arguments.scenario, settings, arguments.method.as_deref());
+    let read = |settings: &[String]| {
+        common::scenario(&arguments.scenario, settings, arguments.method.as_deref())
+    };
     let mut settings = arguments.settings.clone();
-    settings.extend(arguments.helper.iter().map(|_| "privacy.trust=\"two-servers\"".to_owned()));
+    settings.extend(
+        arguments
+            .helper
+            .iter()
+            .map(|_| "privacy.trust=\"two-servers\"".to_owned()),
+    );
     let (mut scenario, mut method) = read(&settings)?;
     common::tell_unused(&scenario, method, &arguments.settings);
     let delta = announced_delta(&scenario);
@@ -278,13 +357,23 @@ fn of_scenario(arguments: &Serve, run: u64) -> Result<(Terms, Vec<String>), CliE
         deadline_ms: arguments.deadline.as_millis() as u64,
         may_close_early: arguments.close_early,
     };
-    let terms = Terms::new(&scenario, method, functions.candidates(), functions.dim(), run, announced);
+    let terms = Terms::new(
+        &scenario,
+        method,
+        functions.candidates(),
+        functions.dim(),
+        run,
+        announced,
+    );
     Ok((terms.map_err(CliError::input)?, cautions(scenario, delta)))
 }
 
 /// The δ that is announced. If it is not the scenario's, that is told.
 fn announced_delta(scenario: &Scenario) -> f64 {
-    let (delta, announced) = (scenario.privacy.delta, scenario.privacy.announced_delta(scenario.federation.agents));
+    let (delta, announced) = (
+        scenario.privacy.delta,
+        scenario.privacy.announced_delta(scenario.federation.agents),
+    );
     if announced != delta {
         note(&format!(
             "δ = {}, which is 1/(10 N): the scenario sets no privacy.delta, and the {} of simulations is too large to be served",
@@ -329,12 +418,19 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
     let agreement = &folder.terms.agreement;
     let count = agreement.protocol.agents();
     if arguments.agents.end > count {
-        return Err(CliError::input(format!("--agents {:?}: this federation has {count} agents", arguments.agents)));
+        return Err(CliError::input(format!(
+            "--agents {:?}: this federation has {count} agents",
+            arguments.agents
+        )));
     }
     let address = folder.address().map_err(CliError::failure)?;
     let pins = folder.keys.pins().map_err(CliError::failure)?;
     let helper = invited_helper(&folder)?;
-    let offer = Offer { next: Some(pins[1]), until: until(arguments, &folder)?, again: arguments.again };
+    let offer = Offer {
+        next: Some(pins[1]),
+        until: until(arguments, &folder)?,
+        again: arguments.again,
+    };
     if let Some(out) = &arguments.out {
         create_folders_privately(out).map_err(CliError::failure)?;
         // Before anything is written down.
@@ -352,24 +448,40 @@ pub fn invite(arguments: &Invite) -> Result<(), CliError> {
             }
         };
         enrolment::invite(folder.path(), slot, token.as_ref(), offer).map_err(CliError::failure)?;
-        let (address, deployment, terms) = (address.clone(), agreement.deployment, folder.terms.digest());
+        let (address, deployment, terms) =
+            (address.clone(), agreement.deployment, folder.terms.digest());
         let pins = pins.into();
-        let line = format!("{}\n", Invitation { address, deployment, slot, terms, pins, token, helper });
+        let line = format!(
+            "{}\n",
+            Invitation {
+                address,
+                deployment,
+                slot,
+                terms,
+                pins,
+                token,
+                helper
+            }
+        );
         match &arguments.out {
             None => print(&line)?,
-            Some(out) => {
-                write_privately(&out.join(format!("{slot}.txt")), line.as_bytes()).map_err(CliError::failure)?
-            }
+            Some(out) => write_privately(&out.join(format!("{slot}.txt")), line.as_bytes())
+                .map_err(CliError::failure)?,
         }
     }
     if let Some(out) = &arguments.out {
         let (first, count) = (arguments.agents.start, arguments.agents.len());
         let out = out.display();
-        note(&format!("{count} invitations in {out}; a site says: sordino join @{out}/{first}.txt --command '…'"));
+        note(&format!(
+            "{count} invitations in {out}; a site says: sordino join @{out}/{first}.txt --command '…'"
+        ));
     }
     if folder.terms.authority.is_some() {
         let (first, run) = (arguments.agents.start, agreement.deployment);
-        note(&format!("the certificate of agent {first} needs the URI {}", authority::name_of(run, first)));
+        note(&format!(
+            "the certificate of agent {first} needs the URI {}",
+            authority::name_of(run, first)
+        ));
     }
     Ok(())
 }
@@ -379,14 +491,22 @@ fn keep_others(path: &Path, run: u64) -> Result<(), CliError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(CliError::failure(FileError::Io { path: path.to_owned(), error })),
+        Err(error) => {
+            return Err(CliError::failure(FileError::Io {
+                path: path.to_owned(),
+                error,
+            }));
+        }
     };
     let what = match text.trim().parse::<Invitation>() {
         Ok(invitation) if invitation.deployment == run => return Ok(()),
         Ok(_) => "an invitation of another federation",
         Err(_) => "no invitation",
     };
-    Err(CliError::input(format!("{}: {what}; --out names another folder, and nobody was invited", path.display())))
+    Err(CliError::input(format!(
+        "{}: {what}; --out names another folder, and nobody was invited",
+        path.display()
+    )))
 }
 
 /// The key of the helper's masks, which invitations name where there are two servers.
@@ -395,8 +515,11 @@ fn invited_helper(folder: &Folder) -> Result<Option<MaskKey>, CliError> {
         return Ok(None);
     }
     let known = KnownHelper::read(folder.path()).map_err(CliError::failure)?;
-    let unreached =
-        || CliError::failure("the helper was not reached yet, and invitations name its key: sordino serve does");
+    let unreached = || {
+        CliError::failure(
+            "the helper was not reached yet, and invitations name its key: sordino serve does",
+        )
+    };
     known.map(|known| Some(known.masks)).ok_or_else(unreached)
 }
 
@@ -412,11 +535,20 @@ fn until(arguments: &Invite, folder: &Folder) -> Result<Option<u64>, CliError> {
             "--again: where there are two servers a slot keeps the key of its masks, which a site that lost its folder lost as well",
         ));
     }
-    let Some(until) = arguments.until else { return Ok(None) };
+    let Some(until) = arguments.until else {
+        return Ok(None);
+    };
     if until <= SystemTime::now() {
-        return Err(CliError::input("--until: a moment in the future is expected"));
+        return Err(CliError::input(
+            "--until: a moment in the future is expected",
+        ));
     }
-    Ok(Some(until.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()))
+    Ok(Some(
+        until
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_secs(),
+    ))
 }
 
 fn open(path: &Path) -> Result<Folder, CliError> {

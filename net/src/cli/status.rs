@@ -32,38 +32,62 @@ pub struct Status {
 /// Prints how the federation stands.
 pub fn execute(arguments: &Status) -> Result<(), CliError> {
     let standing = match arguments.place.strip_prefix("http://") {
-        Some(host) => common::wait(asked(host.trim_end_matches('/')))?.map_err(CliError::failure)?,
+        Some(host) => {
+            common::wait(asked(host.trim_end_matches('/')))?.map_err(CliError::failure)?
+        }
         None => of_folder(Path::new(&arguments.place))?,
     };
     match arguments.format {
         Format::Text => print(&standing.to_string()),
-        Format::Json => print(&format!("{}\n", serde_json::to_string(&standing).map_err(CliError::failure)?)),
+        Format::Json => print(&format!(
+            "{}\n",
+            serde_json::to_string(&standing).map_err(CliError::failure)?
+        )),
     }
 }
 
 fn of_folder(folder: &Path) -> Result<Standing, CliError> {
     let shown = folder.display();
     if !folder.join("terms.bin").is_file() {
-        return Err(CliError::input(format!("{shown}: no folder of a server; one has terms.bin")));
+        return Err(CliError::input(format!(
+            "{shown}: no folder of a server; one has terms.bin"
+        )));
     }
     match Standing::read(folder).map_err(|error| CliError::failure(format!("{shown}: {error}")))? {
         Some(standing) => Ok(standing),
-        None => Err(CliError::failure(format!("{shown}: no server has written anything yet; sordino serve does"))),
+        None => Err(CliError::failure(format!(
+            "{shown}: no server has written anything yet; sordino serve does"
+        ))),
     }
 }
 
 /// The standing that a server's admin port tells.
 async fn asked(host: &str) -> Result<Standing, String> {
     let failed = |error: &dyn std::fmt::Display| format!("http://{host}: {error}");
-    let tcp = TcpStream::connect(host).await.map_err(|error| failed(&error))?;
+    let tcp = TcpStream::connect(host)
+        .await
+        .map_err(|error| failed(&error))?;
     let io = TokioIo::new(tcp);
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await.map_err(|error| failed(&error))?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(io)
+        .await
+        .map_err(|error| failed(&error))?;
     tokio::spawn(async move { drop(connection.await) });
-    let request = Request::get("/status").header(hyper::header::HOST, host).body(Empty::<Bytes>::new());
-    let answer = sender.send_request(request.map_err(|error| failed(&error))?).await.map_err(|error| failed(&error))?;
+    let request = Request::get("/status")
+        .header(hyper::header::HOST, host)
+        .body(Empty::<Bytes>::new());
+    let answer = sender
+        .send_request(request.map_err(|error| failed(&error))?)
+        .await
+        .map_err(|error| failed(&error))?;
     if answer.status() != hyper::StatusCode::OK {
-        return Err(failed(&format!("{}: not the admin port of a server of this version", answer.status())));
+        return Err(failed(&format!(
+            "{}: not the admin port of a server of this version",
+            answer.status()
+        )));
     }
-    let body = Limited::new(answer.into_body(), BYTES_MAX).collect().await.map_err(|error| failed(&error))?;
+    let body = Limited::new(answer.into_body(), BYTES_MAX)
+        .collect()
+        .await
+        .map_err(|error| failed(&error))?;
     serde_json::from_slice(&body.to_bytes()).map_err(|error| failed(&error))
 }

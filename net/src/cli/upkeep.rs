@@ -31,7 +31,9 @@ pub fn rotate(arguments: &Rotate) -> Result<(), CliError> {
     let is_helper = HelpFolder::is_one(&arguments.folder);
     match (is_helper, arguments.masks) {
         (true, true) => Err(CliError::failure(MASKS_STAY)),
-        (false, true) => Err(CliError::input("--masks: a server has no key of masks; its helper has")),
+        (false, true) => Err(CliError::input(
+            "--masks: a server has no key of masks; its helper has",
+        )),
         (true, false) => rotate_helper(arguments),
         (false, false) => rotate_server(arguments),
     }
@@ -46,7 +48,9 @@ fn rotate_server(arguments: &Rotate) -> Result<(), CliError> {
     let folder = Folder::open(&arguments.folder).map_err(CliError::failure)?;
     let [_, next] = folder.keys.pins().map_err(CliError::failure)?;
     let behind = enrolment::without_key(folder.path(), next).map_err(CliError::failure)?;
-    if let (Some(first), Some(last), false) = (behind.first(), behind.last(), arguments.leave_behind) {
+    if let (Some(first), Some(last), false) =
+        (behind.first(), behind.last(), arguments.leave_behind)
+    {
         let who = match behind.len() {
             1 => format!("agent {first} was"),
             count => format!("{count} agents, from {first} to {last}, were"),
@@ -69,9 +73,13 @@ fn rotate_helper(arguments: &Rotate) -> Result<(), CliError> {
     let url = folder.path().join("url");
     let doubt = match known {
         Some(known) if known.contains(&next) => None,
-        Some(_) => Some("the leader does not know the next key, and would no longer recognise this helper"),
+        Some(_) => {
+            Some("the leader does not know the next key, and would no longer recognise this helper")
+        }
         // It may have been handed what `url` said before any number of rotations.
-        None => Some("no leader has said yet which keys it knows, so it might no longer recognise this helper"),
+        None => Some(
+            "no leader has said yet which keys it knows, so it might no longer recognise this helper",
+        ),
     };
     if let Some(doubt) = doubt.filter(|_| !arguments.leave_behind) {
         return Err(CliError::failure(format!(
@@ -92,7 +100,11 @@ fn rotate_helper(arguments: &Rotate) -> Result<(), CliError> {
 /// Rotates the keys of a folder, and says which they are now.
 fn rotated(folder: &Path, next: Fingerprint, named: &str) -> Result<String, CliError> {
     let [present, next] = keys::rotate(folder, next).map_err(CliError::failure)?;
-    let named = if named.is_empty() { String::new() } else { format!(": {named}") };
+    let named = if named.is_empty() {
+        String::new()
+    } else {
+        format!(": {named}")
+    };
     Ok(format!(
         "the key is now {present}; a running process shows it to new connections within a second\nthe next will be {next}{named}\n"
     ))
@@ -114,21 +126,29 @@ pub fn revoke(arguments: &Revoke) -> Result<(), CliError> {
         true => {
             let folder = HelpFolder::open(path).map_err(CliError::failure)?;
             let terms = folder.terms().map_err(CliError::failure)?;
-            terms.ok_or_else(|| CliError::failure("this helper has no terms yet: nobody takes part"))?
+            terms.ok_or_else(|| {
+                CliError::failure("this helper has no terms yet: nobody takes part")
+            })?
         }
         false => Folder::open(path).map_err(CliError::failure)?.terms,
     };
     let count = terms.agreement.protocol.agents();
     if agent >= count {
-        return Err(CliError::input(format!("agent {agent}: this federation has {count} agents")));
+        return Err(CliError::input(format!(
+            "agent {agent}: this federation has {count} agents"
+        )));
     }
     let before: BTreeSet<u32> = enrolment::revoked(path).map_err(CliError::failure)?;
     if !before.contains(&agent) {
         enrolment::revoke(path, agent).map_err(CliError::failure)?;
     }
     let told = match HelpFolder::is_one(path) {
-        true => "this helper answers no new question that names it, and its leader shuts it out as well",
-        false => "a running server notices within a second; what it gave to the open release before stays in it",
+        true => {
+            "this helper answers no new question that names it, and its leader shuts it out as well"
+        }
+        false => {
+            "a running server notices within a second; what it gave to the open release before stays in it"
+        }
     };
     print(&format!("agent {agent} is shut out; {told}\n"))
 }

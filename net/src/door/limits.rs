@@ -29,7 +29,9 @@ const HANDLES_MIN: u64 = 512;
 
 /// The process may open too few files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this process may open {handles} files, {HANDLES_MIN} are needed at least: raise ulimit -n, or LimitNOFILE")]
+#[error(
+    "this process may open {handles} files, {HANDLES_MIN} are needed at least: raise ulimit -n, or LimitNOFILE"
+)]
 pub struct TooFewHandles {
     /// Files that it may open.
     pub handles: u64,
@@ -43,21 +45,37 @@ impl Limits {
         if handles < HANDLES_MIN {
             return Err(TooFewHandles { handles });
         }
-        let connections =
-            usize::try_from(handles - HANDLES_KEPT).map_or(self.connections, |most| self.connections.min(most));
-        Ok(Limits { connections, strangers: self.strangers.min(connections / 4), ..self })
+        let connections = usize::try_from(handles - HANDLES_KEPT)
+            .map_or(self.connections, |most| self.connections.min(most));
+        Ok(Limits {
+            connections,
+            strangers: self.strangers.min(connections / 4),
+            ..self
+        })
     }
 
     /// How many files this process may open, after raising its limit as far as these limits need.
     pub fn handles(&self) -> u64 {
-        let (now, wanted) = (getrlimit(Resource::Nofile), self.connections as u64 + HANDLES_KEPT);
+        let (now, wanted) = (
+            getrlimit(Resource::Nofile),
+            self.connections as u64 + HANDLES_KEPT,
+        );
         // None is no limit.
-        let (soft, hard) = (now.current.unwrap_or(u64::MAX), now.maximum.unwrap_or(u64::MAX));
+        let (soft, hard) = (
+            now.current.unwrap_or(u64::MAX),
+            now.maximum.unwrap_or(u64::MAX),
+        );
         let raised = wanted.min(hard);
         if soft >= raised {
             return soft;
         }
-        match setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum: now.maximum }) {
+        match setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: Some(raised),
+                maximum: now.maximum,
+            },
+        ) {
             Ok(()) => raised,
             Err(_refused) => soft,
         }
@@ -68,6 +86,13 @@ impl Default for Limits {
     fn default() -> Self {
         let (patience, wait_max) = (Duration::from_secs(20), Duration::from_secs(30));
         let session = Duration::from_secs(3600);
-        Limits { connections: 20_000, per_key: 2, strangers: 5_000, patience, wait_max, session }
+        Limits {
+            connections: 20_000,
+            per_key: 2,
+            strangers: 5_000,
+            patience,
+            wait_max,
+            session,
+        }
     }
 }

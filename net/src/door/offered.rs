@@ -48,7 +48,11 @@ impl Offered {
         }
         // Where a budget skipped releases there are numbers of one that never comes.
         let is_open = header.round < party.agreement().protocol.epochs();
-        if let Some(numbers) = if is_open { party.opening(released)? } else { None } {
+        if let Some(numbers) = if is_open {
+            party.opening(released)?
+        } else {
+            None
+        } {
             offered.opening = Some((header.round, beside(header, Kind::Opening, &numbers)?));
         }
         Ok((offered, file))
@@ -59,7 +63,16 @@ impl Offered {
 fn beside<T: Scalar>(header: Header, kind: Kind, numbers: &[T]) -> Result<Bytes, WireError> {
     let scalar = ScalarTag::of::<T>();
     let mut bytes = vec![0; wire::frame_len_max(scalar, numbers.len())];
-    let len = wire::encode(Header { kind, scalar, attempt: 0, ..header }, numbers, &mut bytes)?;
+    let len = wire::encode(
+        Header {
+            kind,
+            scalar,
+            attempt: 0,
+            ..header
+        },
+        numbers,
+        &mut bytes,
+    )?;
     bytes.truncate(len);
     Ok(bytes.into())
 }

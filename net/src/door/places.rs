@@ -41,7 +41,12 @@ impl Places {
             connections.pop_front();
         }
         connections.push_back((number, end));
-        Place { places: self.clone(), key, number, ends }
+        Place {
+            places: self.clone(),
+            key,
+            number,
+            ends,
+        }
     }
 }
 
@@ -74,8 +79,12 @@ mod tests {
         let (places, key) = (Places::default(), |byte: u8| Fingerprint::of(&[byte; 32]));
         let mut other = places.take(key(2), 2);
         let [mut first, mut second, mut third] = [0; 3].map(|_| places.take(key(1), 2));
-        let is_lost = |place: &mut Place| place.ends.try_recv() == Err(oneshot::error::TryRecvError::Closed);
-        assert_eq!([&mut first, &mut second, &mut third, &mut other].map(is_lost), [true, false, false, false]);
+        let is_lost =
+            |place: &mut Place| place.ends.try_recv() == Err(oneshot::error::TryRecvError::Closed);
+        assert_eq!(
+            [&mut first, &mut second, &mut third, &mut other].map(is_lost),
+            [true, false, false, false]
+        );
         // One that lost its place takes none along.
         drop(first);
         let fourth = places.take(key(1), 2);

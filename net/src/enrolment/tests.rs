@@ -10,36 +10,55 @@ fn key(n: u8) -> Fingerprint {
 /// seen.
 #[test]
 fn mended_a_revocation_holds_whatever_is_broken() {
-    let folder = std::env::temp_dir().join(format!("sordino-net-revocation-{}", std::process::id()));
+    let folder =
+        std::env::temp_dir().join(format!("sordino-net-revocation-{}", std::process::id()));
     drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).unwrap();
     let enrolment = Enrolment::open(&folder).unwrap();
     for slot in 0..4 {
         invite(&folder, slot, Some(&[slot as u8; 16]), Offer::default()).unwrap();
-        enrolment.enrol(slot, &[slot as u8; 16], key(slot as u8)).unwrap();
+        enrolment
+            .enrol(slot, &[slot as u8; 16], key(slot as u8))
+            .unwrap();
     }
     let (invitations, revoked) = (folder.join(INVITATIONS), folder.join(REVOKED));
     let whole = std::fs::read_to_string(&invitations).unwrap();
     std::fs::write(&invitations, format!("{whole}no line\n")).unwrap();
     revoke(&folder, 1).unwrap();
-    assert!(matches!(enrolment.refresh(), Err(EnrolmentError::Line { line: 5, .. })));
+    assert!(matches!(
+        enrolment.refresh(),
+        Err(EnrolmentError::Line { line: 5, .. })
+    ));
     assert_eq!(enrolment.slot(&key(1)), None);
-    assert_eq!(enrolment.enrol(2, &[2; 16], key(2)), Err(Refusal::NotWritten), "nobody comes in meanwhile");
+    assert_eq!(
+        enrolment.enrol(2, &[2; 16], key(2)),
+        Err(Refusal::NotWritten),
+        "nobody comes in meanwhile"
+    );
     std::fs::write(&invitations, &whole).unwrap();
     enrolment.refresh().unwrap();
     // A broken line among the revocations themselves costs that line, and is told.
     let kept = std::fs::read_to_string(&revoked).unwrap();
     std::fs::write(&revoked, format!("no line\n{kept}")).unwrap();
     revoke(&folder, 2).unwrap();
-    assert!(matches!(enrolment.refresh(), Err(EnrolmentError::Line { line: 1, .. })));
-    assert_eq!((enrolment.slot(&key(1)), enrolment.slot(&key(2))), (None, None));
+    assert!(matches!(
+        enrolment.refresh(),
+        Err(EnrolmentError::Line { line: 1, .. })
+    ));
+    assert_eq!(
+        (enrolment.slot(&key(1)), enrolment.slot(&key(2))),
+        (None, None)
+    );
     // Of equal length, as another file in its place.
     std::fs::write(&revoked, "{\"slot\":1}\n").unwrap();
     enrolment.refresh().unwrap();
     std::fs::write(folder.join("beside"), "{\"slot\":3}\n").unwrap();
     std::fs::rename(folder.join("beside"), &revoked).unwrap();
     enrolment.refresh().unwrap();
-    assert_eq!((enrolment.slot(&key(3)), enrolment.slot(&key(1))), (None, Some(1)));
+    assert_eq!(
+        (enrolment.slot(&key(3)), enrolment.slot(&key(1))),
+        (None, Some(1))
+    );
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -49,29 +68,74 @@ fn a_token_is_good_for_one_key_and_a_revoked_slot_for_none() {
     drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).unwrap();
     let enrolment = Enrolment::open(&folder).unwrap();
-    assert_eq!(enrolment.enrol(3, &[1; 16], key(1)), Err(Refusal::NotInvited));
+    assert_eq!(
+        enrolment.enrol(3, &[1; 16], key(1)),
+        Err(Refusal::NotInvited)
+    );
     // Invited while the server runs.
     invite(&folder, 3, Some(&[1; 16]), Offer::default()).unwrap();
-    invite(&folder, 4, Some(&[2; 16]), Offer { next: Some(key(9)), ..Offer::default() }).unwrap();
+    invite(
+        &folder,
+        4,
+        Some(&[2; 16]),
+        Offer {
+            next: Some(key(9)),
+            ..Offer::default()
+        },
+    )
+    .unwrap();
     assert_eq!(without_key(&folder, key(9)).unwrap(), BTreeSet::from([3]));
-    assert_eq!(enrolment.enrol(3, &[2; 16], key(1)), Err(Refusal::NotInvited));
+    assert_eq!(
+        enrolment.enrol(3, &[2; 16], key(1)),
+        Err(Refusal::NotInvited)
+    );
     assert_eq!(enrolment.enrol(3, &[1; 16], key(1)), Ok(()));
-    assert_eq!(enrolment.enrol(3, &[1; 16], key(1)), Ok(()), "the same key again");
-    assert_eq!(enrolment.enrol(3, &[1; 16], key(2)), Err(Refusal::Taken), "another key");
-    assert_eq!(enrolment.enrol(4, &[2; 16], key(1)), Err(Refusal::Taken), "one key, two slots");
-    assert_eq!((enrolment.slot(&key(1)), enrolment.slot(&key(2)), enrolment.count()), (Some(3), None, 1));
+    assert_eq!(
+        enrolment.enrol(3, &[1; 16], key(1)),
+        Ok(()),
+        "the same key again"
+    );
+    assert_eq!(
+        enrolment.enrol(3, &[1; 16], key(2)),
+        Err(Refusal::Taken),
+        "another key"
+    );
+    assert_eq!(
+        enrolment.enrol(4, &[2; 16], key(1)),
+        Err(Refusal::Taken),
+        "one key, two slots"
+    );
+    assert_eq!(
+        (
+            enrolment.slot(&key(1)),
+            enrolment.slot(&key(2)),
+            enrolment.count()
+        ),
+        (Some(3), None, 1)
+    );
     // A line that was cut off was never acted upon.
     let torn = std::fs::read_to_string(folder.join(ENROLLED)).unwrap() + "{\"slot\":9";
     std::fs::write(folder.join(ENROLLED), torn).unwrap();
     let again = Enrolment::open(&folder).unwrap();
     assert_eq!(again.slot(&key(1)), Some(3));
     again.enrol(4, &[2; 16], key(5)).unwrap();
-    assert_eq!(Enrolment::open(&folder).unwrap().slot(&key(5)), Some(4), "it swallows no other line");
+    assert_eq!(
+        Enrolment::open(&folder).unwrap().slot(&key(5)),
+        Some(4),
+        "it swallows no other line"
+    );
     revoke(&folder, 3).unwrap();
     again.refresh().unwrap();
     assert_eq!((again.slot(&key(1)), again.count()), (None, 1));
-    assert_eq!(without_key(&folder, key(8)).unwrap(), BTreeSet::from([4]), "who is shut out need know no key");
-    assert_eq!((again.certified(7), again.certified(3)), (Ok(()), Err(Refusal::Revoked)));
+    assert_eq!(
+        without_key(&folder, key(8)).unwrap(),
+        BTreeSet::from([4]),
+        "who is shut out need know no key"
+    );
+    assert_eq!(
+        (again.certified(7), again.certified(3)),
+        (Ok(()), Err(Refusal::Revoked))
+    );
     assert_eq!(again.count(), 2);
     assert_eq!(again.enrol(3, &[1; 16], key(1)), Err(Refusal::Revoked));
     std::fs::remove_dir_all(folder).unwrap();
@@ -83,23 +147,61 @@ fn an_invitation_ends_and_one_made_again_takes_the_slot_once() {
     drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).unwrap();
     let enrolment = Enrolment::open(&folder).unwrap();
-    let (until, again) = (Offer { until: Some(1000), ..Offer::default() }, Offer { again: true, ..Offer::default() });
+    let (until, again) = (
+        Offer {
+            until: Some(1000),
+            ..Offer::default()
+        },
+        Offer {
+            again: true,
+            ..Offer::default()
+        },
+    );
     invite(&folder, 0, Some(&[1; 16]), until).unwrap();
     invite(&folder, 1, Some(&[2; 16]), until).unwrap();
     assert_eq!(enrolment.enrol_at(0, &[1; 16], key(1), None, 1000), Ok(()));
-    assert_eq!(enrolment.enrol_at(0, &[1; 16], key(1), None, 5000), Ok(()), "who has come may come again");
-    assert_eq!(enrolment.enrol_at(1, &[2; 16], key(2), None, 1001), Err(Refusal::Over));
-    assert_eq!(enrolment.enrol_at(1, &[2; 16], key(2), None, 999), Ok(()), "a clock that was put back");
+    assert_eq!(
+        enrolment.enrol_at(0, &[1; 16], key(1), None, 5000),
+        Ok(()),
+        "who has come may come again"
+    );
+    assert_eq!(
+        enrolment.enrol_at(1, &[2; 16], key(2), None, 1001),
+        Err(Refusal::Over)
+    );
+    assert_eq!(
+        enrolment.enrol_at(1, &[2; 16], key(2), None, 999),
+        Ok(()),
+        "a clock that was put back"
+    );
     // The site of slot 0 lost its folder.
-    assert_eq!(enrolment.enrol_at(0, &[1; 16], key(3), None, 1), Err(Refusal::Taken));
+    assert_eq!(
+        enrolment.enrol_at(0, &[1; 16], key(3), None, 1),
+        Err(Refusal::Taken)
+    );
     invite(&folder, 0, Some(&[4; 16]), again).unwrap();
-    assert_eq!(enrolment.enrol_at(0, &[4; 16], key(2), None, 1), Err(Refusal::Taken), "one key, two slots");
+    assert_eq!(
+        enrolment.enrol_at(0, &[4; 16], key(2), None, 1),
+        Err(Refusal::Taken),
+        "one key, two slots"
+    );
     assert_eq!(enrolment.enrol_at(0, &[4; 16], key(3), None, 1), Ok(()));
     for known in [&enrolment, &Enrolment::open(&folder).unwrap()] {
-        assert_eq!((known.slot(&key(1)), known.slot(&key(3)), known.count()), (None, Some(0), 2));
+        assert_eq!(
+            (known.slot(&key(1)), known.slot(&key(3)), known.count()),
+            (None, Some(0), 2)
+        );
         assert_eq!(known.enrol_at(0, &[4; 16], key(3), None, 1), Ok(()));
-        assert_eq!(known.enrol_at(0, &[4; 16], key(5), None, 1), Err(Refusal::Taken), "the token is used");
-        assert_eq!(known.enrol_at(0, &[1; 16], key(1), None, 1), Err(Refusal::Taken), "the lost key");
+        assert_eq!(
+            known.enrol_at(0, &[4; 16], key(5), None, 1),
+            Err(Refusal::Taken),
+            "the token is used"
+        );
+        assert_eq!(
+            known.enrol_at(0, &[1; 16], key(1), None, 1),
+            Err(Refusal::Taken),
+            "the lost key"
+        );
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
@@ -118,8 +220,11 @@ fn mended_lines_of_many_writers_are_all_there() {
                 scope.spawn(move || revoke(folder, slot).unwrap());
             }
         });
-        let mut slots: Vec<u32> =
-            lines::<Revoked>(&folder.join(REVOKED)).unwrap().iter().map(|line| line.slot).collect();
+        let mut slots: Vec<u32> = lines::<Revoked>(&folder.join(REVOKED))
+            .unwrap()
+            .iter()
+            .map(|line| line.slot)
+            .collect();
         slots.sort_unstable();
         assert_eq!(slots, (0..8).collect::<Vec<_>>(), "{turn}");
     }
@@ -132,27 +237,62 @@ fn a_certificate_brings_the_key_of_its_masks_once_and_takes_part_with_no_other()
     let folder = std::env::temp_dir().join(format!("sordino-net-certified-{}", std::process::id()));
     drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).unwrap();
-    let open = || Enrolment::open(&folder).unwrap().trusting(Trust::TwoServers);
+    let open = || {
+        Enrolment::open(&folder)
+            .unwrap()
+            .trusting(Trust::TwoServers)
+    };
     let enrolment = open();
     let masks = |byte| Some(MaskKey([byte; 32]));
-    assert_eq!(enrolment.certified(3), Err(Refusal::Masks), "before its masks are known");
+    assert_eq!(
+        enrolment.certified(3),
+        Err(Refusal::Masks),
+        "before its masks are known"
+    );
     assert_eq!(enrolment.enrol_certified(3, None), Err(Refusal::Masks));
     assert_eq!(enrolment.enrol_certified(3, masks(1)), Ok(()));
-    assert_eq!(enrolment.enrol_certified(3, masks(1)), Ok(()), "the same again");
-    assert_eq!(enrolment.enrol_certified(3, masks(2)), Err(Refusal::Masks), "another key opens nothing");
-    assert_eq!(enrolment.enrol_certified(4, masks(1)), Err(Refusal::Masks), "one mask for two agents");
+    assert_eq!(
+        enrolment.enrol_certified(3, masks(1)),
+        Ok(()),
+        "the same again"
+    );
+    assert_eq!(
+        enrolment.enrol_certified(3, masks(2)),
+        Err(Refusal::Masks),
+        "another key opens nothing"
+    );
+    assert_eq!(
+        enrolment.enrol_certified(4, masks(1)),
+        Err(Refusal::Masks),
+        "one mask for two agents"
+    );
     // After a restart, without a second line.
     let again = open();
-    assert_eq!((again.certified(3), again.certified(4)), (Ok(()), Err(Refusal::Masks)));
+    assert_eq!(
+        (again.certified(3), again.certified(4)),
+        (Ok(()), Err(Refusal::Masks))
+    );
     assert_eq!(again.enrol_certified(3, masks(1)), Ok(()));
     assert_eq!(again.masks(&[3, 4]), [(3, MaskKey([1; 32]))]);
-    assert_eq!(std::fs::read_to_string(folder.join(ENROLLED)).unwrap().lines().count(), 1);
+    assert_eq!(
+        std::fs::read_to_string(folder.join(ENROLLED))
+            .unwrap()
+            .lines()
+            .count(),
+        1
+    );
     revoke(&folder, 3).unwrap();
     again.refresh().unwrap();
     assert_eq!(again.enrol_certified(3, masks(1)), Err(Refusal::Revoked));
     // Negative control: with one server there are no masks to bring.
     let one = Enrolment::open(&folder).unwrap();
-    assert_eq!((one.enrol_certified(5, None), one.enrol_certified(6, masks(6))), (Ok(()), Err(Refusal::Masks)));
+    assert_eq!(
+        (
+            one.enrol_certified(5, None),
+            one.enrol_certified(6, masks(6))
+        ),
+        (Ok(()), Err(Refusal::Masks))
+    );
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -169,6 +309,9 @@ fn a_damaged_line_of_those_shut_out_is_an_error_to_whoever_asks_for_all() {
     let damaged = std::fs::read_to_string(&path).unwrap() + "{\"sl\n";
     std::fs::write(&path, damaged).unwrap();
     assert_eq!(revoked(&folder).unwrap(), BTreeSet::from([3]));
-    assert!(matches!(all_revoked(&folder), Err(EnrolmentError::Line { line: 2, .. })));
+    assert!(matches!(
+        all_revoked(&folder),
+        Err(EnrolmentError::Line { line: 2, .. })
+    ));
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -22,7 +22,9 @@ pub struct HelperAddress {
 
 /// A text that is no address of a helper, and what is wrong with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not the address of a helper: {0}; https://HOST:PORT/TOKEN#KEY is expected, as `sordino help-serve` tells it")]
+#[error(
+    "not the address of a helper: {0}; https://HOST:PORT/TOKEN#KEY is expected, as `sordino help-serve` tells it"
+)]
 pub struct NoHelperAddress(pub &'static str);
 
 impl fmt::Display for HelperAddress {
@@ -37,24 +39,44 @@ impl FromStr for HelperAddress {
     type Err = NoHelperAddress;
 
     fn from_str(text: &str) -> Result<Self, NoHelperAddress> {
-        let rest = text.trim().strip_prefix("https://").ok_or(NoHelperAddress("it does not begin with `https://`"))?;
-        let (place, pins) = rest.split_once('#').ok_or(NoHelperAddress("it has no key behind `#`"))?;
-        let (address, token) = place.split_once('/').ok_or(NoHelperAddress("it has no token"))?;
-        if !address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok()) {
+        let rest = text
+            .trim()
+            .strip_prefix("https://")
+            .ok_or(NoHelperAddress("it does not begin with `https://`"))?;
+        let (place, pins) = rest
+            .split_once('#')
+            .ok_or(NoHelperAddress("it has no key behind `#`"))?;
+        let (address, token) = place
+            .split_once('/')
+            .ok_or(NoHelperAddress("it has no token"))?;
+        if !address
+            .rsplit_once(':')
+            .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+        {
             return Err(NoHelperAddress("the address is not HOST:PORT"));
         }
         let token = match token {
             "" => None,
-            digits => Some(from_hex(digits).ok_or(NoHelperAddress("the token is not 32 hexadecimal digits"))?),
+            digits => Some(
+                from_hex(digits)
+                    .ok_or(NoHelperAddress("the token is not 32 hexadecimal digits"))?,
+            ),
         };
         let pins: Vec<Fingerprint> = pins
             .split(',')
-            .map(|pin| pin.parse().map_err(|_| NoHelperAddress("a key is not 64 hexadecimal digits")))
+            .map(|pin| {
+                pin.parse()
+                    .map_err(|_| NoHelperAddress("a key is not 64 hexadecimal digits"))
+            })
             .collect::<Result<_, _>>()?;
         if pins.len() > 2 {
             return Err(NoHelperAddress("more than two keys"));
         }
-        Ok(HelperAddress { address: address.to_owned(), token, pins })
+        Ok(HelperAddress {
+            address: address.to_owned(),
+            token,
+            pins,
+        })
     }
 }
 
@@ -65,19 +87,47 @@ mod tests {
     #[test]
     fn an_address_comes_back_and_what_was_cut_is_refused() {
         let pins = ["ab", "cd"].map(|byte| byte.repeat(32).parse::<Fingerprint>().unwrap());
-        let whole = HelperAddress { address: "[::1]:8444".into(), token: Some([7; 16]), pins: pins.into() };
+        let whole = HelperAddress {
+            address: "[::1]:8444".into(),
+            token: Some([7; 16]),
+            pins: pins.into(),
+        };
         let text = whole.to_string();
         assert_eq!(text.parse(), Ok(whole.clone()));
         // With one key it is whole as well.
         let one = text.find(',').unwrap();
-        assert_eq!(text[..one].parse(), Ok(HelperAddress { pins: vec![pins[0]], ..whole }));
-        assert!(format!("{text},{}", pins[0]).parse::<HelperAddress>().is_err());
+        assert_eq!(
+            text[..one].parse(),
+            Ok(HelperAddress {
+                pins: vec![pins[0]],
+                ..whole
+            })
+        );
+        assert!(
+            format!("{text},{}", pins[0])
+                .parse::<HelperAddress>()
+                .is_err()
+        );
         for end in (0..text.len()).filter(|end| *end != one) {
-            assert!(text[..end].parse::<HelperAddress>().is_err(), "{}", &text[..end]);
+            assert!(
+                text[..end].parse::<HelperAddress>().is_err(),
+                "{}",
+                &text[..end]
+            );
         }
-        assert!(text.replace("https", "http").parse::<HelperAddress>().is_err());
-        let certified = HelperAddress { token: None, ..text.parse().unwrap() };
-        assert_eq!(certified.to_string(), format!("https://[::1]:8444/#{},{}", pins[0], pins[1]));
+        assert!(
+            text.replace("https", "http")
+                .parse::<HelperAddress>()
+                .is_err()
+        );
+        let certified = HelperAddress {
+            token: None,
+            ..text.parse().unwrap()
+        };
+        assert_eq!(
+            certified.to_string(),
+            format!("https://[::1]:8444/#{},{}", pins[0], pins[1])
+        );
         assert_eq!(certified.to_string().parse(), Ok(certified));
     }
 }

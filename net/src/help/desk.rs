@@ -82,7 +82,9 @@ pub enum Refused {
         agent: u32,
     },
     /// Two agents with one key.
-    #[error("agents {first} and {second} have one key of their masks: one of them would count twice")]
+    #[error(
+        "agents {first} and {second} have one key of their masks: one of them would count twice"
+    )]
     OneKey {
         /// The agent that had it first.
         first: u32,
@@ -170,7 +172,8 @@ pub struct Desk<S, K> {
 
 impl<S: Sources, K: Keep> Desk<S, K>
 where
-    Deferred: sordino_core::privacy::Ledger<<S::Source as NoiseSource>::Provenance, Error = LedgerError>,
+    Deferred:
+        sordino_core::privacy::Ledger<<S::Source as NoiseSource>::Provenance, Error = LedgerError>,
 {
     /// A helper with this key, and the agents that it knows.
     ///
@@ -182,8 +185,17 @@ where
         known: BTreeMap<u32, MaskKey>,
         file: Option<PathBuf>,
     ) -> Result<Self, Refused> {
-        let mut desk = Desk { secret, helper, agents, known: BTreeMap::new(), file };
-        let known: Vec<Enrolling> = known.into_iter().map(|(agent, key)| Enrolling { agent, key }).collect();
+        let mut desk = Desk {
+            secret,
+            helper,
+            agents,
+            known: BTreeMap::new(),
+            file,
+        };
+        let known: Vec<Enrolling> = known
+            .into_iter()
+            .map(|(agent, key)| Enrolling { agent, key })
+            .collect();
         let fresh = desk.judged(&known)?;
         desk.take(fresh)?;
         Ok(desk)
@@ -191,18 +203,30 @@ where
 
     /// Those of these agents that are new.
     fn judged(&self, agents: &[Enrolling]) -> Result<BTreeMap<u32, MaskKey>, Refused> {
-        let mut owners: BTreeMap<MaskKey, u32> = self.known.iter().map(|(agent, key)| (*key, *agent)).collect();
+        let mut owners: BTreeMap<MaskKey, u32> = self
+            .known
+            .iter()
+            .map(|(agent, key)| (*key, *agent))
+            .collect();
         let mut fresh = BTreeMap::new();
         for Enrolling { agent, key } in agents {
             if *agent >= self.agents {
                 return Err(HelperError::Unknown { agent: *agent }.into());
             }
-            if self.known.get(agent).or(fresh.get(agent)).is_some_and(|known| known != key) {
+            if self
+                .known
+                .get(agent)
+                .or(fresh.get(agent))
+                .is_some_and(|known| known != key)
+            {
                 return Err(Refused::OtherKey { agent: *agent });
             }
             let owner = *owners.entry(*key).or_insert(*agent);
             if owner != *agent {
-                return Err(Refused::OneKey { first: owner, second: *agent });
+                return Err(Refused::OneKey {
+                    first: owner,
+                    second: *agent,
+                });
             }
             if !self.known.contains_key(agent) {
                 fresh.insert(*agent, *key);
@@ -213,7 +237,10 @@ where
 
     fn take(&mut self, fresh: BTreeMap<u32, MaskKey>) -> Result<(), Refused> {
         for (agent, key) in fresh {
-            let common = self.secret.with_agent(&key.public()).map_err(|error| Refused::Key { agent, error })?;
+            let common = self
+                .secret
+                .with_agent(&key.public())
+                .map_err(|error| Refused::Key { agent, error })?;
             self.helper.enrol(agent, common)?;
             self.known.insert(agent, key);
         }
@@ -234,12 +261,22 @@ where
             return Ok(());
         }
         for (agent, key) in &fresh {
-            self.secret.with_agent(&key.public()).map_err(|error| Refused::Key { agent: *agent, error })?;
+            self.secret
+                .with_agent(&key.public())
+                .map_err(|error| Refused::Key {
+                    agent: *agent,
+                    error,
+                })?;
         }
         if let Some(path) = &self.file {
-            let all: BTreeMap<u32, MaskKey> =
-                self.known.iter().chain(&fresh).map(|(agent, key)| (*agent, *key)).collect();
-            let text = serde_json::to_vec(&all).map_err(|error| Refused::Unusable(error.to_string()))?;
+            let all: BTreeMap<u32, MaskKey> = self
+                .known
+                .iter()
+                .chain(&fresh)
+                .map(|(agent, key)| (*agent, *key))
+                .collect();
+            let text =
+                serde_json::to_vec(&all).map_err(|error| Refused::Unusable(error.to_string()))?;
             write_privately(path, &text)?;
         }
         self.take(fresh)

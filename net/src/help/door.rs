@@ -75,14 +75,18 @@ fn said(refused: &Refused) -> Response {
         refused if refused.is_fatal() => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
         Refused::OtherTerms { .. } | Refused::NoTerms | Refused::Led => StatusCode::CONFLICT,
         Refused::OtherKey { .. } | Refused::OneKey { .. } => StatusCode::CONFLICT,
-        Refused::Helper(HelperError::OtherSet { .. } | HelperError::OutOfOrder { .. } | HelperError::Ledger(_)) => {
-            StatusCode::CONFLICT
-        }
+        Refused::Helper(
+            HelperError::OtherSet { .. } | HelperError::OutOfOrder { .. } | HelperError::Ledger(_),
+        ) => StatusCode::CONFLICT,
         Refused::Helper(HelperError::Unknown { .. }) => StatusCode::PRECONDITION_REQUIRED,
         // The leader asks again without them.
         Refused::ShutOut { agents } => {
             // Numbers always have a form in JSON.
-            return (StatusCode::GONE, serde_json::to_vec(agents).unwrap_or_default()).into_response();
+            return (
+                StatusCode::GONE,
+                serde_json::to_vec(agents).unwrap_or_default(),
+            )
+                .into_response();
         }
         _ => StatusCode::UNPROCESSABLE_ENTITY,
     };
@@ -108,14 +112,22 @@ impl HelpDoor {
                 Err(response)
             }
             Err(_lost) => {
-                drop(self.ends.send(Some(Refused::Unusable("an answer was lost".into()))).await);
+                drop(
+                    self.ends
+                        .send(Some(Refused::Unusable("an answer was lost".into())))
+                        .await,
+                );
                 Err(StatusCode::SERVICE_UNAVAILABLE.into_response())
             }
         }
     }
 }
 
-async fn terms(State(door): State<HelpDoor>, Extension(Caller(caller)): Extension<Caller>, body: Bytes) -> Response {
+async fn terms(
+    State(door): State<HelpDoor>,
+    Extension(Caller(caller)): Extension<Caller>,
+    body: Bytes,
+) -> Response {
     let (gate, bind) = (door.gate.clone(), door.bind.clone());
     let caller = match caller {
         Ok(caller) => caller,
@@ -177,19 +189,32 @@ async fn admitted(
     request: axum::extract::Request,
     next: axum::middleware::Next,
 ) -> Response {
-    let shown = request.headers().get(&TOKEN).and_then(|value: &HeaderValue| value.to_str().ok()).and_then(from_hex);
-    let pins = request.headers().get(&PINS).and_then(|value| value.to_str().ok()).and_then(pins);
+    let shown = request
+        .headers()
+        .get(&TOKEN)
+        .and_then(|value: &HeaderValue| value.to_str().ok())
+        .and_then(from_hex);
+    let pins = request
+        .headers()
+        .get(&PINS)
+        .and_then(|value| value.to_str().ok())
+        .and_then(pins);
     let why = match caller {
         Ok(caller) if door.gate.admits(&caller, shown) => {
             let response = next.run(request).await;
             // What a leader says that was taken for one.
             return match pins.filter(|_| response.status() == StatusCode::OK) {
-                Some(pins) => door.done(move |help| help.knows(&pins)).await.map_or_else(|why| why, |()| response),
+                Some(pins) => door
+                    .done(move |help| help.knows(&pins))
+                    .await
+                    .map_or_else(|why| why, |()| response),
                 None => response,
             };
         }
         Ok(LedBy::Key(_)) => "not the leader of this helper, and not its token".to_owned(),
-        Ok(LedBy::Certificate(run)) => format!("this helper has a leader, which is not that of run {run:016x}"),
+        Ok(LedBy::Certificate(run)) => {
+            format!("this helper has a leader, which is not that of run {run:016x}")
+        }
         Err(reason) => reason,
     };
     (StatusCode::FORBIDDEN, why).into_response()
@@ -208,12 +233,18 @@ pub async fn serve(listener: TcpListener, shown: Shown, door: HelpDoor) {
     let free = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         // Nobody closes the semaphore.
-        let Ok(permit) = free.clone().acquire_owned().await else { return };
+        let Ok(permit) = free.clone().acquire_owned().await else {
+            return;
+        };
         let Ok((tcp, _from)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let (acceptor, app, gate) = (TlsAcceptor::from(shown.borrow().clone()), app.clone(), gate.clone());
+        let (acceptor, app, gate) = (
+            TlsAcceptor::from(shown.borrow().clone()),
+            app.clone(),
+            gate.clone(),
+        );
         tokio::spawn(async move {
             let _permit = permit;
             // Who is no party of TLS is told nothing.
@@ -225,12 +256,17 @@ pub async fn serve(listener: TcpListener, shown: Shown, door: HelpDoor) {
 /// One connection to its end; none if it never became one.
 async fn connection(tcp: TcpStream, acceptor: TlsAcceptor, app: Router, gate: &Gate) -> Option<()> {
     tcp.set_nodelay(true).ok()?;
-    let tls = tokio::time::timeout(PATIENCE, acceptor.accept(tcp)).await.ok()?.ok()?;
+    let tls = tokio::time::timeout(PATIENCE, acceptor.accept(tcp))
+        .await
+        .ok()?
+        .ok()?;
     // As at a server's door: dates are judged once, when a connection is made.
     let caller = gate.caller(tls.get_ref().1.peer_certificates()?, UnixTime::now())?;
     let service = TowerToHyperService::new(app.layer(Extension(Caller(caller))));
     let mut http = hyper::server::conn::http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(16 << 10);
+    http.timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .max_buf_size(16 << 10);
     drop(tokio::time::timeout(SESSION, http.serve_connection(TokioIo::new(tls), service)).await);
     Some(())
 }

@@ -23,7 +23,8 @@ use std::path::{Path, PathBuf};
 use sordino_core::federated::shares::SecretKey;
 use sordino_host::entropy::{self, NoEntropy};
 use sordino_host::files::{
-    FileError, create_folders_privately, create_privately, read_bounded, read_text, remove_leftovers, write_privately,
+    FileError, create_folders_privately, create_privately, read_bounded, read_text,
+    remove_leftovers, write_privately,
 };
 use sordino_host::ledger::{Contents, LedgerError};
 use sordino_host::shares::{Answered, HelperError, open_key};
@@ -115,9 +116,10 @@ pub enum HelpFolderError {
 /// Removes a file that may be missing.
 fn remove(path: &Path) -> Result<(), FileError> {
     match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(FileError::Io { path: path.to_owned(), error })
-        }
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(FileError::Io {
+            path: path.to_owned(),
+            error,
+        }),
         _ => Ok(()),
     }
 }
@@ -141,12 +143,21 @@ impl HelpFolder {
     pub fn begin(path: &Path, authority: Option<&[u8]>) -> Result<Self, HelpFolderError> {
         create_folders_privately(path)?;
         if path.join("round.bin").exists() || path.join("seal.key").exists() {
-            return Err(HelpFolderError::Server { path: path.to_owned() });
+            return Err(HelpFolderError::Server {
+                path: path.to_owned(),
+            });
         }
         // Of a folder that was begun a missing key is an error: nobody would recognise another one.
         let key = path.join("server.key");
-        let identity = if HelpFolder::is_one(path) { Identity::read_file(&key)? } else { Identity::open(&key)? };
-        let folder = HelpFolder { path: path.to_owned(), identity };
+        let identity = if HelpFolder::is_one(path) {
+            Identity::read_file(&key)?
+        } else {
+            Identity::open(&key)?
+        };
+        let folder = HelpFolder {
+            path: path.to_owned(),
+            identity,
+        };
         if !HelpFolder::is_one(path) {
             match authority {
                 Some(certificate) => write_privately(&path.join(AUTHORITY), certificate)?,
@@ -156,7 +167,10 @@ impl HelpFolder {
         }
         let begun = folder.certificate()?;
         if let Some(difference) = Difference::of_authorities([begun.as_deref(), authority]) {
-            return Err(HelpFolderError::OtherAuthority { path: path.to_owned(), difference });
+            return Err(HelpFolderError::OtherAuthority {
+                path: path.to_owned(),
+                difference,
+            });
         }
         let mut token = entropy::secret()?;
         create_privately(&path.join("token"), &token[..16])?;
@@ -179,14 +193,20 @@ impl HelpFolder {
     ///
     /// **Errors**: [`HelpFolderError::Authority`].
     pub fn authority(&self) -> Result<Option<Leaders>, HelpFolderError> {
-        Ok(self.certificate()?.map(|certificate| Leaders::new(&certificate)).transpose()?)
+        Ok(self
+            .certificate()?
+            .map(|certificate| Leaders::new(&certificate))
+            .transpose()?)
     }
 
     /// A folder that was begun; nothing is made.
     ///
     /// **Errors**: [`HelpFolderError`].
     pub fn open(path: &Path) -> Result<Self, HelpFolderError> {
-        Ok(HelpFolder { path: path.to_owned(), identity: Identity::read_file(&path.join("server.key"))? })
+        Ok(HelpFolder {
+            path: path.to_owned(),
+            identity: Identity::read_file(&path.join("server.key"))?,
+        })
     }
 
     /// Where the folder is.
@@ -195,14 +215,19 @@ impl HelpFolder {
     }
 
     fn wrong(&self, name: &str, what: impl Into<String>) -> HelpFolderError {
-        HelpFolderError::Wrong { path: self.path.join(name), what: what.into() }
+        HelpFolderError::Wrong {
+            path: self.path.join(name),
+            what: what.into(),
+        }
     }
 
     /// Takes the lock; it ends with the process.
     ///
     /// **Errors**: [`HelpFolderError::Busy`].
     pub fn lock(&self) -> Result<File, HelpFolderError> {
-        let lock = lock_folder(&self.path)?.ok_or_else(|| HelpFolderError::Busy { path: self.path.clone() })?;
+        let lock = lock_folder(&self.path)?.ok_or_else(|| HelpFolderError::Busy {
+            path: self.path.clone(),
+        })?;
         remove_leftovers(&self.path)?;
         Ok(lock)
     }
@@ -228,15 +253,25 @@ impl HelpFolder {
     /// **Errors**: [`HelpFolderError::Wrong`] unless it is 16 bytes.
     pub fn token(&self) -> Result<Token, HelpFolderError> {
         let bytes = read_bounded(&self.path.join("token"), 17)?;
-        bytes[..].try_into().map_err(|_| self.wrong("token", format!("{} bytes, 16 are expected", bytes.len())))
+        bytes[..]
+            .try_into()
+            .map_err(|_| self.wrong("token", format!("{} bytes, 16 are expected", bytes.len())))
     }
 
     /// Writes down where it is, for the leader's command; returns it.
     ///
     /// **Errors**: [`HelpFolderError`].
     pub fn set_address(&self, address: &str) -> Result<HelperAddress, HelpFolderError> {
-        let token = if self.certificate()?.is_some() { None } else { Some(self.token()?) };
-        let address = HelperAddress { address: address.to_owned(), token, pins: keys::pins(&self.path)?.into() };
+        let token = if self.certificate()?.is_some() {
+            None
+        } else {
+            Some(self.token()?)
+        };
+        let address = HelperAddress {
+            address: address.to_owned(),
+            token,
+            pins: keys::pins(&self.path)?.into(),
+        };
         write_privately(&self.path.join(URL), format!("{address}\n").as_bytes())?;
         Ok(address)
     }
@@ -247,7 +282,9 @@ impl HelpFolder {
     pub fn renew_address(&self) -> Result<(), HelpFolderError> {
         match read_text(&self.path.join(URL), 1 << 12) {
             Ok(text) => {
-                let known: HelperAddress = text.parse().map_err(|error| self.wrong(URL, format!("{error}")))?;
+                let known: HelperAddress = text
+                    .parse()
+                    .map_err(|error| self.wrong(URL, format!("{error}")))?;
                 self.set_address(&known.address).map(drop)
             }
             Err(error) if error.is_missing() => Ok(()),
@@ -261,7 +298,9 @@ impl HelpFolder {
     pub fn pins_of_leader(&self) -> Result<Option<Vec<Fingerprint>>, HelpFolderError> {
         match read_text(&self.path.join(PINS), 1 << 10) {
             Ok(text) => {
-                let pins = text.lines().map(|pin| pin.parse().map_err(|why: &str| self.wrong(PINS, why)));
+                let pins = text
+                    .lines()
+                    .map(|pin| pin.parse().map_err(|why: &str| self.wrong(PINS, why)));
                 Ok(Some(pins.collect::<Result<_, _>>()?))
             }
             Err(error) if error.is_missing() => Ok(None),
@@ -282,7 +321,11 @@ impl HelpFolder {
     /// **Errors**: [`HelpFolderError`].
     pub fn leader(&self) -> Result<Option<LedBy>, HelpFolderError> {
         match read_text(&self.path.join("leader"), 1 << 10) {
-            Ok(text) => Ok(Some(text.trim().parse().map_err(|why: &str| self.wrong("leader", why))?)),
+            Ok(text) => Ok(Some(
+                text.trim()
+                    .parse()
+                    .map_err(|why: &str| self.wrong("leader", why))?,
+            )),
             Err(error) if error.is_missing() => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -310,7 +353,10 @@ impl HelpFolder {
     ///
     /// **Errors**: [`HelpFolderError`].
     pub fn keep(&self, terms: &Terms) -> Result<(), HelpFolderError> {
-        Ok(write_privately(&self.path.join("terms.bin"), &terms.to_stored()?)?)
+        Ok(write_privately(
+            &self.path.join("terms.bin"),
+            &terms.to_stored()?,
+        )?)
     }
 
     /// The public keys of agents.
@@ -318,7 +364,8 @@ impl HelpFolder {
     /// **Errors**: [`HelpFolderError::Wrong`].
     pub fn agents(&self) -> Result<BTreeMap<u32, MaskKey>, HelpFolderError> {
         match read_bounded(&self.agents_path(), AGENTS_BYTES_MAX) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| self.wrong("agents.json", error.to_string())),
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map_err(|error| self.wrong("agents.json", error.to_string())),
             Err(error) if error.is_missing() => Ok(BTreeMap::new()),
             Err(error) => Err(error.into()),
         }
@@ -345,9 +392,14 @@ impl HelpFolder {
     ///
     /// **Errors**: [`HelpFolderError`]; [`HelperError::OtherRun`] for answers of other terms.
     pub fn books(&self) -> Result<Option<(u64, Contents)>, HelpFolderError> {
-        let Some(stored) = self.answers()? else { return Ok(None) };
+        let Some(stored) = self.answers()? else {
+            return Ok(None);
+        };
         let answered = Answered::read(&stored)?;
-        if self.terms()?.is_none_or(|terms| terms.agreement.digest() != answered.run) {
+        if self
+            .terms()?
+            .is_none_or(|terms| terms.agreement.digest() != answered.run)
+        {
             return Err(HelperError::OtherRun { epoch: 0 }.into());
         }
         let contents = Contents::read(&self.path.join(LEDGER), answered.planned.as_ref())?;

@@ -36,9 +36,13 @@ impl FromStr for LedBy {
         if let Ok(key) = text.parse() {
             return Ok(LedBy::Key(key));
         }
-        let run = text.split([':', '/']).nth(1).and_then(|run| u64::from_str_radix(run, 16).ok());
+        let run = text
+            .split([':', '/'])
+            .nth(1)
+            .and_then(|run| u64::from_str_radix(run, 16).ok());
         let run = run.filter(|run| name_of_leader(*run) == text);
-        run.map(LedBy::Certificate).ok_or("neither a key nor sordino:RUN/leader")
+        run.map(LedBy::Certificate)
+            .ok_or("neither a key nor sordino:RUN/leader")
     }
 }
 
@@ -59,7 +63,10 @@ pub struct Gate {
 impl Gate {
     /// A gate with the leader that is known, if there is one.
     pub fn new(admits: Admits, leader: Option<LedBy>) -> Self {
-        Gate { admits, leader: Mutex::new(leader) }
+        Gate {
+            admits,
+            leader: Mutex::new(leader),
+        }
     }
 
     /// Who the leader is; held until it is dropped.
@@ -71,19 +78,31 @@ impl Gate {
     /// Who is at the other end of a connection, as its handshake showed; nothing for what is no certificate.
     ///
     /// **Errors**: why an authority's certificate makes it nobody, in the words that it is told.
-    pub(super) fn caller(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Option<Result<LedBy, String>> {
+    pub(super) fn caller(
+        &self,
+        chain: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Option<Result<LedBy, String>> {
         match &self.admits {
             Admits::Token(_) => Some(Ok(LedBy::Key(fingerprint_of(chain.first()?).ok()?))),
-            Admits::Authority(leaders) => {
-                Some(leaders.run(chain, now).map(LedBy::Certificate).map_err(|refused| refused.to_string()))
-            }
+            Admits::Authority(leaders) => Some(
+                leaders
+                    .run(chain, now)
+                    .map(LedBy::Certificate)
+                    .map_err(|refused| refused.to_string()),
+            ),
         }
     }
 
     /// Whether a caller may ask, having shown this token.
     pub(super) fn admits(&self, caller: &LedBy, shown: Option<Token>) -> bool {
-        let is =
-            |token: &Token, shown: Token| shown.iter().zip(token).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0;
+        let is = |token: &Token, shown: Token| {
+            shown
+                .iter()
+                .zip(token)
+                .fold(0, |differs, (a, b)| differs | (a ^ b))
+                == 0
+        };
         match (*self.leader(), &self.admits) {
             (Some(leader), _) => leader == *caller,
             (None, Admits::Token(token)) => shown.is_some_and(|shown| is(token, shown)),
@@ -99,19 +118,36 @@ mod tests {
     #[test]
     fn a_leader_comes_back_from_its_text_in_one_spelling() {
         let key: Fingerprint = "ab".repeat(32).parse().unwrap();
-        for leader in [LedBy::Key(key), LedBy::Certificate(0x0123_4567_89ab_cdef), LedBy::Certificate(1)] {
+        for leader in [
+            LedBy::Key(key),
+            LedBy::Certificate(0x0123_4567_89ab_cdef),
+            LedBy::Certificate(1),
+        ] {
             assert_eq!(leader.to_string().parse(), Ok(leader));
         }
-        for bad in ["", "ab", "sordino:0123456789ABCDEF/leader", "sordino:1/leader", "sordino:0123456789abcdef/0"] {
+        for bad in [
+            "",
+            "ab",
+            "sordino:0123456789ABCDEF/leader",
+            "sordino:1/leader",
+            "sordino:0123456789abcdef/0",
+        ] {
             assert!(bad.parse::<LedBy>().is_err(), "{bad}");
         }
     }
 
     #[test]
     fn a_token_makes_the_first_leader_and_nothing_makes_a_second() {
-        let (token, [first, second]) = ([7; 16], ["ab", "cd"].map(|byte| LedBy::Key(byte.repeat(32).parse().unwrap())));
+        let (token, [first, second]) = (
+            [7; 16],
+            ["ab", "cd"].map(|byte| LedBy::Key(byte.repeat(32).parse().unwrap())),
+        );
         let gate = Gate::new(Admits::Token(token), None);
-        assert!(gate.admits(&first, Some(token)) && !gate.admits(&first, Some([0; 16])) && !gate.admits(&first, None));
+        assert!(
+            gate.admits(&first, Some(token))
+                && !gate.admits(&first, Some([0; 16]))
+                && !gate.admits(&first, None)
+        );
         *gate.leader() = Some(first);
         assert!(gate.admits(&first, None) && !gate.admits(&second, Some(token)));
     }

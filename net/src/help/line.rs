@@ -74,41 +74,82 @@ impl Line {
     ) -> Result<Self, IdentityError> {
         let link = Link::new(address, deployment, identity.client(pins)?, WAIT);
         let known: Vec<String> = pins.iter().map(Fingerprint::to_string).collect();
-        let (run, address, told) = (format!("{deployment:016x}"), address.to_owned(), Told::default());
-        Ok(Line { link, run, address, pins: known.join(","), told })
+        let (run, address, told) = (
+            format!("{deployment:016x}"),
+            address.to_owned(),
+            Told::default(),
+        );
+        Ok(Line {
+            link,
+            run,
+            address,
+            pins: known.join(","),
+            told,
+        })
     }
 
-    async fn post(&mut self, what: &str, headers: HeaderMap, body: Bytes) -> Result<Bytes, LinkError> {
+    async fn post(
+        &mut self,
+        what: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Bytes, LinkError> {
         let answered = self.posted(what, headers, body).await?;
-        if answered.status == StatusCode::OK { Ok(answered.body) } else { Err(status(&answered)) }
+        if answered.status == StatusCode::OK {
+            Ok(answered.body)
+        } else {
+            Err(status(&answered))
+        }
     }
 
-    async fn posted(&mut self, what: &str, mut headers: HeaderMap, body: Bytes) -> Result<Answered, LinkError> {
+    async fn posted(
+        &mut self,
+        what: &str,
+        mut headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Answered, LinkError> {
         let path = format!("/v1/{}/helper/{what}", self.run);
         // So that its owner is told before a rotation that would leave this leader behind.
-        let pins = HeaderValue::from_str(&self.pins).map_err(|_| LinkError::Answer { what: "a header" })?;
+        let pins = HeaderValue::from_str(&self.pins)
+            .map_err(|_| LinkError::Answer { what: "a header" })?;
         headers.insert(PINS, pins);
-        self.link.request(Method::POST, &path, headers, body, ANSWER_MAX).await
+        self.link
+            .request(Method::POST, &path, headers, body, ANSWER_MAX)
+            .await
     }
 
     /// Hands the terms over, with the token that makes this server the leader, unless its certificate does; returns the key of the
     /// helper's masks.
     ///
     /// **Errors**: [`LinkError`].
-    pub async fn begin(&mut self, token: Option<&Token>, terms: Bytes) -> Result<MaskKey, LinkError> {
+    pub async fn begin(
+        &mut self,
+        token: Option<&Token>,
+        terms: Bytes,
+    ) -> Result<MaskKey, LinkError> {
         let mut headers = HeaderMap::new();
         if let Some(token) = token {
-            let token = HeaderValue::from_str(&hex(token)).map_err(|_| LinkError::Answer { what: "a header" })?;
+            let token = HeaderValue::from_str(&hex(token))
+                .map_err(|_| LinkError::Answer { what: "a header" })?;
             headers.insert(TOKEN, token);
         }
         let key = self.post("terms", headers, terms).await?;
-        key[..].try_into().map(MaskKey).map_err(|_| LinkError::Answer { what: "a key of another length" })
+        key[..]
+            .try_into()
+            .map(MaskKey)
+            .map_err(|_| LinkError::Answer {
+                what: "a key of another length",
+            })
     }
 
     /// The same, until there is an answer.
     ///
     /// **Errors**: [`LinkError::Status`], [`LinkError::Answer`].
-    pub async fn begun(&mut self, token: Option<&Token>, terms: &Bytes) -> Result<MaskKey, LinkError> {
+    pub async fn begun(
+        &mut self,
+        token: Option<&Token>,
+        terms: &Bytes,
+    ) -> Result<MaskKey, LinkError> {
         let mut waits = Waits::new(&self.address);
         loop {
             match self.begin(token, terms.clone()).await {
@@ -125,7 +166,10 @@ impl Line {
     pub async fn known(&mut self, terms: &Bytes) -> Result<MaskKey, LinkError> {
         let mut waits = Waits::new(&self.address);
         // Nobody is enrolled by it: only a helper with terms says yes.
-        while let Err(error) = self.post("agents", HeaderMap::new(), Bytes::from_static(b"[]")).await {
+        while let Err(error) = self
+            .post("agents", HeaderMap::new(), Bytes::from_static(b"[]"))
+            .await
+        {
             waits.again(error).await?;
         }
         self.begun(None, terms).await
@@ -147,7 +191,9 @@ impl Line {
             match self.told_and_asked(question, &asked, &keys).await {
                 Ok(answer) => return Ok(answer),
                 // A helper that lost keys. Told all of them and still without one, it would be without it for ever.
-                Err(LineError::Link(LinkError::Status { status, .. })) if status == UNKNOWN && !again => {
+                Err(LineError::Link(LinkError::Status { status, .. }))
+                    if status == UNKNOWN && !again =>
+                {
                     self.told.forget();
                     again = true;
                 }
@@ -167,11 +213,14 @@ impl Line {
         for part in untold.chunks(KEYS_MAX) {
             let known = keys(part).into_iter();
             let agents: Vec<_> = known.map(|(agent, key)| Enrolling { agent, key }).collect();
-            self.post("agents", HeaderMap::new(), json(&agents)?).await?;
+            self.post("agents", HeaderMap::new(), json(&agents)?)
+                .await?;
             // Remembered once the helper has stored them.
             self.told.add(&agents);
         }
-        let answered = self.posted("answer", HeaderMap::new(), asked.clone()).await?;
+        let answered = self
+            .posted("answer", HeaderMap::new(), asked.clone())
+            .await?;
         match answered.status {
             StatusCode::OK => Ok(answered.body),
             StatusCode::GONE => Err(shut_out(question, &answered.body)?),
@@ -183,15 +232,26 @@ impl Line {
 /// Agents of the set that the helper's owner shut out, as it names them.
 fn shut_out(question: &Question, body: &[u8]) -> Result<LineError, LinkError> {
     let agents: Vec<u32> = serde_json::from_slice(body).unwrap_or_default();
-    let is_asked = |agent: &u32| question.set.binary_search_by_key(agent, |contributor| contributor.agent).is_ok();
+    let is_asked = |agent: &u32| {
+        question
+            .set
+            .binary_search_by_key(agent, |contributor| contributor.agent)
+            .is_ok()
+    };
     if agents.is_empty() || !agents.iter().all(is_asked) {
-        return Err(LinkError::Answer { what: "a refusal that names no agents of the question" });
+        return Err(LinkError::Answer {
+            what: "a refusal that names no agents of the question",
+        });
     }
     Ok(LineError::ShutOut { agents })
 }
 
 fn json(value: &impl Serialize) -> Result<Bytes, LinkError> {
-    serde_json::to_vec(value).map(Bytes::from).map_err(|_| LinkError::Answer { what: "a question without a form" })
+    serde_json::to_vec(value)
+        .map(Bytes::from)
+        .map_err(|_| LinkError::Answer {
+            what: "a question without a form",
+        })
 }
 
 /// Pauses between attempts, told once.
@@ -203,7 +263,11 @@ struct Waits {
 
 impl Waits {
     fn new(address: &str) -> Self {
-        Waits { address: address.to_owned(), pause: RETRY, said: false }
+        Waits {
+            address: address.to_owned(),
+            pause: RETRY,
+            said: false,
+        }
     }
 
     /// Waits before the next attempt.
@@ -216,7 +280,10 @@ impl Waits {
         // One that is restarted at once is not told of.
         if self.pause > 4 * RETRY && !std::mem::replace(&mut self.said, true) {
             let address = &self.address;
-            note(&format!("waiting for the helper at {address}, tried again at least every 5 s: {}", chain(&error)));
+            note(&format!(
+                "waiting for the helper at {address}, tried again at least every 5 s: {}",
+                chain(&error)
+            ));
         }
         tokio::time::sleep(error.pause(self.pause)).await;
         self.pause = (2 * self.pause).min(RETRY_MAX);

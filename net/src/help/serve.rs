@@ -103,34 +103,63 @@ impl Office {
             delta: agreement.announced.delta,
         };
         let next = plan.events().take(1).collect();
-        let options = Options { counter: self.counter.clone(), another: false, next };
+        let options = Options {
+            counter: self.counter.clone(),
+            another: false,
+            next,
+        };
         let path = self.folder.path().join(LEDGER);
         create_privately(&path, b"")?;
         let ledger = Ledger::open_secret(&path, &charged, &options).map_err(HelperError::from)?;
         ledger.notes().iter().for_each(|told| note(told));
-        let (keep, stored) = (Kept(self.folder.path().join(ANSWERS)), self.folder.answers().map_err(unusable)?);
+        let (keep, stored) = (
+            Kept(self.folder.path().join(ANSWERS)),
+            self.folder.answers().map_err(unusable)?,
+        );
         let sources = SystemSources::new().map_err(HelperError::from)?;
         let helper = Helper::open(plan, Vec::new(), sources, ledger, keep, stored.as_deref())?;
-        let (secret, known) = (self.folder.masks().map_err(unusable)?, self.folder.agents().map_err(unusable)?);
-        Desk::new(secret, helper, agents, known, Some(self.folder.agents_path()))
+        let (secret, known) = (
+            self.folder.masks().map_err(unusable)?,
+            self.folder.agents().map_err(unusable)?,
+        );
+        Desk::new(
+            secret,
+            helper,
+            agents,
+            known,
+            Some(self.folder.agents_path()),
+        )
     }
 
     /// Refuses a question that names agents whom the owner shut out.
     fn admit(&self, question: &Question) -> Result<(), Refused> {
         // A line that cannot be read may name anybody: nothing is answered.
-        let out = enrolment::all_revoked(self.folder.path()).map_err(|error| Refused::Unusable(error.to_string()))?;
+        let out = enrolment::all_revoked(self.folder.path())
+            .map_err(|error| Refused::Unusable(error.to_string()))?;
         let named = question.set.iter().map(|contributor| contributor.agent);
-        let agents: Vec<u32> = named.filter(|agent| out.contains(agent)).take(SHUT_OUT_MAX).collect();
-        if agents.is_empty() { Ok(()) } else { Err(Refused::ShutOut { agents }) }
+        let agents: Vec<u32> = named
+            .filter(|agent| out.contains(agent))
+            .take(SHUT_OUT_MAX)
+            .collect();
+        if agents.is_empty() {
+            Ok(())
+        } else {
+            Err(Refused::ShutOut { agents })
+        }
     }
 
     fn opened(&mut self) -> Result<&mut System, Refused> {
-        self.open.as_mut().map(|(desk, _)| desk).ok_or(Refused::NoTerms)
+        self.open
+            .as_mut()
+            .map(|(desk, _)| desk)
+            .ok_or(Refused::NoTerms)
     }
 
     /// Whether every release of the plan was answered.
     fn is_done(&self) -> bool {
-        self.open.as_ref().is_some_and(|(desk, terms)| desk.answered() >= terms.agreement.protocol.epochs())
+        self.open
+            .as_ref()
+            .is_some_and(|(desk, terms)| desk.answered() >= terms.agreement.protocol.epochs())
     }
 }
 
@@ -141,20 +170,34 @@ impl Help for Office {
         if let LedBy::Certificate(led) = caller
             && *led != run
         {
-            return Err(Refused::OtherRun { run, caller: *caller });
+            return Err(Refused::OtherRun {
+                run,
+                caller: *caller,
+            });
         }
         if let Some((desk, known)) = &self.open {
             let other = |difference| Err(Refused::OtherTerms { difference });
-            return known.difference(&terms).map_or_else(|| Ok(desk.key()), other);
+            return known
+                .difference(&terms)
+                .map_or_else(|| Ok(desk.key()), other);
         }
         plan(&terms)?;
         let admitted = admission::admit(&terms)?;
         if let Some(most) = self.epsilon_max.filter(|most| !(admitted.epsilon <= *most)) {
-            return Err(Refused::Epsilon { epsilon: admitted.epsilon, delta: admitted.delta, most });
+            return Err(Refused::Epsilon {
+                epsilon: admitted.epsilon,
+                delta: admitted.delta,
+                most,
+            });
         }
-        self.folder.keep(&terms).map_err(|error| Refused::Unusable(error.to_string()))?;
+        self.folder
+            .keep(&terms)
+            .map_err(|error| Refused::Unusable(error.to_string()))?;
         let desk = self.desk(&terms)?;
-        note(&format!("agrees to the terms {}: {admitted}", terms.digest()));
+        note(&format!(
+            "agrees to the terms {}: {admitted}",
+            terms.digest()
+        ));
         let key = desk.key();
         self.open = Some((desk, terms));
         Ok(key)
@@ -181,7 +224,11 @@ impl Help for Office {
         let desk = self.opened()?;
         let answer = desk.answer(question)?;
         if desk.answered() > before {
-            note(&format!("answered for epoch {}: {} agents; charged", question.epoch, question.set.len()));
+            note(&format!(
+                "answered for epoch {}: {} agents; charged",
+                question.epoch,
+                question.set.len()
+            ));
         }
         Ok(answer)
     }
@@ -193,11 +240,17 @@ impl Help for Office {
 pub async fn serve(path: &Path, helping: Helping) -> Result<(), HelpError> {
     let folder = HelpFolder::begin(path, helping.authority.as_deref())?;
     let _lock = folder.lock()?;
-    let listen = |error| HelpError::Listen { address: helping.listen.clone(), error };
+    let listen = |error| HelpError::Listen {
+        address: helping.listen.clone(),
+        error,
+    };
     let listener = TcpListener::bind(&helping.listen).await.map_err(listen)?;
     let url = folder.set_address(helping.address.as_ref().unwrap_or(&helping.listen))?;
     let (leader, terms, key) = (folder.leader()?, folder.terms()?, folder.mask_key()?);
-    let present = folder.identity.fingerprint().map_err(HelpFolderError::from)?;
+    let present = folder
+        .identity
+        .fingerprint()
+        .map_err(HelpFolderError::from)?;
     let (show, shown) = watch::channel(folder.identity.server().map_err(HelpFolderError::from)?);
     let admits = match folder.authority()? {
         Some(leaders) => Admits::Authority(leaders),
@@ -205,7 +258,13 @@ pub async fn serve(path: &Path, helping: Helping) -> Result<(), HelpError> {
     };
     let gate = Arc::new(Gate::new(admits, leader));
     let pins = folder.pins_of_leader()?;
-    let mut office = Office { folder, counter: helping.counter, epsilon_max: helping.epsilon_max, open: None, pins };
+    let mut office = Office {
+        folder,
+        counter: helping.counter,
+        epsilon_max: helping.epsilon_max,
+        open: None,
+        pins,
+    };
     let file = path.join("url");
     match (leader, terms) {
         (Some(_), Some(terms)) => office.open = Some((office.desk(&terms)?, terms)),
@@ -216,13 +275,22 @@ pub async fn serve(path: &Path, helping: Helping) -> Result<(), HelpError> {
             url.address
         )),
     }
-    note(&format!("helping at {}; agents are told the key {key}, and may ask you for it", url.address));
+    note(&format!(
+        "helping at {}; agents are told the key {key}, and may ask you for it",
+        url.address
+    ));
     let (over, office) = (office.is_done(), Arc::new(Mutex::new(office)));
     let (ends, mut ended) = mpsc::channel(16);
     let at = path.to_owned();
     let bind: door::Bind = Box::new(move |leader| Ok(HelpFolder::bind(&at, leader)?));
     let (bind, delay) = (Arc::new(Mutex::new(bind)), helping.delay);
-    let door = HelpDoor { gate, bind, help: office.clone(), delay, ends };
+    let door = HelpDoor {
+        gate,
+        bind,
+        help: office.clone(),
+        delay,
+        ends,
+    };
     let mut beside = tokio::task::JoinSet::new();
     beside.spawn(door::serve(listener, shown, door));
     let keys = path.to_owned();
@@ -248,7 +316,12 @@ async fn until_done(
         match told {
             None => return Err(HelpError::Lost),
             Some(Some(refused)) => return Err(refused.into()),
-            Some(None) => over = office.lock().map_err(|_poisoned| HelpError::Lost)?.is_done(),
+            Some(None) => {
+                over = office
+                    .lock()
+                    .map_err(|_poisoned| HelpError::Lost)?
+                    .is_done()
+            }
         }
     }
 }

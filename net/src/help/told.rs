@@ -14,7 +14,10 @@ impl Told {
     /// **Cost**: one look for each agent of the set.
     pub fn untold(&self, set: &[Contributor]) -> Vec<u32> {
         let is_told = |agent: u32| self.0.get(agent as usize).copied().unwrap_or(false);
-        set.iter().map(|contributor| contributor.agent).filter(|agent| !is_told(*agent)).collect()
+        set.iter()
+            .map(|contributor| contributor.agent)
+            .filter(|agent| !is_told(*agent))
+            .collect()
     }
 
     /// The helper took these.
@@ -41,11 +44,21 @@ mod tests {
 
     #[test]
     fn nobody_is_told_twice_before_it_is_forgotten() {
-        let set =
-            |agents: &[u32]| agents.iter().map(|agent| Contributor { agent: *agent, attempt: 0 }).collect::<Vec<_>>();
+        let set = |agents: &[u32]| {
+            agents
+                .iter()
+                .map(|agent| Contributor {
+                    agent: *agent,
+                    attempt: 0,
+                })
+                .collect::<Vec<_>>()
+        };
         let mut told = Told::default();
         assert_eq!(told.untold(&set(&[1, 4])), [1, 4]);
-        told.add(&[1, 4].map(|agent| Enrolling { agent, key: MaskKey([0; 32]) }));
+        told.add(&[1, 4].map(|agent| Enrolling {
+            agent,
+            key: MaskKey([0; 32]),
+        }));
         assert_eq!(told.untold(&set(&[0, 1, 4, 9])), [0, 9]);
         told.forget();
         assert_eq!(told.untold(&set(&[1, 4])), [1, 4]);

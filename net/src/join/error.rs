@@ -40,7 +40,9 @@ pub enum JoinError {
     #[error("these terms are not agreed to, and nothing was sent: {0}")]
     Inadmissible(#[from] Inadmissible),
     /// The terms have a larger δ than this agent accepts.
-    #[error("these terms are not agreed to, and nothing was sent: δ = {delta}, and at most {most} is accepted")]
+    #[error(
+        "these terms are not agreed to, and nothing was sent: δ = {delta}, and at most {most} is accepted"
+    )]
     Delta {
         /// δ of the terms.
         delta: f64,
@@ -118,7 +120,9 @@ pub enum JoinError {
         name: String,
     },
     /// The invitation has a token, and a certificate was given.
-    #[error("the invitation has a token: this federation admits agents by their keys, and looks at no certificate")]
+    #[error(
+        "the invitation has a token: this federation admits agents by their keys, and looks at no certificate"
+    )]
     TokenAndCertificate,
     /// The agent stopped early.
     #[error(transparent)]

@@ -49,7 +49,11 @@ impl CampaignParty {
 
     fn of(terms: &Terms, campaign: Campaign) -> Arc<Self> {
         let (agreement, points) = (terms.agreement.clone(), terms.candidates.clone());
-        Arc::new(CampaignParty { agreement, campaign, points })
+        Arc::new(CampaignParty {
+            agreement,
+            campaign,
+            points,
+        })
     }
 }
 
@@ -67,7 +71,11 @@ impl Party<f64> for CampaignParty {
     }
 
     fn point(&self, candidate: u32) -> Vec<f64> {
-        self.campaign.points().get(candidate as usize).cloned().unwrap_or_default()
+        self.campaign
+            .points()
+            .get(candidate as usize)
+            .cloned()
+            .unwrap_or_default()
     }
 
     fn named(&self, candidate: u32) -> Option<Point> {
@@ -76,15 +84,25 @@ impl Party<f64> for CampaignParty {
     }
 
     fn fresh(&self, agent: u32, seed: RunSeed) -> KeptSite {
-        KeptSite { site: SiteState::new(agent, seed), is_done: false }
+        KeptSite {
+            site: SiteState::new(agent, seed),
+            is_done: false,
+        }
     }
 
     fn standing(KeptSite { site, is_done }: &KeptSite) -> Standing {
-        Standing { agent: site.agent(), observations: site.observations(), is_done: *is_done }
+        Standing {
+            agent: site.agent(),
+            observations: site.observations(),
+            is_done: *is_done,
+        }
     }
 
     fn lengths(&self) -> Result<[usize; 2], TermsError> {
-        Ok([self.campaign.log_len(), self.campaign.context().config().contribution_len()])
+        Ok([
+            self.campaign.log_len(),
+            self.campaign.context().config().contribution_len(),
+        ])
     }
 
     fn with<R>(
@@ -93,12 +111,21 @@ impl Party<f64> for CampaignParty {
         [log, upload]: [&mut [f64]; 2],
         act: impl FnOnce(&mut Site<'_>) -> Result<R, SiteError>,
     ) -> Result<R, PartyError> {
-        let done = act(&mut Site::attach(&self.campaign, &mut state.site, log, upload)?);
+        let done = act(&mut Site::attach(
+            &self.campaign,
+            &mut state.site,
+            log,
+            upload,
+        )?);
         state.is_done = state.site.is_done(&self.campaign);
         Ok(done?)
     }
 
-    fn encoding(&self, state: &mut KeptSite, numbers: [&mut [f64]; 2]) -> Result<Option<JointVectors>, PartyError> {
+    fn encoding(
+        &self,
+        state: &mut KeptSite,
+        numbers: [&mut [f64]; 2],
+    ) -> Result<Option<JointVectors>, PartyError> {
         self.with(state, numbers, |site| site.encoding())
     }
 
@@ -141,7 +168,12 @@ impl Served<f64> for CampaignParty {
     }
 
     fn hosted(self: &Arc<Self>) -> Result<Self::Hosted, HostError> {
-        let (context, plan) = (self.campaign.context().clone(), self.campaign.protocol().plan());
-        Ok(Population::new(context, plan).map_err(ServerError::from)?.that_sends_sums())
+        let (context, plan) = (
+            self.campaign.context().clone(),
+            self.campaign.protocol().plan(),
+        );
+        Ok(Population::new(context, plan)
+            .map_err(ServerError::from)?
+            .that_sends_sums())
     }
 }

@@ -51,7 +51,9 @@ pub enum ChosenError {
         count: u32,
     },
     /// It wants to send something that its server does not take.
-    #[error("round {round}: sends {len} numbers, {bad} of them not finite; admissible: {expected} finite numbers")]
+    #[error(
+        "round {round}: sends {len} numbers, {bad} of them not finite; admissible: {expected} finite numbers"
+    )]
     Message {
         /// The round at whose end it is sent.
         round: u32,
@@ -103,18 +105,30 @@ impl<T: Number, V: Chooser + 'static> Chosen<T, V> {
     /// choices reach a real door.
     pub(crate) fn of(agreement: Agreement, ground: Ground, chooser: V) -> Arc<Self> {
         let points = ground.candidates.iter().map(|x| T::from_f64(*x)).collect();
-        Arc::new(Chosen { agreement, ground, points, chooser })
+        Arc::new(Chosen {
+            agreement,
+            ground,
+            points,
+            chooser,
+        })
     }
 
     /// The round of an agent's next query.
     fn round(&self, observations: u32) -> u32 {
-        observations.checked_sub(self.ground.initial_points).map_or(0, |after| after + 1)
+        observations
+            .checked_sub(self.ground.initial_points)
+            .map_or(0, |after| after + 1)
     }
 
     /// The rounds of the epoch whose frame was taken last; nothing before the first.
     fn epoch(&self, frames: u32) -> Option<(u32, u32)> {
         let (epoch, protocol) = (frames.checked_sub(1)?, &self.agreement.protocol);
-        Some((epoch.checked_sub(1).map_or(0, |before| protocol.last_round(before) + 1), protocol.last_round(epoch)))
+        Some((
+            epoch
+                .checked_sub(1)
+                .map_or(0, |before| protocol.last_round(before) + 1),
+            protocol.last_round(epoch),
+        ))
     }
 
     /// Whether a release may be these numbers.
@@ -125,24 +139,56 @@ impl<T: Number, V: Chooser + 'static> Chosen<T, V> {
             Protocol::Own(_) => len <= protocol.released_len(),
             _ => len == protocol.released_len(),
         };
-        if fits && bad == 0 { Ok(()) } else { Err(ChosenError::Released { len, bad }) }
+        if fits && bad == 0 {
+            Ok(())
+        } else {
+            Err(ChosenError::Released { len, bad })
+        }
     }
 
     /// Refuses a state that no agent of these terms can have.
     fn check(&self, state: &KeptChoices<T>, log: &[T]) -> Result<(), ChosenError> {
         let count = self.ground.count();
-        let judge = |holds, what| if holds { Ok(()) } else { Err(ChosenError::State { what }) };
+        let judge = |holds, what| {
+            if holds {
+                Ok(())
+            } else {
+                Err(ChosenError::State { what })
+            }
+        };
         judge(state.agent < self.ground.agents, "the agent")?;
-        judge(state.frames <= self.agreement.protocol.epochs() + 1, "the frames")?;
-        judge(state.asked.is_none_or(|asked| asked < count), "the candidate that is measured")?;
+        judge(
+            state.frames <= self.agreement.protocol.epochs() + 1,
+            "the frames",
+        )?;
+        judge(
+            state.asked.is_none_or(|asked| asked < count),
+            "the candidate that is measured",
+        )?;
         let entries = log.chunks_exact(2).take(state.observations as usize);
-        judge(entries.len() == state.observations as usize, "the observations")?;
-        let sound = |entry: &[T]| entry[0] == T::from_u32(entry[0].to_u32()) && entry[1].to_f64().is_finite();
+        judge(
+            entries.len() == state.observations as usize,
+            "the observations",
+        )?;
+        let sound = |entry: &[T]| {
+            entry[0] == T::from_u32(entry[0].to_u32()) && entry[1].to_f64().is_finite()
+        };
         let known = |entry: &[T]| entry[0].to_u32() < count && sound(entry);
-        judge(log.chunks_exact(2).take(state.observations as usize).all(known), "the log")?;
+        judge(
+            log.chunks_exact(2)
+                .take(state.observations as usize)
+                .all(known),
+            "the log",
+        )?;
         let len = state.message.len();
-        judge(len == 0 || len == self.agreement.protocol.upload_len(), "the message")?;
-        state.released.as_deref().map_or(Ok(()), |released| self.admits(released))
+        judge(
+            len == 0 || len == self.agreement.protocol.upload_len(),
+            "the message",
+        )?;
+        state
+            .released
+            .as_deref()
+            .map_or(Ok(()), |released| self.admits(released))
     }
 }
 
@@ -161,15 +207,32 @@ impl<T: Number, V: Chooser + 'static> Party<T> for Chosen<T, V> {
 
     fn fresh(&self, agent: u32, seed: RunSeed) -> KeptChoices<T> {
         let (asked, released, message) = (None, None, Vec::new());
-        KeptChoices { agent, seed, observations: 0, frames: 0, asked, released, gives: false, message, is_done: false }
+        KeptChoices {
+            agent,
+            seed,
+            observations: 0,
+            frames: 0,
+            asked,
+            released,
+            gives: false,
+            message,
+            is_done: false,
+        }
     }
 
     fn standing(state: &KeptChoices<T>) -> Standing {
-        Standing { agent: state.agent, observations: state.observations, is_done: state.is_done }
+        Standing {
+            agent: state.agent,
+            observations: state.observations,
+            is_done: state.is_done,
+        }
     }
 
     fn lengths(&self) -> Result<[usize; 2], TermsError> {
-        Ok([2 * (self.ground.initial_points as usize + self.ground.rounds as usize), 0])
+        Ok([
+            2 * (self.ground.initial_points as usize + self.ground.rounds as usize),
+            0,
+        ])
     }
 
     fn with<R>(
@@ -179,7 +242,11 @@ impl<T: Number, V: Chooser + 'static> Party<T> for Chosen<T, V> {
         act: impl FnOnce(&mut Choosing<'_, T, V>) -> Result<R, ChosenError>,
     ) -> Result<R, PartyError> {
         self.check(state, log)?;
-        let done = act(&mut Choosing { party: self, state: &mut *state, log })?;
+        let done = act(&mut Choosing {
+            party: self,
+            state: &mut *state,
+            log,
+        })?;
         let all = state.frames > self.agreement.protocol.epochs();
         state.is_done = all && self.round(state.observations) > self.ground.rounds;
         Ok(done)
@@ -201,19 +268,32 @@ pub struct Choosing<'m, T, V> {
 impl<T: Number, V: Chooser + 'static> Choosing<'_, T, V> {
     /// What it has observed: candidates and values.
     fn observed_so_far(&self) -> Vec<(u32, f64)> {
-        let entries = self.log.chunks_exact(2).take(self.state.observations as usize);
-        entries.map(|entry| (entry[0].to_u32(), entry[1].to_f64())).collect()
+        let entries = self
+            .log
+            .chunks_exact(2)
+            .take(self.state.observations as usize);
+        entries
+            .map(|entry| (entry[0].to_u32(), entry[1].to_f64()))
+            .collect()
     }
 
     /// Its own coins of a round.
     fn coins(&self, round: u32) -> Stream {
-        self.state.seed.stream(Address::Agent(self.state.agent), Purpose::RandomPolicy, round)
+        self.state.seed.stream(
+            Address::Agent(self.state.agent),
+            Purpose::RandomPolicy,
+            round,
+        )
     }
 
     /// What it was told for a round: a release is told for the first round of its epoch.
     fn told(&self, round: u32) -> Option<Vec<f64>> {
         let first = self.party.epoch(self.state.frames).map(|(first, _)| first);
-        let released = self.state.released.as_deref().filter(|_| first == Some(round))?;
+        let released = self
+            .state
+            .released
+            .as_deref()
+            .filter(|_| first == Some(round))?;
         Some(released.iter().map(|x| x.to_f64()).collect())
     }
 
@@ -228,12 +308,29 @@ impl<T: Number, V: Chooser + 'static> Choosing<'_, T, V> {
         let (ground, log) = (&self.party.ground, self.observed_so_far());
         let round = self.party.round(self.state.observations);
         let broadcast = self.told(round);
-        let sight = Sight { ground, agent: self.state.agent, round, log: &log, broadcast: broadcast.as_deref() };
+        let sight = Sight {
+            ground,
+            agent: self.state.agent,
+            round,
+            log: &log,
+            broadcast: broadcast.as_deref(),
+        };
         if round == 0 {
             return Ok(initial(self.state.seed, &sight));
         }
-        let (candidate, count) = (self.party.chooser.next(&sight, &mut self.coins(round)), ground.count());
-        if candidate < count { Ok(candidate) } else { Err(ChosenError::Candidate { round, candidate, count }) }
+        let (candidate, count) = (
+            self.party.chooser.next(&sight, &mut self.coins(round)),
+            ground.count(),
+        );
+        if candidate < count {
+            Ok(candidate)
+        } else {
+            Err(ChosenError::Candidate {
+                round,
+                candidate,
+                count,
+            })
+        }
     }
 
     /// What it sends when these are its observations, the last ones of an epoch. The coins of the round go on behind those of its
@@ -246,14 +343,43 @@ impl<T: Number, V: Chooser + 'static> Choosing<'_, T, V> {
         let (ground, agent) = (&party.ground, self.state.agent);
         let round = party.round((log.len() as u32).saturating_sub(1));
         let (broadcast, mut coins) = (self.told(round), self.coins(round));
-        let sight = Sight { ground, agent, round, log, broadcast: broadcast.as_deref() };
+        let sight = Sight {
+            ground,
+            agent,
+            round,
+            log,
+            broadcast: broadcast.as_deref(),
+        };
         if let Some(before) = log.len().checked_sub(1).filter(|_| round > 0) {
-            let _chosen_before = party.chooser.next(&Sight { log: &log[..before], ..sight }, &mut coins);
+            let _chosen_before = party.chooser.next(
+                &Sight {
+                    log: &log[..before],
+                    ..sight
+                },
+                &mut coins,
+            );
         }
-        let message: Vec<T> = party.chooser.message(&sight, &mut coins).into_iter().map(T::from_f64).collect();
-        let (len, bad) = (message.len(), message.iter().filter(|x| !x.to_f64().is_finite()).count());
+        let message: Vec<T> = party
+            .chooser
+            .message(&sight, &mut coins)
+            .into_iter()
+            .map(T::from_f64)
+            .collect();
+        let (len, bad) = (
+            message.len(),
+            message.iter().filter(|x| !x.to_f64().is_finite()).count(),
+        );
         let admissible = len == expected && bad == 0;
-        if admissible { Ok(message) } else { Err(ChosenError::Message { round, len, bad, expected }) }
+        if admissible {
+            Ok(message)
+        } else {
+            Err(ChosenError::Message {
+                round,
+                len,
+                bad,
+                expected,
+            })
+        }
     }
 }
 
@@ -263,9 +389,14 @@ impl<T: Number, V: Chooser + 'static> Member<T> for Choosing<'_, T, V> {
     fn enter(&mut self, frame: Frame<'_, T>) -> Result<(), ChosenError> {
         let (taken, epochs) = (self.state.frames, self.party.agreement.protocol.epochs());
         if taken > epochs || (taken == 0) != (frame == Frame::Start) {
-            return Err(ChosenError::Frame { taken, frames: epochs + 1 });
+            return Err(ChosenError::Frame {
+                taken,
+                frames: epochs + 1,
+            });
         }
-        frame.numbers().map_or(Ok(()), |numbers| self.party.admits(numbers))?;
+        frame
+            .numbers()
+            .map_or(Ok(()), |numbers| self.party.admits(numbers))?;
         self.state.released = frame.numbers().map(<[T]>::to_vec);
         self.state.gives = taken < epochs && !matches!(frame, Frame::Missed(_));
         (self.state.frames, self.state.message) = (taken + 1, Vec::new());
@@ -287,16 +418,35 @@ impl<T: Number, V: Chooser + 'static> Member<T> for Choosing<'_, T, V> {
 
     fn observed(&mut self, value: T) -> Result<(), ChosenError> {
         let refused = ChosenError::Value(value.to_f64());
-        let candidate = self.state.asked.filter(|_| value.to_f64().is_finite()).ok_or(refused.clone())?;
-        let (place, made) = (2 * self.state.observations as usize, self.state.observations + 1);
+        let candidate = self
+            .state
+            .asked
+            .filter(|_| value.to_f64().is_finite())
+            .ok_or(refused.clone())?;
+        let (place, made) = (
+            2 * self.state.observations as usize,
+            self.state.observations + 1,
+        );
         let mut log = self.observed_so_far();
         log.push((candidate, value.to_f64()));
-        let message = if self.is_due(made) { Vec::new() } else { self.message(&log)? };
+        let message = if self.is_due(made) {
+            Vec::new()
+        } else {
+            self.message(&log)?
+        };
         let entry = self.log.get_mut(place..place + 2).ok_or(refused)?;
         entry.copy_from_slice(&[T::from_u32(candidate), value]);
-        (self.state.observations, self.state.asked, self.state.message) = (made, None, message);
+        (
+            self.state.observations,
+            self.state.asked,
+            self.state.message,
+        ) = (made, None, message);
         // Told once, for the first round.
-        if self.party.epoch(self.state.frames).is_some_and(|(first, _)| self.party.round(made) > first) {
+        if self
+            .party
+            .epoch(self.state.frames)
+            .is_some_and(|(first, _)| self.party.round(made) > first)
+        {
             self.state.released = None;
         }
         Ok(())

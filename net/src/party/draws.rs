@@ -6,8 +6,8 @@ use sordino_core::domain::Candidates;
 use sordino_core::features::random_fourier;
 use sordino_core::federated::exchange::{Agreement, DrawsProtocol};
 use sordino_core::federated::{
-    Agent, AgentError, AgentState, AgentStorage, CandidateRows, Config, Phase, Public, Tables, Workspace, log_len,
-    workspace_len,
+    Agent, AgentError, AgentState, AgentStorage, CandidateRows, Config, Phase, Public, Tables,
+    Workspace, log_len, workspace_len,
 };
 use sordino_core::random::RunSeed;
 use sordino_host::server::HostError;
@@ -32,11 +32,29 @@ impl<T: Number> Draws<T> {
     /// **Errors**: none for terms that [`Served::new`] admitted.
     pub fn public(&self) -> Result<Public<'_, T>, TermsError> {
         let DrawsProtocol { config, features } = &self.protocol;
-        let (dim, count) = (self.agreement.dim as usize, config.parameters().feature_count as usize);
+        let (dim, count) = (
+            self.agreement.dim as usize,
+            config.parameters().feature_count as usize,
+        );
         let features = features.map(dim, count, &self.features)?;
-        let rows = Some(CandidateRows { features: &self.feature_rows, region_of: &self.region_of });
-        let tables = Tables { rows, prior_rows: &self.prior_rows, ..Tables::NONE };
-        Ok(Public::new(config, Candidates::List { points: &self.points, dim }, features, tables)?)
+        let rows = Some(CandidateRows {
+            features: &self.feature_rows,
+            region_of: &self.region_of,
+        });
+        let tables = Tables {
+            rows,
+            prior_rows: &self.prior_rows,
+            ..Tables::NONE
+        };
+        Ok(Public::new(
+            config,
+            Candidates::List {
+                points: &self.points,
+                dim,
+            },
+            features,
+            tables,
+        )?)
     }
 }
 
@@ -59,11 +77,18 @@ impl<T: Number> Party<T> for Draws<T> {
 
     fn standing(state: &AgentState) -> Standing {
         let (agent, observations) = (state.agent(), state.observations());
-        Standing { agent, observations, is_done: state.phase() == Phase::Done }
+        Standing {
+            agent,
+            observations,
+            is_done: state.phase() == Phase::Done,
+        }
     }
 
     fn lengths(&self) -> Result<[usize; 2], TermsError> {
-        Ok([log_len(&self.protocol.config), workspace_len(&self.public()?)])
+        Ok([
+            log_len(&self.protocol.config),
+            workspace_len(&self.public()?),
+        ])
     }
 
     fn with<R>(
@@ -73,7 +98,10 @@ impl<T: Number> Party<T> for Draws<T> {
         act: impl FnOnce(&mut Agent<'_, T>) -> Result<R, AgentError>,
     ) -> Result<R, PartyError> {
         let public = self.public()?;
-        let storage = AgentStorage { log, workspace: Workspace::Kept(workspace) };
+        let storage = AgentStorage {
+            log,
+            workspace: Workspace::Kept(workspace),
+        };
         let mut agent = Agent::attach(&public, state, storage)?;
         Ok(act(&mut agent)?)
     }
@@ -85,7 +113,11 @@ impl<T: Number> Served<T> for Draws<T> {
     /// Draws the features, evaluates them at every candidate, and factors the prior if agents draw from it jointly.
     fn new(terms: &Terms) -> Result<Arc<Self>, TermsError> {
         let agreement = terms.agreement.clone();
-        let protocol = agreement.protocol.draws().ok_or(TermsError::Method)?.clone();
+        let protocol = agreement
+            .protocol
+            .draws()
+            .ok_or(TermsError::Method)?
+            .clone();
         let (p, dim) = (protocol.config.parameters(), agreement.dim as usize);
         let count = p.feature_count as usize;
         terms.bounded()?;
@@ -94,12 +126,26 @@ impl<T: Number> Served<T> for Draws<T> {
         let mut features = vec![T::ZERO; random_fourier::storage_len(dim, count)];
         let map = protocol.features.draw(dim, count, &mut features)?;
         let mut feature_rows = vec![T::ZERO; points.len() / dim * count];
-        for (row, point) in feature_rows.chunks_exact_mut(count).zip(points.chunks_exact(dim)) {
+        for (row, point) in feature_rows
+            .chunks_exact_mut(count)
+            .zip(points.chunks_exact(dim))
+        {
             map.features(point, row);
         }
-        let region_of = points.chunks_exact(dim).map(|point| p.regions.region_of(point)).collect();
+        let region_of = points
+            .chunks_exact(dim)
+            .map(|point| p.regions.region_of(point))
+            .collect();
         let prior_rows = terms.factor()?.into_iter().map(T::from_f64).collect();
-        let made = Draws { agreement, protocol, points, features, feature_rows, region_of, prior_rows };
+        let made = Draws {
+            agreement,
+            protocol,
+            points,
+            features,
+            feature_rows,
+            region_of,
+            prior_rows,
+        };
         made.public()?;
         Ok(Arc::new(made))
     }

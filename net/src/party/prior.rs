@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use sordino_core::domain::Candidates;
 use sordino_core::federated::exchange::{Agreement, Protocol};
 use sordino_core::federated::prior::{
-    JointVectors, Member, MemberError, MemberSizes, MemberState, MemberStorage, Model, PriorError, PriorProtocol,
-    Public,
+    JointVectors, Member, MemberError, MemberSizes, MemberState, MemberStorage, Model, PriorError,
+    PriorProtocol, Public,
 };
 use sordino_core::federated::{Phase, ServerError, Workspace};
 use sordino_core::random::RunSeed;
@@ -67,13 +67,20 @@ impl<T: Number> Party<T> for Prior<T> {
     }
 
     fn fresh(&self, agent: u32, seed: RunSeed) -> KeptMember<T> {
-        KeptMember { member: MemberState::new(agent, seed), posterior: vec![T::ZERO; self.sizes().1] }
+        KeptMember {
+            member: MemberState::new(agent, seed),
+            posterior: vec![T::ZERO; self.sizes().1],
+        }
     }
 
     fn standing(state: &KeptMember<T>) -> Standing {
         let agent = state.member.agent();
         let (index, observations) = (agent.agent(), agent.observations());
-        Standing { agent: index, observations, is_done: agent.phase() == Phase::Done }
+        Standing {
+            agent: index,
+            observations,
+            is_done: agent.phase() == Phase::Done,
+        }
     }
 
     fn lengths(&self) -> Result<[usize; 2], TermsError> {
@@ -96,14 +103,29 @@ impl<T: Number> Party<T> for Prior<T> {
         let (workspace, rest) = workspace.split_at_mut(sizes.workspace());
         let (posterior, scratch) = rest.split_at_mut(sizes.posterior());
         posterior[..kept].copy_from_slice(&state.posterior);
-        let numbers = MemberStorage { log, workspace: Workspace::Kept(workspace), posterior: &mut *posterior, scratch };
-        let mut member = Member::attach(&self.protocol, public, &self.models, &mut state.member, numbers)?;
+        let numbers = MemberStorage {
+            log,
+            workspace: Workspace::Kept(workspace),
+            posterior: &mut *posterior,
+            scratch,
+        };
+        let mut member = Member::attach(
+            &self.protocol,
+            public,
+            &self.models,
+            &mut state.member,
+            numbers,
+        )?;
         let done = act(&mut member);
         state.posterior.copy_from_slice(&posterior[..kept]);
         Ok(done?)
     }
 
-    fn encoding(&self, state: &mut KeptMember<T>, numbers: [&mut [T]; 2]) -> Result<Option<JointVectors>, PartyError> {
+    fn encoding(
+        &self,
+        state: &mut KeptMember<T>,
+        numbers: [&mut [T]; 2],
+    ) -> Result<Option<JointVectors>, PartyError> {
         self.with(state, numbers, |member| member.encoding())
     }
 }
@@ -113,20 +135,30 @@ impl<T: Number> Served<T> for Prior<T> {
 
     fn new(terms: &Terms) -> Result<Arc<Self>, TermsError> {
         let (agreement, dim) = (terms.agreement.clone(), terms.agreement.dim as usize);
-        let Protocol::Prior(protocol) = agreement.protocol.clone() else { return Err(TermsError::Method) };
+        let Protocol::Prior(protocol) = agreement.protocol.clone() else {
+            return Err(TermsError::Method);
+        };
         terms.bounded()?;
         let points: Vec<T> = terms.candidates.iter().map(|x| T::from_f64(*x)).collect();
         Candidates::list(&points, dim)?;
         let numbers = PriorNumbers::new(&protocol, &terms.landmarks, &terms.candidates, dim)?;
         let prior_rows = terms.factor()?.into_iter().map(T::from_f64).collect();
         let models = protocol.models();
-        let made = Prior { agreement, protocol, points, numbers, prior_rows, models };
+        let made = Prior {
+            agreement,
+            protocol,
+            points,
+            numbers,
+            prior_rows,
+            models,
+        };
         made.memory()?;
         Ok(Arc::new(made))
     }
 
     fn hosted(self: &Arc<Self>) -> Result<Population<T, Arc<Self>>, HostError> {
-        let made = Population::new(self.clone(), self.protocol.plan()).map_err(ServerError::from)?;
+        let made =
+            Population::new(self.clone(), self.protocol.plan()).map_err(ServerError::from)?;
         Ok(made.that_sends_sums())
     }
 }

@@ -41,11 +41,17 @@ impl<T: Number> Served<T> for Voting<T> {
 
     /// Factors the prior, or evaluates the shared features at every candidate.
     fn new(terms: &Terms) -> Result<Arc<Self>, TermsError> {
-        let Protocol::Vote(vote) = &terms.agreement.protocol else { return Err(TermsError::Method) };
+        let Protocol::Vote(vote) = &terms.agreement.protocol else {
+            return Err(TermsError::Method);
+        };
         terms.bounded()?;
         let voter = Voter::of(vote).ok_or(TermsError::Method)?;
         let (ground, ballot) = (ground::<T>(terms, vote)?, Arc::new(vote.ballot.clone()));
-        Ok(Chosen::of(terms.agreement.clone(), ground, Votes { voter, ballot }))
+        Ok(Chosen::of(
+            terms.agreement.clone(),
+            ground,
+            Votes { voter, ballot },
+        ))
     }
 
     fn hosted(self: &Arc<Self>) -> Result<Arc<Config>, HostError> {
@@ -55,14 +61,23 @@ impl<T: Number> Served<T> for Voting<T> {
 
 /// What all parties know, in the format of the agents, as the simulator has it.
 fn ground<T: Number>(terms: &Terms, vote: &VoteProtocol) -> Result<Ground, TermsError> {
-    let (dim, p, public) = (terms.agreement.dim as usize, vote.ballot.parameters(), &vote.features);
+    let (dim, p, public) = (
+        terms.agreement.dim as usize,
+        vote.ballot.parameters(),
+        &vote.features,
+    );
     let points: Vec<T> = terms.candidates.iter().map(|x| T::from_f64(*x)).collect();
     Candidates::list(&points, dim)?;
     let rows: Vec<T> = match p.own_draw {
         OwnDraw::Joint => terms.factor()?.into_iter().map(T::from_f64).collect(),
         OwnDraw::Features => features(&points, dim, vote)?,
     };
-    let wide = |numbers: Vec<T>| numbers.into_iter().map(Scalar::to_f64).collect::<Vec<f64>>();
+    let wide = |numbers: Vec<T>| {
+        numbers
+            .into_iter()
+            .map(Scalar::to_f64)
+            .collect::<Vec<f64>>()
+    };
     let columns = rows.len() / terms.points().max(1);
     Ok(Ground {
         agents: p.agents,
@@ -83,7 +98,11 @@ fn ground<T: Number>(terms: &Terms, vote: &VoteProtocol) -> Result<Ground, Terms
 }
 
 /// The shared features at every candidate, row by row.
-fn features<T: Number>(points: &[T], dim: usize, vote: &VoteProtocol) -> Result<Vec<T>, TermsError> {
+fn features<T: Number>(
+    points: &[T],
+    dim: usize,
+    vote: &VoteProtocol,
+) -> Result<Vec<T>, TermsError> {
     let count = vote.feature_count as usize;
     let mut storage = vec![T::ZERO; random_fourier::storage_len(dim, count)];
     let map = vote.features.draw(dim, count, &mut storage)?;

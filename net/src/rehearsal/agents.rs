@@ -55,7 +55,13 @@ pub(super) fn all<T: Number, P: Party<T>>(
         let (tls, address) = (Identity::generate()?.client(&pins)?, place.address.clone());
         let line = move || Link::new(&address, deployment, tls.clone(), Duration::from_secs(10));
         let (free, deaths) = (free.clone(), place.deaths.clone());
-        let seat = Seat { shared: shared.clone(), run: run.clone(), agent, folder: folder.clone(), helper };
+        let seat = Seat {
+            shared: shared.clone(),
+            run: run.clone(),
+            agent,
+            folder: folder.clone(),
+            helper,
+        };
         agents.spawn(async move {
             let permit = free.acquire().await;
             let mut masks = seat.masks()?;
@@ -90,7 +96,9 @@ pub(super) fn all<T: Number, P: Party<T>>(
 impl<T: Number, P: Party<T>> Seat<T, P> {
     /// What hides its contributions: as its folder has it, or of this process alone.
     fn masks(&self) -> Result<Option<Masks>, MaskError> {
-        let Some(helper) = self.helper.map(|key| key.public()) else { return Ok(None) };
+        let Some(helper) = self.helper.map(|key| key.public()) else {
+            return Ok(None);
+        };
         let agreement = self.shared.agreement();
         let made = match &self.folder {
             Some(folder) => self.masks_in(folder, &helper),
@@ -109,12 +117,19 @@ impl<T: Number, P: Party<T>> Seat<T, P> {
     async fn live(&self, masks: Option<Masks>, mut line: Link) -> Result<(), RehearsalError> {
         let agent = self.agent;
         let failed = |error| RehearsalError::Agent { agent, error };
-        let file = self.folder.as_ref().map(|folder| folder.join(format!("{agent}.bin")));
-        let mut party = HostAgent::open(&self.shared, agent, self.run.seed, file).map_err(failed)?;
+        let file = self
+            .folder
+            .as_ref()
+            .map(|folder| folder.join(format!("{agent}.bin")));
+        let mut party =
+            HostAgent::open(&self.shared, agent, self.run.seed, file).map_err(failed)?;
         party.mask(masks);
         let (world, objective) = (self.run.clone(), &self.run.objective);
         party.watch(move |candidate, number| {
-            [world.objective.observe(agent, candidate, number), world.objective.value(agent, candidate)]
+            [
+                world.objective.observe(agent, candidate, number),
+                world.objective.value(agent, candidate),
+            ]
         });
         let measured = |query: Query| objective.observe(agent, query.candidate, query.number);
         let observe = |query: Query| std::future::ready(Ok(self.shared.in_units(measured(query))));
@@ -126,7 +141,9 @@ impl<T: Number, P: Party<T>> Seat<T, P> {
 async fn enrol(link: &mut Link, agent: u32, masks: Option<&PublicKey>) -> Result<(), LinkError> {
     loop {
         match link.enrol_with(agent, Some(&token(agent)), masks).await {
-            Err(LinkError::Connect(_) | LinkError::Http(_) | LinkError::Silence | LinkError::Body) => {
+            Err(
+                LinkError::Connect(_) | LinkError::Http(_) | LinkError::Silence | LinkError::Body,
+            ) => {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
             other => return other,

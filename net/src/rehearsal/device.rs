@@ -60,7 +60,10 @@ pub fn write<T: Scalar>(
     let mut secret = [0; 32];
     getrandom::fill(&mut secret)?;
     let port = invitation.address.rsplit(':').next().unwrap_or_default();
-    let invitation = Invitation { address: format!("{HOST}:{port}"), ..invitation.clone() };
+    let invitation = Invitation {
+        address: format!("{HOST}:{port}"),
+        ..invitation.clone()
+    };
     let (run, observations) = (&context.run, log_len(&context.config) / 2);
     let campaign = match &terms.agreement.protocol {
         Protocol::Campaign(_) => Some(terms.rehearsed()?),
@@ -71,15 +74,26 @@ pub fn write<T: Scalar>(
         None => None,
     };
     let candidates = run.objective.candidates().len() / run.objective.dim();
-    let shown = (0..observations as u32).flat_map(|number| (0..candidates as u32).map(move |place| (number, place)));
+    let shown = (0..observations as u32)
+        .flat_map(|number| (0..candidates as u32).map(move |place| (number, place)));
     let shown = shown.map(|(number, place)| run.objective.observe(SLOT, place, number));
     let sensor = match &campaign {
         // A site computes as hosts do, with all digits of what it is shown, in its space's unit.
-        Some(campaign) => shown.flat_map(|value| (campaign.publication().goal.sign() * value).to_le_bytes()).collect(),
-        None => shown.flat_map(|value| (value as f32).to_le_bytes()).collect(),
+        Some(campaign) => shown
+            .flat_map(|value| (campaign.publication().goal.sign() * value).to_le_bytes())
+            .collect(),
+        None => shown
+            .flat_map(|value| (value as f32).to_le_bytes())
+            .collect(),
     };
-    let given =
-        Provision { invitation: invitation.to_string(), secret, seed: run.seed, rehearses: true, sensor, site: None };
+    let given = Provision {
+        invitation: invitation.to_string(),
+        secret,
+        seed: run.seed,
+        rehearses: true,
+        sensor,
+        site: None,
+    };
     let bytes = given.bytes(site)?;
     if bytes.len() > BYTES_MAX {
         return Err(ProvisionError::Long { bytes: bytes.len() });

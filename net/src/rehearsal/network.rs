@@ -35,7 +35,8 @@ use crate::shares::Shared;
 type Slot = (Vec<Digest>, Vec<f64>);
 
 /// What is done with a frame and the numbers in it before it is announced.
-pub(super) type Offer<'r, T> = Box<dyn FnMut(&[u8], Option<&[T]>) -> Result<(), OfferError> + Send + 'r>;
+pub(super) type Offer<'r, T> =
+    Box<dyn FnMut(&[u8], Option<&[T]>) -> Result<(), OfferError> + Send + 'r>;
 
 /// The one member of the fabric.
 pub(super) struct Network<'r, T, M> {
@@ -65,7 +66,8 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
         deadline_ms: u64,
         (offer, second): (Offer<'r, T>, Option<Second>),
     ) -> Self {
-        let (epoch, asked, steps, uploads, times) = (None, None, VecDeque::new(), Vec::new(), Vec::new());
+        let (epoch, asked, steps, uploads, times) =
+            (None, None, VecDeque::new(), Vec::new(), Vec::new());
         Network {
             method,
             protocol,
@@ -83,9 +85,16 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
     }
 
     /// The helper's answer to the shares that an order takes; nothing where there is one server.
-    async fn answered(&mut self, order: &M::Order) -> Result<Option<(Asked, Vec<u8>)>, RehearsalError> {
-        let (Some(second), Some(_release)) = (&mut self.second, self.method.takes(order)) else { return Ok(None) };
-        let asked = self.asked.take().ok_or(DriverError::Check("a release for which no share was collected"))?;
+    async fn answered(
+        &mut self,
+        order: &M::Order,
+    ) -> Result<Option<(Asked, Vec<u8>)>, RehearsalError> {
+        let (Some(second), Some(_release)) = (&mut self.second, self.method.takes(order)) else {
+            return Ok(None);
+        };
+        let asked = self.asked.take().ok_or(DriverError::Check(
+            "a release for which no share was collected",
+        ))?;
         let answer = self.rounds.meanwhile(second.answer(&asked)).await??;
         Ok(Some((asked, answer)))
     }
@@ -95,14 +104,18 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
         while self.epoch.is_none_or(|epoch| epoch < until) {
             let epoch = self.epoch.map_or(0, |epoch| epoch + 1);
             let method = self.method.clone();
-            self.exchange(epoch, method.frame(&order, epoch).as_deref()).await?;
+            self.exchange(epoch, method.frame(&order, epoch).as_deref())
+                .await?;
             self.epoch = Some(epoch);
         }
         let count = self.protocol.agents();
         let missing = DriverError::Check("an order for which no agent has answered");
         let (leaves, best) = self.steps.pop_front().ok_or(missing)?;
         let base = self.method.base();
-        let regrets: Vec<f64> = (0..).zip(&best).map(|(agent, best)| base.run.optimum(agent) - best).collect();
+        let regrets: Vec<f64> = (0..)
+            .zip(&best)
+            .map(|(agent, best)| base.run.optimum(agent) - best)
+            .collect();
         let answered = self.answered(&order).await?;
         let mut numbers = Numbers::default();
         // Two servers take no vectors.
@@ -112,7 +125,9 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
         };
         if let (Some(collector), Some(release)) = (&mut collector, self.method.takes(&order)) {
             for (agent, upload) in self.uploads.drain(..) {
-                collector.take(agent, release, &upload).map_err(DriverError::Server)?;
+                collector
+                    .take(agent, release, &upload)
+                    .map_err(DriverError::Server)?;
             }
         }
         let collected = collector.map(M::collected).unwrap_or_default();
@@ -134,24 +149,49 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
         let (frame, chain) = self.rounds.frame(epoch, 0, numbers)?;
         (self.offer)(&frame, numbers)?;
         let (start, slots) = (Instant::now(), steps_max(self.protocol));
-        let mut steps = vec![(vec![Digest::default(); count], vec![f64::NEG_INFINITY; count]); slots];
-        let (mut incoming, uploads) = (vec![T::ZERO; self.protocol.upload_len()], &mut self.uploads);
+        let mut steps = vec![
+            (
+                vec![Digest::default(); count],
+                vec![f64::NEG_INFINITY; count]
+            );
+            slots
+        ];
+        let (mut incoming, uploads) =
+            (vec![T::ZERO; self.protocol.upload_len()], &mut self.uploads);
         uploads.clear();
-        self.rounds.announce(epoch, 0, frame, chain, self.deadline_ms, true)?;
-        let mut collection = self.second.as_ref().and_then(|second| second.collection(epoch));
+        self.rounds
+            .announce(epoch, 0, frame, chain, self.deadline_ms, true)?;
+        let mut collection = self
+            .second
+            .as_ref()
+            .and_then(|second| second.collection(epoch));
         let take = |upload: &Upload<'_>| {
             let who = upload.who as usize;
             if upload.header.len > 0 {
-                upload.payload.read(&mut incoming).map_err(|error| error.to_string())?;
+                upload
+                    .payload
+                    .read(&mut incoming)
+                    .map_err(|error| error.to_string())?;
                 uploads.push((upload.who, incoming.clone()));
             }
-            if let (Some(Shared { attempt, share }), Some(collection)) = (Shared::read(upload.share), &mut collection) {
-                collection.add(upload.who, attempt, share).map_err(|error| error.to_string())?;
+            if let (Some(Shared { attempt, share }), Some(collection)) =
+                (Shared::read(upload.share), &mut collection)
+            {
+                collection
+                    .add(upload.who, attempt, share)
+                    .map_err(|error| error.to_string())?;
             }
-            for ((leaves, best), slot) in steps.iter_mut().zip(upload.trailer.chunks_exact(SLOT_BYTES)) {
+            for ((leaves, best), slot) in steps
+                .iter_mut()
+                .zip(upload.trailer.chunks_exact(SLOT_BYTES))
+            {
                 let (leaf, value) = slot.split_at(32);
                 leaves[who].0.copy_from_slice(leaf);
-                best[who] = f64::from_le_bytes(value.try_into().map_err(|_| "a trailer of another length")?);
+                best[who] = f64::from_le_bytes(
+                    value
+                        .try_into()
+                        .map_err(|_| "a trailer of another length")?,
+                );
             }
             Ok(())
         };
@@ -159,7 +199,10 @@ impl<'r, T: Number, M: Rehearsed<T>> Network<'r, T, M> {
         self.times.push(start.elapsed());
         if !complete {
             let answered = self.rounds.status().borrow().answered;
-            return Err(RehearsalError::Deadline { round: epoch, answered });
+            return Err(RehearsalError::Deadline {
+                round: epoch,
+                answered,
+            });
         }
         self.asked = collection.map(Collection::ask);
         self.steps = steps.into();
@@ -187,6 +230,8 @@ impl<T: Number, M: Rehearsed<T>> Fabric<Shard<M>> for &mut Network<'_, T, M> {
     }
 
     async fn snapshot(&mut self) -> Result<Snapshots<'_, M::State>, DriverError> {
-        Err(DriverError::Check("agents of a network keep their own state"))
+        Err(DriverError::Check(
+            "agents of a network keep their own state",
+        ))
     }
 }

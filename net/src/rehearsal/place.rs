@@ -31,7 +31,9 @@ async fn cut(
     back: SocketAddr,
     cuts: Arc<AtomicU64>,
 ) -> Result<SocketAddr, RehearsalError> {
-    let front = TcpListener::bind(("127.0.0.1", 0)).await.map_err(RehearsalError::Listen)?;
+    let front = TcpListener::bind(("127.0.0.1", 0))
+        .await
+        .map_err(RehearsalError::Listen)?;
     let address = front.local_addr().map_err(RehearsalError::Listen)?;
     between.spawn(async move {
         chaos::cut(front, back, cuts).await;
@@ -53,8 +55,13 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) async fn open(terms: &Terms, options: &Options) -> Result<(Place, TcpListener), RehearsalError> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(RehearsalError::Listen)?;
+    pub(super) async fn open(
+        terms: &Terms,
+        options: &Options,
+    ) -> Result<(Place, TcpListener), RehearsalError> {
+        let listener = TcpListener::bind(("127.0.0.1", 0))
+            .await
+            .map_err(RehearsalError::Listen)?;
         let mut address = listener.local_addr().map_err(RehearsalError::Listen)?;
         let (cuts, mut between) = (Arc::new(AtomicU64::new(0)), JoinSet::new());
         if options.chaos {
@@ -62,18 +69,31 @@ impl Place {
         }
         #[cfg(feature = "mqtt")]
         if let Some(broker) = &options.broker {
-            let front = TcpListener::bind(("127.0.0.1", 0)).await.map_err(RehearsalError::Listen)?;
-            let back = std::mem::replace(&mut address, front.local_addr().map_err(RehearsalError::Listen)?);
+            let front = TcpListener::bind(("127.0.0.1", 0))
+                .await
+                .map_err(RehearsalError::Listen)?;
+            let back = std::mem::replace(
+                &mut address,
+                front.local_addr().map_err(RehearsalError::Listen)?,
+            );
             between.spawn(crate::bridge::far(back.to_string(), broker.clone()));
             between.spawn(crate::bridge::near(front, broker.clone()));
         }
-        let enrolment = Arc::new(Enrolment::in_memory().trusting(shares::trust(&terms.agreement.protocol)));
+        let enrolment =
+            Arc::new(Enrolment::in_memory().trusting(shares::trust(&terms.agreement.protocol)));
         for slot in 0..terms.agreement.protocol.agents() {
             enrolment.admit(slot, &token(slot));
         }
         let (address, deaths) = (address.to_string(), Arc::new(AtomicU64::new(0)));
         let identity = Identity::generate()?;
-        let place = Place { identity, enrolment, address, cuts, deaths, between };
+        let place = Place {
+            identity,
+            enrolment,
+            address,
+            cuts,
+            deaths,
+            between,
+        };
         Ok((place, listener))
     }
 
@@ -99,7 +119,11 @@ impl Place {
             authority: None,
             tells_joined: false,
             requests,
-            limits: Limits { per_key: 64, strangers: Limits::default().connections, ..Limits::default() },
+            limits: Limits {
+                per_key: 64,
+                strangers: Limits::default().connections,
+                ..Limits::default()
+            },
             counts: Arc::new(Counts::default()),
         };
         Ok(door::serve(listener, keys::always(&self.identity)?, door))
@@ -118,7 +142,15 @@ impl Place {
     ) -> Result<Invitation, RehearsalError> {
         let (address, deployment) = (self.address.clone(), terms.agreement.deployment);
         let (pins, token) = (vec![self.identity.fingerprint()?], Some(token(slot)));
-        Ok(Invitation { address, deployment, slot, terms: terms.digest(), pins, token, helper })
+        Ok(Invitation {
+            address,
+            deployment,
+            slot,
+            terms: terms.digest(),
+            pins,
+            token,
+            helper,
+        })
     }
 }
 

@@ -90,38 +90,86 @@ impl Second {
         chaos: bool,
     ) -> Result<Option<Self>, RehearsalError> {
         let agreement = &terms.agreement;
-        let Some(plan) = shares::plan(agreement).map_err(Refused::from)? else { return Ok(None) };
+        let Some(plan) = shares::plan(agreement).map_err(Refused::from)? else {
+            return Ok(None);
+        };
         let (agents, numbers) = (agreement.protocol.agents(), agreement.protocol.upload_len());
         let sources = SimulatedSources::of_helper(base.run.seed);
-        let helper = Helper::open(plan.clone(), Vec::new(), sources, ledger(base, None)?, Nowhere, None);
-        let secret = sordino_core::federated::shares::SecretKey::new(*sordino_host::entropy::secret()?);
-        let desk = Desk::new(secret, helper.map_err(Refused::from)?, agents, Default::default(), None)?;
+        let helper = Helper::open(
+            plan.clone(),
+            Vec::new(),
+            sources,
+            ledger(base, None)?,
+            Nowhere,
+            None,
+        );
+        let secret =
+            sordino_core::federated::shares::SecretKey::new(*sordino_host::entropy::secret()?);
+        let desk = Desk::new(
+            secret,
+            helper.map_err(Refused::from)?,
+            agents,
+            Default::default(),
+            None,
+        )?;
         let identity = Identity::generate()?;
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(RehearsalError::Listen)?;
+        let listener = TcpListener::bind(("127.0.0.1", 0))
+            .await
+            .map_err(RehearsalError::Listen)?;
         let address = listener.local_addr().map_err(RehearsalError::Listen)?;
         let (ends, mut ended) = mpsc::channel(16);
         let door = HelpDoor {
             gate: Arc::new(Gate::new(Admits::Token(TOKEN), None)),
             bind: Arc::new(Mutex::new(Box::new(|_leader| Ok(())))),
-            help: Arc::new(Mutex::new(Known { desk, terms: terms.digest() })),
+            help: Arc::new(Mutex::new(Known {
+                desk,
+                terms: terms.digest(),
+            })),
             delay: Duration::ZERO,
             ends,
         };
         let mut beside = JoinSet::new();
         beside.spawn(door::serve(listener, keys::always(&identity)?, door));
         beside.spawn(async move { while ended.recv().await.is_some() {} });
-        let address = if chaos { place.cut(address).await? } else { address };
+        let address = if chaos {
+            place.cut(address).await?
+        } else {
+            address
+        };
         let leader = Identity::generate()?;
-        let mut line = Line::new(&address.to_string(), &[identity.fingerprint()?], agreement.deployment, &leader)?;
-        let key = line.begun(Some(&TOKEN), &terms.to_bytes()?.into()).await.map_err(LineError::from)?;
+        let mut line = Line::new(
+            &address.to_string(),
+            &[identity.fingerprint()?],
+            agreement.deployment,
+            &leader,
+        )?;
+        let key = line
+            .begun(Some(&TOKEN), &terms.to_bytes()?.into())
+            .await
+            .map_err(LineError::from)?;
         let (run, enrolment) = (agreement.digest(), place.enrolment.clone());
-        Ok(Some(Second { line, key, plan, run, agents, numbers, enrolment, _beside: beside }))
+        Ok(Some(Second {
+            line,
+            key,
+            plan,
+            run,
+            agents,
+            numbers,
+            enrolment,
+            _beside: beside,
+        }))
     }
 
     /// Before the first share of an epoch; nothing where it has no release.
     pub(super) fn collection(&self, epoch: u32) -> Option<Collection> {
         let modulus = self.plan.modulus(epoch)?;
-        Some(Collection::new(self.run, epoch, self.agents, self.numbers, modulus))
+        Some(Collection::new(
+            self.run,
+            epoch,
+            self.agents,
+            self.numbers,
+            modulus,
+        ))
     }
 
     /// What the helper answers to a question.
@@ -133,6 +181,10 @@ impl Second {
             return Err(DriverError::Check("an agent of a rehearsal sent no share").into());
         }
         let enrolment = &self.enrolment;
-        Ok(self.line.answered(question, |agents| enrolment.masks(agents)).await?.to_vec())
+        Ok(self
+            .line
+            .answered(question, |agents| enrolment.masks(agents))
+            .await?
+            .to_vec())
     }
 }

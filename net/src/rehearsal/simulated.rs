@@ -91,7 +91,8 @@ impl<T: Number> Simulated<T> for Prior<T> {
     ) -> Result<Arc<PriorContext<T>>, DriverError> {
         let (dim, objective) = (shared.dim(), run.objective.clone());
         let landmarks = landmarks(scenario, dim);
-        let protocol = protocol(scenario, method, &landmarks, dim, run.seed)?.ok_or(DriverError::NoPlan(method))?;
+        let protocol = protocol(scenario, method, &landmarks, dim, run.seed)?
+            .ok_or(DriverError::NoPlan(method))?;
         let numbers = PriorNumbers::new(&protocol, &landmarks, objective.candidates(), dim)?;
         PriorContext::new(scenario, method, run, shared, numbers, None).map(Arc::new)
     }
@@ -101,15 +102,20 @@ impl<T: Number> Rehearsed<T> for PriorContext<T> {
     fn epoch(&self, order: &PriorOrder<T>) -> u32 {
         match order {
             PriorOrder::Release { release, .. } => *release,
-            PriorOrder::Query { round, .. } => {
-                self.protocol.release_rounds.iter().filter(|after| *after < round).count() as u32
-            }
+            PriorOrder::Query { round, .. } => self
+                .protocol
+                .release_rounds
+                .iter()
+                .filter(|after| *after < round)
+                .count() as u32,
         }
     }
 
     fn frame(&self, order: &PriorOrder<T>, epoch: u32) -> Option<Arc<[T]>> {
         let (PriorOrder::Query { last, .. } | PriorOrder::Release { last, .. }) = order;
-        last.as_ref().filter(|(index, _)| Some(*index) == epoch.checked_sub(1)).map(|(_, sums)| sums.clone())
+        last.as_ref()
+            .filter(|(index, _)| Some(*index) == epoch.checked_sub(1))
+            .map(|(_, sums)| sums.clone())
     }
 
     fn takes(&self, order: &PriorOrder<T>) -> Option<u32> {
@@ -193,7 +199,10 @@ impl<T: Number> Rehearsed<T> for CustomContext<T> {
     }
 
     fn frame(&self, order: &CustomOrder, epoch: u32) -> Option<Arc<[T]>> {
-        let sent = order.broadcast.as_deref().filter(|_| epoch == order.round)?;
+        let sent = order
+            .broadcast
+            .as_deref()
+            .filter(|_| epoch == order.round)?;
         Some(sent.iter().map(|x| T::from_f64(*x)).collect())
     }
 

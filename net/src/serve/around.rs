@@ -45,7 +45,9 @@ impl Around<'_> {
             let (header, payload) = decoded.map_err(|error| FolderError::Frame { round, error })?;
             if header.kind == Kind::Broadcast {
                 let mut sums = vec![T::ZERO; header.len as usize];
-                payload.read(&mut sums).map_err(|error| FolderError::Frame { round, error })?;
+                payload
+                    .read(&mut sums)
+                    .map_err(|error| FolderError::Frame { round, error })?;
                 released.extend(sums);
             }
         }
@@ -62,7 +64,10 @@ impl Around<'_> {
     pub(super) async fn begin(&self, rounds: &mut Rounds) -> Result<(), ServeError> {
         // Nothing is announced yet, whatever was kept before a restart.
         self.offer.send_replace(Some(Offered::default()));
-        let (begin, agents) = (self.serving.begin, self.folder.terms.agreement.protocol.agents());
+        let (begin, agents) = (
+            self.serving.begin,
+            self.folder.terms.agreement.protocol.agents(),
+        );
         let (mut told, mut told_broken) = (None, false);
         let waited = rounds.wait(|| {
             // Who was shut out meanwhile neither counts nor is waited for.
@@ -103,14 +108,19 @@ impl Around<'_> {
     ) -> Result<(), ServeError> {
         let (folder, all) = (self.folder, self.serving.linger);
         // Agents of a federation that was over long ago are gone.
-        let linger = all.saturating_sub(folder.since_the_last()?).max(all.min(LAST_REPLIES));
+        let linger = all
+            .saturating_sub(folder.since_the_last()?)
+            .max(all.min(LAST_REPLIES));
         if was_over && linger < all {
             let left = progress::spoken(linger.as_millis() as u64);
             progress::note(&format!(
                 "all rounds were over when this server started: it stays for the rest of --linger, {left}"
             ));
         }
-        let (linger, early) = (linger.as_millis() as u64, folder.terms.agreement.announced.may_close_early);
+        let (linger, early) = (
+            linger.as_millis() as u64,
+            folder.terms.agreement.announced.may_close_early,
+        );
         rounds.announce(round, attempt, frame, chain, linger, early)?;
         rounds.excuse(enrolment::revoked(folder.path())?);
         rounds.need(0);

@@ -101,7 +101,11 @@ pub enum ServeError {
 impl ServeError {
     /// Whether nothing may be released from this folder any more, so that it is written down.
     pub(super) fn is_final(&self) -> bool {
-        matches!(self, ServeError::Stop(Stop::OlderDisk { .. } | Stop::Forked { .. }) | ServeError::Spoiled { .. })
+        matches!(
+            self,
+            ServeError::Stop(Stop::OlderDisk { .. } | Stop::Forked { .. })
+                | ServeError::Spoiled { .. }
+        )
     }
 }
 

@@ -54,7 +54,9 @@ pub enum LeaderError {
     #[error(transparent)]
     Mechanism(#[from] GaussianError),
     /// The terms trust two servers, and no helper was ever named.
-    #[error("the terms name two servers: --helper says where the second is, as `sordino help-serve` tells it")]
+    #[error(
+        "the terms name two servers: --helper says where the second is, as `sordino help-serve` tells it"
+    )]
     NoHelper,
     /// The terms trust one server, and a helper was named.
     #[error(
@@ -150,7 +152,10 @@ fn read<V: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<V>, LeaderEr
     match read_bounded(path, BYTES_MAX) {
         Ok(bytes) => {
             let value = serde_json::from_slice(&bytes);
-            value.map(Some).map_err(|error| LeaderError::Format { path: path.to_owned(), error })
+            value.map(Some).map_err(|error| LeaderError::Format {
+                path: path.to_owned(),
+                error,
+            })
         }
         Err(error) if error.is_missing() => Ok(None),
         Err(error) => Err(error.into()),
@@ -159,7 +164,10 @@ fn read<V: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<V>, LeaderEr
 
 fn write(path: &Path, value: &impl Serialize) -> Result<(), LeaderError> {
     let text = serde_json::to_vec(value);
-    let text = text.map_err(|error| LeaderError::Format { path: path.to_owned(), error })?;
+    let text = text.map_err(|error| LeaderError::Format {
+        path: path.to_owned(),
+        error,
+    })?;
     Ok(write_privately(path, &text)?)
 }
 
@@ -167,14 +175,22 @@ fn write(path: &Path, value: &impl Serialize) -> Result<(), LeaderError> {
 fn identity(folder: &Folder, serving: &Serving) -> Result<Identity, LeaderError> {
     let run = folder.terms.agreement.deployment;
     // What the address says, if it is named: a folder that knows its helper needs none.
-    match (&serving.certified, serving.helper.as_ref().map(|named| named.token.is_some())) {
-        (None, Some(false)) => Err(LeaderError::NoCertificate { name: authority::name_of_leader(run) }),
+    match (
+        &serving.certified,
+        serving.helper.as_ref().map(|named| named.token.is_some()),
+    ) {
+        (None, Some(false)) => Err(LeaderError::NoCertificate {
+            name: authority::name_of_leader(run),
+        }),
         (Some(_), Some(true)) => Err(LeaderError::TokenAndCertificate),
         (None, _) => Ok(Identity::open(&folder.path().join(CLIENT))?),
         (Some(certified), _) => {
             let identity = Identity::certified(certified)?;
             let own = identity.chain().first().ok_or(IdentityError::Signature)?;
-            let refused = |refused| LeaderError::Certificate { path: certified.certificate.clone(), refused };
+            let refused = |refused| LeaderError::Certificate {
+                path: certified.certificate.clone(),
+                refused,
+            };
             authority::leads(own, run).map_err(refused)?;
             Ok(identity)
         }
@@ -206,22 +222,40 @@ impl Leader {
         let agreement = &folder.terms.agreement;
         let (trust, named) = (shares::trust(&agreement.protocol), serving.helper.as_ref());
         let Some(plan) = shares::plan(agreement)?.filter(|_| trust == Trust::TwoServers) else {
-            return if named.is_some() { Err(LeaderError::Unused) } else { Ok(None) };
+            return if named.is_some() {
+                Err(LeaderError::Unused)
+            } else {
+                Ok(None)
+            };
         };
         let path = folder.path().join(HELPER);
         let identity = identity(folder, serving)?;
-        let line = |address: &str, pins: &[Fingerprint]| Line::new(address, pins, agreement.deployment, &identity);
+        let line = |address: &str, pins: &[Fingerprint]| {
+            Line::new(address, pins, agreement.deployment, &identity)
+        };
         let terms = Bytes::from(folder.terms.to_bytes()?);
         let (known, line) = match (KnownHelper::read(folder.path())?, named) {
             (None, None) => return Err(LeaderError::NoHelper),
-            (Some(known), Some(named)) if named.pins != known.pins && !is_before(&named.pins, &known.pins) => {
+            (Some(known), Some(named))
+                if named.pins != known.pins && !is_before(&named.pins, &known.pins) =>
+            {
                 let mut line = line(&named.address, &named.pins)?;
                 // Never the token, which would bind another helper: this one knows its leader.
                 let masks = line.known(&terms).await?;
                 if masks != known.masks {
-                    return Err(LeaderError::Other { known: known.masks, named: masks });
+                    return Err(LeaderError::Other {
+                        known: known.masks,
+                        named: masks,
+                    });
                 }
-                (KnownHelper { address: named.address.clone(), pins: named.pins.clone(), masks }, line)
+                (
+                    KnownHelper {
+                        address: named.address.clone(),
+                        pins: named.pins.clone(),
+                        masks,
+                    },
+                    line,
+                )
             }
             (Some(known), named) => {
                 let address = named.map_or(known.address.clone(), |named| named.address.clone());
@@ -231,14 +265,29 @@ impl Leader {
             (None, Some(named)) => {
                 let mut line = line(&named.address, &named.pins)?;
                 let masks = line.begun(named.token.as_ref(), &terms).await?;
-                (KnownHelper { address: named.address.clone(), pins: named.pins.clone(), masks }, line)
+                (
+                    KnownHelper {
+                        address: named.address.clone(),
+                        pins: named.pins.clone(),
+                        masks,
+                    },
+                    line,
+                )
             }
         };
         write(&path, &known)?;
         let asked = read(&folder.path().join(ASKED))?;
         let (agents, numbers) = (agreement.protocol.agents(), agreement.protocol.upload_len());
         let (run, folder) = (agreement.digest(), folder.path().to_owned());
-        Ok(Some(Leader { plan, line, agents, numbers, run, folder, asked }))
+        Ok(Some(Leader {
+            plan,
+            line,
+            agents,
+            numbers,
+            run,
+            folder,
+            asked,
+        }))
     }
 
     /// Whether the question of this round is stored: then it is asked, and no other.
@@ -262,7 +311,13 @@ impl Leader {
     /// **Errors**: [`LeaderError::Epoch`].
     pub(super) fn collection(&self, round: u32) -> Result<Collection, LeaderError> {
         let modulus = self.plan.modulus(round).ok_or(LeaderError::Epoch(round))?;
-        Ok(Collection::new(self.run, round, self.agents, self.numbers, modulus))
+        Ok(Collection::new(
+            self.run,
+            round,
+            self.agents,
+            self.numbers,
+            modulus,
+        ))
     }
 
     /// No further shares: stores the question before anybody is asked.
@@ -279,9 +334,15 @@ impl Leader {
     ///
     /// **Errors**: [`LeaderError::Helper`], which asking again will not change.
     pub(super) async fn answer(&mut self, enrolment: &Enrolment) -> Result<Bytes, LeaderError> {
-        let Some(asked) = &self.asked else { return Err(LeaderError::NoHelper) };
+        let Some(asked) = &self.asked else {
+            return Err(LeaderError::NoHelper);
+        };
         let question = asked.question();
-        match self.line.answered(question, |agents| enrolment.masks(agents)).await {
+        match self
+            .line
+            .answered(question, |agents| enrolment.masks(agents))
+            .await
+        {
             Ok(answer) => Ok(answer),
             Err(LineError::Link(error)) => Err(error.into()),
             Err(LineError::ShutOut { agents }) => {
@@ -308,8 +369,14 @@ impl Leader {
     /// Puts shares and answer together.
     ///
     /// **Errors**: [`LeaderError::Answer`].
-    pub(super) fn open<'o>(&self, answer: &[u8], out: &'o mut [i64]) -> Result<Opened<'o>, LeaderError> {
-        let Some(asked) = &self.asked else { return Err(LeaderError::NoHelper) };
+    pub(super) fn open<'o>(
+        &self,
+        answer: &[u8],
+        out: &'o mut [i64],
+    ) -> Result<Opened<'o>, LeaderError> {
+        let Some(asked) = &self.asked else {
+            return Err(LeaderError::NoHelper);
+        };
         Ok(asked.open(answer, out)?)
     }
 }

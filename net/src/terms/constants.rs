@@ -11,10 +11,14 @@ use super::{Terms, TermsError};
 #[derive(Debug, thiserror::Error)]
 pub enum ConstantsError {
     /// Another method.
-    #[error("the constants of a device are those of a campaign here; those of a scenario: sordino export")]
+    #[error(
+        "the constants of a device are those of a campaign here; those of a scenario: sordino export"
+    )]
     Method,
     /// Terms of two servers.
-    #[error("a site on a device hides nothing yet, and in these terms no server sees a contribution")]
+    #[error(
+        "a site on a device hides nothing yet, and in these terms no server sees a contribution"
+    )]
     TwoServers,
     /// The terms are none.
     #[error(transparent)]
@@ -30,13 +34,18 @@ impl Terms {
     ///
     /// **Errors**: [`ConstantsError`].
     pub fn constants(&self, said: &str, language: Language) -> Result<String, ConstantsError> {
-        let Protocol::Campaign(protocol) = &self.agreement.protocol else { return Err(ConstantsError::Method) };
+        let Protocol::Campaign(protocol) = &self.agreement.protocol else {
+            return Err(ConstantsError::Method);
+        };
         if protocol.config.parameters().trust == Trust::TwoServers {
             return Err(ConstantsError::TwoServers);
         }
         let campaign = self.campaign()?;
         let parameters = campaign.publication().space.parameters();
-        let parameters: Vec<_> = parameters.iter().map(|one| (one.name.clone(), meaning(&one.values))).collect();
+        let parameters: Vec<_> = parameters
+            .iter()
+            .map(|one| (one.name.clone(), meaning(&one.values)))
+            .collect();
         let export = CampaignExport {
             said,
             minimises: campaign.publication().goal == Goal::Minimize,
@@ -53,13 +62,35 @@ impl Terms {
 /// What a number of a parameter means.
 fn meaning(values: &Values) -> String {
     match values {
-        Values::Number { low, high, log, integer } => {
-            let kind = if *integer { "a whole number" } else { "a number" };
-            format!("{kind} from {low} to {high}{}", if *log { ", at equal distances of its logarithm" } else { "" })
+        Values::Number {
+            low,
+            high,
+            log,
+            integer,
+        } => {
+            let kind = if *integer {
+                "a whole number"
+            } else {
+                "a number"
+            };
+            format!(
+                "{kind} from {low} to {high}{}",
+                if *log {
+                    ", at equal distances of its logarithm"
+                } else {
+                    ""
+                }
+            )
         }
         Values::Choices { choices, .. } => {
-            let named = |(place, choice): (usize, &serde_json::Value)| format!("{place} is {choice}");
-            choices.iter().enumerate().map(named).collect::<Vec<_>>().join(", ")
+            let named =
+                |(place, choice): (usize, &serde_json::Value)| format!("{place} is {choice}");
+            choices
+                .iter()
+                .enumerate()
+                .map(named)
+                .collect::<Vec<_>>()
+                .join(", ")
         }
     }
 }

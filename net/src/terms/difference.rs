@@ -30,51 +30,87 @@ impl Difference {
         if then == now {
             return None;
         }
-        let (before, after) = (serde_json::to_value(then).ok(), serde_json::to_value(now).ok());
-        let found = before.zip(after).and_then(|(before, after)| within(&before, &after, String::new()));
+        let (before, after) = (
+            serde_json::to_value(then).ok(),
+            serde_json::to_value(now).ok(),
+        );
+        let found = before
+            .zip(after)
+            .and_then(|(before, after)| within(&before, &after, String::new()));
         // What JSON cannot tell apart, or cannot hold, is refused all the same.
         Some(found.unwrap_or_else(|| Difference::of_digests(&then.digest(), &now.digest())))
     }
 
     /// That of agreements of which no more is known than their digests.
     pub(crate) fn of_digests(then: &Digest, now: &Digest) -> Self {
-        Difference { field: "digest of the agreement".to_owned(), then: then.to_string(), now: now.to_string() }
+        Difference {
+            field: "digest of the agreement".to_owned(),
+            then: then.to_string(),
+            now: now.to_string(),
+        }
     }
 
     /// The difference between who signs for agents, then and now; none of the same.
     pub(crate) fn of_authorities([then, now]: [Option<&[u8]>; 2]) -> Option<Self> {
         // Told apart without its text.
         let named = |der: Option<&[u8]>| {
-            der.map_or_else(|| "none".to_owned(), |der| format!("SHA-256 {}", Digest(Sha256::digest(der).into())))
+            der.map_or_else(
+                || "none".to_owned(),
+                |der| format!("SHA-256 {}", Digest(Sha256::digest(der).into())),
+            )
         };
-        (then != now).then(|| Difference { field: "authority".to_owned(), then: named(then), now: named(now) })
+        (then != now).then(|| Difference {
+            field: "authority".to_owned(),
+            then: named(then),
+            now: named(now),
+        })
     }
 }
 
 /// The first leaf below these values that differs, or the value itself where their shapes do.
 fn within(then: &Value, now: &Value, field: String) -> Option<Difference> {
-    let below = |name: &str| if field.is_empty() { name.to_owned() } else { format!("{field}.{name}") };
+    let below = |name: &str| {
+        if field.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{field}.{name}")
+        }
+    };
     match (then, now) {
         _ if then == now => None,
-        (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
-            a.iter().zip(b.values()).find_map(|((name, a), b)| within(a, b, below(name)))
-        }
-        (Value::Array(a), Value::Array(b)) if a.len() == b.len() && digest(then).is_none() => {
-            a.iter().zip(b).enumerate().find_map(|(at, (a, b))| within(a, b, below(&at.to_string())))
-        }
-        _ => Some(Difference { field, then: said(then), now: said(now) }),
+        (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => a
+            .iter()
+            .zip(b.values())
+            .find_map(|((name, a), b)| within(a, b, below(name))),
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() && digest(then).is_none() => a
+            .iter()
+            .zip(b)
+            .enumerate()
+            .find_map(|(at, (a, b))| within(a, b, below(&at.to_string()))),
+        _ => Some(Difference {
+            field,
+            then: said(then),
+            now: said(now),
+        }),
     }
 }
 
 /// A value in words.
 fn said(value: &Value) -> String {
-    if value.is_null() { "none".to_owned() } else { digest(value).unwrap_or_else(|| value.to_string()) }
+    if value.is_null() {
+        "none".to_owned()
+    } else {
+        digest(value).unwrap_or_else(|| value.to_string())
+    }
 }
 
 /// The digest that these 32 bytes are, hexadecimal; none of another value.
 fn digest(value: &Value) -> Option<String> {
     let bytes = value.as_array().filter(|bytes| bytes.len() == 32)?;
-    let bytes: Option<Vec<u8>> = bytes.iter().map(|byte| u8::try_from(byte.as_u64()?).ok()).collect();
+    let bytes: Option<Vec<u8>> = bytes
+        .iter()
+        .map(|byte| u8::try_from(byte.as_u64()?).ok())
+        .collect();
     Some(Digest(bytes?.try_into().ok()?).to_string())
 }
 
@@ -93,20 +129,33 @@ mod tests {
             within(&then, &other, String::new()).unwrap().to_string()
         };
         assert_eq!(within(&then, &then, String::new()), None);
-        assert_eq!(differs("/announced/epsilon_max", json!(2.5)), "announced.epsilon_max: then none, now 2.5");
+        assert_eq!(
+            differs("/announced/epsilon_max", json!(2.5)),
+            "announced.epsilon_max: then none, now 2.5"
+        );
         assert_eq!(differs("/dim", json!(3)), "dim: then 2, now 3");
         assert_eq!(differs("/plan/1", json!(4)), "plan.1: then 2, now 4");
         assert_eq!(differs("/plan", json!([1])), "plan: then [1,2], now [1]");
-        let [one, two] =
-            [vec![1u8; 32], vec![2; 32]].map(|bytes| within(&json!([0]), &json!(bytes), "d".into()).unwrap().now);
+        let [one, two] = [vec![1u8; 32], vec![2; 32]]
+            .map(|bytes| within(&json!([0]), &json!(bytes), "d".into()).unwrap().now);
         assert_eq!((one, two), ("01".repeat(32), "02".repeat(32)));
-        let digests = within(&json!(vec![1u8; 32]), &json!(vec![2u8; 32]), "candidates".into()).unwrap();
-        assert_eq!((digests.field.as_str(), digests.now), ("candidates", "02".repeat(32)));
+        let digests = within(
+            &json!(vec![1u8; 32]),
+            &json!(vec![2u8; 32]),
+            "candidates".into(),
+        )
+        .unwrap();
+        assert_eq!(
+            (digests.field.as_str(), digests.now),
+            ("candidates", "02".repeat(32))
+        );
     }
 
     #[test]
     fn authorities_are_told_apart_by_their_digests() {
-        let of = |then, now| Difference::of_authorities([then, now]).map(|found| (found.then, found.now));
+        let of = |then, now| {
+            Difference::of_authorities([then, now]).map(|found| (found.then, found.now))
+        };
         let (a, b): (&[u8], &[u8]) = (b"a", b"b");
         assert_eq!((of(None, None), of(Some(a), Some(a))), (None, None));
         let (then, now) = of(None, Some(a)).unwrap();

@@ -18,7 +18,13 @@ impl Line {
     /// A command that stands on no page.
     pub fn plain(text: &str) -> Line {
         let nowhere = || String::new();
-        Line { number: 0, heading: nowhere(), block: nowhere(), text: text.to_owned(), shown: None }
+        Line {
+            number: 0,
+            heading: nowhere(),
+            block: nowhere(),
+            text: text.to_owned(),
+            shown: None,
+        }
     }
 }
 
@@ -29,18 +35,32 @@ pub fn lines(text: &str) -> Vec<Line> {
     let mut is_open = false;
     for (index, line) in text.lines().enumerate() {
         if let Some(fence) = line.strip_prefix("```") {
-            language = if language.is_some() { None } else { Some(fence) };
+            language = if language.is_some() {
+                None
+            } else {
+                Some(fence)
+            };
             (block, is_open) = (None, false);
             continue;
         }
         match language {
-            None => heading = line.strip_prefix('#').map_or(heading, |rest| rest.trim_start_matches('#').trim()),
+            None => {
+                heading = line
+                    .strip_prefix('#')
+                    .map_or(heading, |rest| rest.trim_start_matches('#').trim())
+            }
             Some("sh" | "bash" | "console") => {
                 let is_console = language == Some("console");
-                let typed = if is_console { line.strip_prefix("$ ") } else { Some(line) };
+                let typed = if is_console {
+                    line.strip_prefix("$ ")
+                } else {
+                    Some(line)
+                };
                 let last = found.last_mut();
                 match (typed, last) {
-                    (Some(more), Some(last)) if is_open => last.text.push_str(&format!(" {}", more.trim_start())),
+                    (Some(more), Some(last)) if is_open => {
+                        last.text.push_str(&format!(" {}", more.trim_start()))
+                    }
                     (Some(typed), _) => found.push(Line {
                         number: index + 1,
                         heading: heading.to_owned(),
@@ -48,7 +68,10 @@ pub fn lines(text: &str) -> Vec<Line> {
                         text: typed.to_owned(),
                         shown: is_console.then(String::new),
                     }),
-                    (None, Some(last)) => last.shown.get_or_insert_default().push_str(&format!("{line}\n")),
+                    (None, Some(last)) => last
+                        .shown
+                        .get_or_insert_default()
+                        .push_str(&format!("{line}\n")),
                     (None, None) => {}
                 }
                 is_open = found.last().is_some_and(|last| last.text.ends_with('\\'));
@@ -66,9 +89,17 @@ pub fn lines(text: &str) -> Vec<Line> {
 /// How a test makes a command small, in words that any reader could type.
 pub enum Change {
     /// These words in the place of those.
-    Words { from: &'static str, to: &'static str, why: &'static str },
+    Words {
+        from: &'static str,
+        to: &'static str,
+        why: &'static str,
+    },
     /// These words after a command that begins so.
-    More { after: &'static str, more: &'static str, why: &'static str },
+    More {
+        after: &'static str,
+        more: &'static str,
+        why: &'static str,
+    },
 }
 
 /// What no test of this program runs.
@@ -101,8 +132,10 @@ pub fn plan(page: &Page, text: &str) -> Result<Vec<Line>, String> {
     let mut left = vec![false; page.left_out.len()];
     let mut planned = Vec::new();
     for mut line in lines(text) {
-        let fits =
-            |out: &LeftOut| line.text.starts_with(out.begins) || line.block == out.begins && !out.begins.contains(' ');
+        let fits = |out: &LeftOut| {
+            line.text.starts_with(out.begins)
+                || line.block == out.begins && !out.begins.contains(' ')
+        };
         if let Some(which) = page.left_out.iter().position(fits) {
             left[which] = true;
             continue;
@@ -113,7 +146,9 @@ pub fn plan(page: &Page, text: &str) -> Result<Vec<Line>, String> {
         }
         for (change, used) in page.changes.iter().zip(&mut changed) {
             match change {
-                Change::Words { from, to, .. } if line.text.contains(from) => line.text = line.text.replace(from, to),
+                Change::Words { from, to, .. } if line.text.contains(from) => {
+                    line.text = line.text.replace(from, to)
+                }
                 Change::More { after, more, .. } if line.text.starts_with(after) => {
                     line.text = format!("{} {more}", line.text)
                 }
@@ -123,10 +158,15 @@ pub fn plan(page: &Page, text: &str) -> Result<Vec<Line>, String> {
         }
         planned.push(line);
     }
-    let idle = page.changes.iter().zip(&changed).filter(|(_, used)| !**used).map(|(change, _)| match change {
-        Change::Words { from, .. } => format!("change of {from:?}"),
-        Change::More { after, more, .. } => format!("change {more:?} after {after:?}"),
-    });
+    let idle = page
+        .changes
+        .iter()
+        .zip(&changed)
+        .filter(|(_, used)| !**used)
+        .map(|(change, _)| match change {
+            Change::Words { from, .. } => format!("change of {from:?}"),
+            Change::More { after, more, .. } => format!("change {more:?} after {after:?}"),
+        });
     let gone = page
         .left_out
         .iter()
@@ -135,12 +175,19 @@ pub fn plan(page: &Page, text: &str) -> Result<Vec<Line>, String> {
         .map(|(out, _)| format!("exception {:?}", out.begins));
     let idle: Vec<String> = idle.chain(gone).collect();
     if !idle.is_empty() {
-        return Err(format!("{}: no line of the page has to do with: {}", page.file, idle.join("; ")));
+        return Err(format!(
+            "{}: no line of the page has to do with: {}",
+            page.file,
+            idle.join("; ")
+        ));
     }
     let reasons = page.changes.iter().map(|change| match change {
         Change::Words { why, .. } | Change::More { why, .. } => *why,
     });
-    match reasons.chain(page.left_out.iter().map(|out| out.why)).find(|why| why.len() < 15) {
+    match reasons
+        .chain(page.left_out.iter().map(|out| out.why))
+        .find(|why| why.len() < 15)
+    {
         Some(why) => Err(format!("{}: {why:?} is no reason", page.file)),
         None => Ok(planned),
     }
@@ -157,10 +204,16 @@ fn without_comment(line: &str) -> &str {
 /// The one block of a language that holds this text.
 pub fn block<'a>(text: &'a str, language: &str, holds: &str) -> Result<&'a str, String> {
     let fence = format!("```{language}\n");
-    let blocks = text.split(&fence).skip(1).filter_map(|rest| rest.split("```").next());
+    let blocks = text
+        .split(&fence)
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next());
     let found: Vec<&str> = blocks.filter(|block| block.contains(holds)).collect();
     match found[..] {
         [block] => Ok(block),
-        _ => Err(format!("{holds:?} is in {} blocks of {language}", found.len())),
+        _ => Err(format!(
+            "{holds:?} is in {} blocks of {language}",
+            found.len()
+        )),
     }
 }

@@ -50,7 +50,14 @@ impl Stage {
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(folder.join(".said"))?;
         let programs = programs.to_owned();
-        Ok(Stage { folder, programs, count: 0, servers: Vec::new(), sites: Vec::new(), invitations: Vec::new() })
+        Ok(Stage {
+            folder,
+            programs,
+            count: 0,
+            servers: Vec::new(),
+            sites: Vec::new(),
+            invitations: Vec::new(),
+        })
     }
 
     pub fn folder(&self) -> &Path {
@@ -75,7 +82,9 @@ impl Stage {
             self.remember(&text, &said)?;
         }
         match &line.shown {
-            Some(shown) if *shown != said => Err(format!("{text}\nprints\n{said}and the page shows\n{shown}")),
+            Some(shown) if *shown != said => {
+                Err(format!("{text}\nprints\n{said}and the page shows\n{shown}"))
+            }
             _ => Ok(()),
         }
     }
@@ -98,7 +107,11 @@ impl Stage {
     fn ended(&self, running: &mut Running) -> Result<(), String> {
         let start = Instant::now();
         let status: Option<ExitStatus> = loop {
-            match running.child.try_wait().map_err(|error| error.to_string())? {
+            match running
+                .child
+                .try_wait()
+                .map_err(|error| error.to_string())?
+            {
                 None if start.elapsed() > PATIENCE => break None,
                 None => std::thread::sleep(Duration::from_millis(5)),
                 over => break over,
@@ -118,16 +131,24 @@ impl Stage {
         let name = self.count.to_string();
         let path = |end: &str| self.folder.join(".said").join(format!("{name}.{end}"));
         let file = |end: &str| File::create(path(end)).map_err(|error| error.to_string());
-        let path = std::env::join_paths(
-            std::iter::once(self.programs.clone())
-                .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
-        );
-        let stays =
-            ["sordino serve ", "sordino help-serve ", "sordino join "].iter().any(|begin| text.starts_with(begin));
+        let path = std::env::join_paths(std::iter::once(self.programs.clone()).chain(
+            std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()),
+        ));
+        let stays = ["sordino serve ", "sordino help-serve ", "sordino join "]
+            .iter()
+            .any(|begin| text.starts_with(begin));
         // The shell becomes the program, so that the process which is ended later is the program.
-        let script = if stays { format!("exec {text}") } else { text.to_owned() };
+        let script = if stays {
+            format!("exec {text}")
+        } else {
+            text.to_owned()
+        };
         let mut command = Command::new("sh");
-        command.arg("-c").arg(script).current_dir(&self.folder).stdin(Stdio::null());
+        command
+            .arg("-c")
+            .arg(script)
+            .current_dir(&self.folder)
+            .stdin(Stdio::null());
         command.env("PATH", path.map_err(|error| error.to_string())?);
         // Nothing of a page is counted among what this user's data gave.
         command.env("XDG_STATE_HOME", self.folder.join(".state"));
@@ -138,12 +159,17 @@ impl Stage {
 
     /// All that commands have printed so far.
     fn printed(&self) -> String {
-        (1..=self.count).map(|number| self.said(&number.to_string())).map(|(out, err)| out + &err).collect()
+        (1..=self.count)
+            .map(|number| self.said(&number.to_string()))
+            .map(|(out, err)| out + &err)
+            .collect()
     }
 
     fn said(&self, name: &str) -> (String, String) {
-        let read =
-            |end: &str| std::fs::read_to_string(self.folder.join(format!(".said/{name}.{end}"))).unwrap_or_default();
+        let read = |end: &str| {
+            std::fs::read_to_string(self.folder.join(format!(".said/{name}.{end}")))
+                .unwrap_or_default()
+        };
         (read("out"), read("err"))
     }
 
@@ -162,13 +188,24 @@ impl Stage {
             None => words.get(2),
         };
         let folder = self.folder.join(folder.ok_or("a server without a folder")?);
-        let begun = if words[1] == "serve" { "round.bin" } else { "url" };
+        let begun = if words[1] == "serve" {
+            "round.bin"
+        } else {
+            "url"
+        };
         let mut server = self.start(&format!("{} --listen {address}", words.join(" ")))?;
         let start = Instant::now();
         while !folder.join(begun).is_file() {
-            let is_over = server.child.try_wait().map_err(|error| error.to_string())?.is_some();
+            let is_over = server
+                .child
+                .try_wait()
+                .map_err(|error| error.to_string())?
+                .is_some();
             if is_over || start.elapsed() > PATIENCE {
-                return Err(format!("the server did not begin\n{}", self.said(&server.name).1));
+                return Err(format!(
+                    "the server did not begin\n{}",
+                    self.said(&server.name).1
+                ));
             }
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -182,9 +219,15 @@ impl Stage {
         self.invitations = match words.iter().position(|word| *word == "--out") {
             None => said.lines().map(str::to_owned).collect(),
             Some(at) => {
-                let folder = self.folder.join(words.get(at + 1).ok_or("--out without a folder")?);
-                let read = |slot: usize| std::fs::read_to_string(folder.join(format!("{slot}.txt"))).ok();
-                (0..).map_while(read).map(|line| line.trim().to_owned()).collect()
+                let folder = self
+                    .folder
+                    .join(words.get(at + 1).ok_or("--out without a folder")?);
+                let read =
+                    |slot: usize| std::fs::read_to_string(folder.join(format!("{slot}.txt"))).ok();
+                (0..)
+                    .map_while(read)
+                    .map(|line| line.trim().to_owned())
+                    .collect()
             }
         };
         match self.invitations.is_empty() {
@@ -195,18 +238,26 @@ impl Stage {
 
     /// A command with what its placeholders stand for here. `…` is what depends on the reader.
     fn filled(&self, text: &str) -> Result<String, String> {
-        let mut text = text.replace("'sordino://127.0.0.1:8443/…'", "'INVITATION'").replace(" …", "");
+        let mut text = text
+            .replace("'sordino://127.0.0.1:8443/…'", "'INVITATION'")
+            .replace(" …", "");
         let first = self.invitations.first();
         if let Some(first) = first {
             text = text.replace("INVITATION", first);
         }
         for file in text.split(' ').filter_map(|word| word.strip_prefix('@')) {
-            let slot = file.split(|letter: char| !letter.is_ascii_digit()).find(|digits| !digits.is_empty());
-            let slot: usize = slot.map_or(Ok(0), str::parse).map_err(|_| format!("{file}: no slot"))?;
+            let slot = file
+                .split(|letter: char| !letter.is_ascii_digit())
+                .find(|digits| !digits.is_empty());
+            let slot: usize = slot
+                .map_or(Ok(0), str::parse)
+                .map_err(|_| format!("{file}: no slot"))?;
             let path = self.folder.join(file);
             if let (false, Some(line)) = (path.exists(), self.invitations.get(slot)) {
                 // The page's reader put the line there.
-                path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(|error| error.to_string())?;
+                path.parent()
+                    .map_or(Ok(()), std::fs::create_dir_all)
+                    .map_err(|error| error.to_string())?;
                 std::fs::write(&path, line).map_err(|error| error.to_string())?;
             }
         }
@@ -215,13 +266,23 @@ impl Stage {
 
     /// RUN, PIN, KEY and addresses, from what the servers of the page have told so far.
     fn names(&self, text: String) -> Result<String, String> {
-        let invitation = || self.invitations.first().ok_or("a placeholder before the first invitation");
+        let invitation = || {
+            self.invitations
+                .first()
+                .ok_or("a placeholder before the first invitation")
+        };
         let mut text = text;
         if text.contains("https://wards.example:8443/v1/RUN/prior.safetensors#KEY") {
             let told = self.printed();
-            let address = told.split_whitespace().find(|word| word.contains("/prior.safetensors#"));
-            let address = address.ok_or_else(|| format!("the server names no address of its file:\n{told}"))?;
-            text = text.replace("https://wards.example:8443/v1/RUN/prior.safetensors#KEY", address);
+            let address = told
+                .split_whitespace()
+                .find(|word| word.contains("/prior.safetensors#"));
+            let address = address
+                .ok_or_else(|| format!("the server names no address of its file:\n{told}"))?;
+            text = text.replace(
+                "https://wards.example:8443/v1/RUN/prior.safetensors#KEY",
+                address,
+            );
         }
         if text.contains("RUN") {
             text = text.replace("RUN", field(invitation()?, "run")?);
@@ -230,11 +291,19 @@ impl Stage {
             text = text.replace("PIN", field(invitation()?, "pin")?);
         }
         // Both are what the owner of a key tells; here, what the program that made it printed.
-        for (command, before) in [("--helper-key KEY", "agents are told the key "), ("--key KEY", "signed by")] {
+        for (command, before) in [
+            ("--helper-key KEY", "agents are told the key "),
+            ("--key KEY", "signed by"),
+        ] {
             if text.contains(command) {
                 let said = self.printed();
-                let key = said.split(before).nth(1).and_then(|rest| rest.split_whitespace().next());
-                let key = key.ok_or_else(|| format!("nothing printed says {before:?}"))?.trim_end_matches([',', ';']);
+                let key = said
+                    .split(before)
+                    .nth(1)
+                    .and_then(|rest| rest.split_whitespace().next());
+                let key = key
+                    .ok_or_else(|| format!("nothing printed says {before:?}"))?
+                    .trim_end_matches([',', ';']);
                 text = text.replace(command, &command.replace("KEY", key));
             }
         }
@@ -246,7 +315,9 @@ impl Stage {
 fn field<'a>(invitation: &'a str, name: &str) -> Result<&'a str, String> {
     let found = match name {
         "run" => invitation.split('/').nth(3),
-        _ => invitation.split(['?', '&']).find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')),
+        _ => invitation
+            .split(['?', '&'])
+            .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')),
     };
     found.ok_or_else(|| format!("an invitation without {name}"))
 }

@@ -10,7 +10,14 @@ pub const NOT_FOR_READERS: [&str; 3] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "d
 
 /// A page with nothing special.
 const fn plain(file: &'static str) -> Page {
-    Page { file, before: &[], files: &[], anew: &[], changes: &[], left_out: &[] }
+    Page {
+        file,
+        before: &[],
+        files: &[],
+        anew: &[],
+        changes: &[],
+        left_out: &[],
+    }
 }
 
 /// What a reader has before the first command of any page: the files of `docs/examples/wards`, a scenario and a
@@ -35,18 +42,38 @@ pub const PAGES: &[Page] = &[
                 to: "--ask-again 200ms --deadline 20s",
                 why: "asks a hundred times as often",
             },
-            Words { from: "$i.txt", to: "$i.txt --evaluations 12", why: TWELVE },
-            Words { from: "--runs 30", to: SMALL, why: SHORT },
+            Words {
+                from: "$i.txt",
+                to: "$i.txt --evaluations 12",
+                why: TWELVE,
+            },
+            Words {
+                from: "--runs 30",
+                to: SMALL,
+                why: SHORT,
+            },
         ],
         left_out: &[
-            LeftOut { begins: "cargo run --release", why: BUILT },
-            LeftOut { begins: "cargo xtask test", why: "runs this test, among others" },
+            LeftOut {
+                begins: "cargo run --release",
+                why: BUILT,
+            },
+            LeftOut {
+                begins: "cargo xtask test",
+                why: "runs this test, among others",
+            },
             LeftOut {
                 begins: "cargo install",
                 why: "builds both programs for minutes; `cargo xtask test` builds them",
             },
-            LeftOut { begins: "pip install", why: WHEEL },
-            LeftOut { begins: "cd docs/examples/wards", why: "`furnish` put its files here" },
+            LeftOut {
+                begins: "pip install",
+                why: WHEEL,
+            },
+            LeftOut {
+                begins: "cd docs/examples/wards",
+                why: "`furnish` put its files here",
+            },
         ],
     },
     plain("docs/book/src/choosing.md"),
@@ -56,7 +83,10 @@ pub const PAGES: &[Page] = &[
         files: &[],
         anew: &[],
         changes: &[],
-        left_out: &[LeftOut { begins: "pip install", why: WHEEL }],
+        left_out: &[LeftOut {
+            begins: "pip install",
+            why: WHEEL,
+        }],
     },
     plain("docs/book/src/trust.md"),
     Page {
@@ -65,26 +95,41 @@ pub const PAGES: &[Page] = &[
         files: &[],
         anew: &[],
         changes: &[],
-        left_out: &[LeftOut { begins: "cargo run --release", why: BUILT }],
+        left_out: &[LeftOut {
+            begins: "cargo run --release",
+            why: BUILT,
+        }],
     },
     Page {
         file: "docs/book/src/deploying.md",
         before: &[SCENARIO, MEASURE, TRAIN],
         files: &[("space.toml", "toml", "validation loss")],
-        anew: &["A scenario, with two agents on one machine", "Begin", "Agents with certificates"],
+        anew: &[
+            "A scenario, with two agents on one machine",
+            "Begin",
+            "Agents with certificates",
+        ],
         changes: &[
             Words {
                 from: "--agents 50 ",
                 to: "--agents 50 --min-agents 1 --ask-again 200ms --deadline 10s ",
                 why: ALONE,
             },
-            Words { from: "--evaluations 30", to: "--evaluations 12", why: TWELVE },
+            Words {
+                from: "--evaluations 30",
+                to: "--evaluations 12",
+                why: TWELVE,
+            },
             Words {
                 from: "--deadline 10m ",
                 to: "--min-agents 1 --ask-again 200ms --deadline 1s ",
                 why: "one agent of the two, and rounds of a second",
             },
-            Words { from: "federation.rounds=10", to: "federation.rounds=3", why: "three rounds show what ten would" },
+            Words {
+                from: "federation.rounds=10",
+                to: "federation.rounds=3",
+                why: "three rounds show what ten would",
+            },
             Words {
                 from: "--deadline 1h ",
                 to: "--min-agents 2 --ask-again 200ms --deadline 2s ",
@@ -103,13 +148,24 @@ pub const PAGES: &[Page] = &[
             },
         ],
         left_out: &[
-            LeftOut { begins: "cargo build --release", why: BUILT },
-            LeftOut { begins: "export PATH=", why: "every command of a page finds both programs without it" },
+            LeftOut {
+                begins: "cargo build --release",
+                why: BUILT,
+            },
+            LeftOut {
+                begins: "export PATH=",
+                why: "every command of a page finds both programs without it",
+            },
         ],
     },
     Page {
         file: "docs/book/src/embedding.md",
-        before: &["mkdir src", PUBLISHED, SERVED_FOR_DEVICES, "sordino invite wards --agents 0..50 --out invitations"],
+        before: &[
+            "mkdir src",
+            PUBLISHED,
+            SERVED_FOR_DEVICES,
+            "sordino invite wards --agents 0..50 --out invitations",
+        ],
         files: &[],
         anew: &[],
         changes: &[],
@@ -118,13 +174,23 @@ pub const PAGES: &[Page] = &[
                 begins: "cargo add",
                 why: "changes a crate of the reader's; `cargo xtask test` builds the template, which is one",
             },
-            LeftOut { begins: "cargo fw", why: QEMU },
-            LeftOut { begins: "cargo xtask c", why: "the steps `C` of `cargo xtask test` are this command" },
+            LeftOut {
+                begins: "cargo fw",
+                why: QEMU,
+            },
+            LeftOut {
+                begins: "cargo xtask c",
+                why: "the steps `C` of `cargo xtask test` are this command",
+            },
         ],
     },
     Page {
         file: "docs/book/src/epsilon.md",
-        before: &[PUBLISHED, SERVED, "sordino invite wards --agents 0..50 --out invitations"],
+        before: &[
+            PUBLISHED,
+            SERVED,
+            "sordino invite wards --agents 0..50 --out invitations",
+        ],
         files: &[],
         anew: &[],
         changes: &[],
@@ -136,8 +202,16 @@ pub const PAGES: &[Page] = &[
         files: &[],
         anew: &[],
         changes: &[
-            More { after: "sordino run", more: SMALL, why: SHORT },
-            More { after: "sordino sweep", more: "--set federation.rounds=2 --set runs=1", why: SHORT },
+            More {
+                after: "sordino run",
+                more: SMALL,
+                why: SHORT,
+            },
+            More {
+                after: "sordino sweep",
+                more: "--set federation.rounds=2 --set runs=1",
+                why: SHORT,
+            },
         ],
         left_out: &[],
     },
@@ -146,8 +220,15 @@ pub const PAGES: &[Page] = &[
         before: &[],
         files: &[],
         anew: &[],
-        changes: &[More { after: "sordino run", more: "--runs 1", why: "thirty runs in a debug build take minutes" }],
-        left_out: &[LeftOut { begins: "sordino run ldp-light-sensor --data FOLDER", why: DATA }],
+        changes: &[More {
+            after: "sordino run",
+            more: "--runs 1",
+            why: "thirty runs in a debug build take minutes",
+        }],
+        left_out: &[LeftOut {
+            begins: "sordino run ldp-light-sensor --data FOLDER",
+            why: DATA,
+        }],
     },
     Page {
         file: "docs/book/src/output.md",
@@ -163,7 +244,10 @@ pub const PAGES: &[Page] = &[
         files: &[],
         anew: &[],
         changes: &[],
-        left_out: &[LeftOut { begins: "sordino run outsourced-hdb --data flats.csv", why: DATA }],
+        left_out: &[LeftOut {
+            begins: "sordino run outsourced-hdb --data flats.csv",
+            why: DATA,
+        }],
     },
     Page {
         file: "docs/book/src/reproducing.md",
@@ -173,25 +257,75 @@ pub const PAGES: &[Page] = &[
         ],
         files: &[],
         anew: &[],
-        changes: &[Words { from: "--runs 30", to: SMALL, why: SHORT }],
-        left_out: &[LeftOut { begins: "sordino reproduce dp-fts-de/ablations", why: REPRODUCED }],
+        changes: &[Words {
+            from: "--runs 30",
+            to: SMALL,
+            why: SHORT,
+        }],
+        left_out: &[LeftOut {
+            begins: "sordino reproduce dp-fts-de/ablations",
+            why: REPRODUCED,
+        }],
     },
     Page {
         file: "docs/book/src/researcher.md",
-        before: &["sordino init made.toml", "sordino run made.toml --runs 1 --set federation.rounds=2 --out made/b"],
+        before: &[
+            "sordino init made.toml",
+            "sordino run made.toml --runs 1 --set federation.rounds=2 --out made/b",
+        ],
         files: &[],
         anew: &["Every command"],
         changes: &[
-            Words { from: "--runs 30", to: SMALL, why: SHORT },
-            More { after: "sordino run default --set", more: SMALL, why: SHORT },
-            More { after: "sordino run winequality", more: SMALL, why: SHORT },
-            More { after: "sordino run planes", more: SMALL, why: SHORT },
-            More { after: "sordino run fedhpo", more: SMALL, why: SHORT },
-            More { after: "sordino run fleet", more: SMALL, why: SHORT },
-            More { after: "sordino run differ-smooth", more: SMALL, why: SHORT },
-            More { after: "sordino run ldp-se", more: "--runs 1", why: SHORT },
-            More { after: "sordino run output-winequality", more: "--runs 1", why: SHORT },
-            More { after: "sordino sweep", more: "--set federation.rounds=2 --set runs=1", why: SHORT },
+            Words {
+                from: "--runs 30",
+                to: SMALL,
+                why: SHORT,
+            },
+            More {
+                after: "sordino run default --set",
+                more: SMALL,
+                why: SHORT,
+            },
+            More {
+                after: "sordino run winequality",
+                more: SMALL,
+                why: SHORT,
+            },
+            More {
+                after: "sordino run planes",
+                more: SMALL,
+                why: SHORT,
+            },
+            More {
+                after: "sordino run fedhpo",
+                more: SMALL,
+                why: SHORT,
+            },
+            More {
+                after: "sordino run fleet",
+                more: SMALL,
+                why: SHORT,
+            },
+            More {
+                after: "sordino run differ-smooth",
+                more: SMALL,
+                why: SHORT,
+            },
+            More {
+                after: "sordino run ldp-se",
+                more: "--runs 1",
+                why: SHORT,
+            },
+            More {
+                after: "sordino run output-winequality",
+                more: "--runs 1",
+                why: SHORT,
+            },
+            More {
+                after: "sordino sweep",
+                more: "--set federation.rounds=2 --set runs=1",
+                why: SHORT,
+            },
             Words {
                 from: "--runs 200 --part 1/16",
                 to: "--runs 2 --part 1/1 --set federation.rounds=2",
@@ -202,7 +336,11 @@ pub const PAGES: &[Page] = &[
                 to: "federation.agents=2000",
                 why: "a hundred thousand agents take minutes in a debug build",
             },
-            Words { from: "regret.pdf", to: "regret.svg", why: FIGURES },
+            Words {
+                from: "regret.pdf",
+                to: "regret.svg",
+                why: FIGURES,
+            },
             Words {
                 from: "results/b --figure ab.pdf",
                 to: "made/b --figure ab.svg",
@@ -210,15 +348,30 @@ pub const PAGES: &[Page] = &[
             },
         ],
         left_out: &[
-            LeftOut { begins: "sordino run landmine", why: DATA },
-            LeftOut { begins: "sordino run outsourced-hdb", why: DATA },
-            LeftOut { begins: "sordino reproduce", why: REPRODUCED },
+            LeftOut {
+                begins: "sordino run landmine",
+                why: DATA,
+            },
+            LeftOut {
+                begins: "sordino run outsourced-hdb",
+                why: DATA,
+            },
+            LeftOut {
+                begins: "sordino reproduce",
+                why: REPRODUCED,
+            },
             LeftOut {
                 begins: "sordino audit",
                 why: "a minute in a debug build with the fewest runs that it takes; sim/tests/it/privacy_cli.rs has it",
             },
-            LeftOut { begins: "cargo fw", why: QEMU },
-            LeftOut { begins: "cargo xtask web", why: "the steps `web` of `cargo xtask test` are this command" },
+            LeftOut {
+                begins: "cargo fw",
+                why: QEMU,
+            },
+            LeftOut {
+                begins: "cargo xtask web",
+                why: "the steps `web` of `cargo xtask test` are this command",
+            },
         ],
     },
     Page {
@@ -226,18 +379,37 @@ pub const PAGES: &[Page] = &[
         before: &[],
         files: &[],
         anew: &[],
-        changes: &[More { after: "sordino run", more: SMALL, why: SHORT }],
+        changes: &[More {
+            after: "sordino run",
+            more: SMALL,
+            why: SHORT,
+        }],
         left_out: &[],
     },
-    Page { file: "docs/prior-files.md", before: &[], files: &[], anew: &[], changes: &[], left_out: &[] },
+    Page {
+        file: "docs/prior-files.md",
+        before: &[],
+        files: &[],
+        anew: &[],
+        changes: &[],
+        left_out: &[],
+    },
     Page {
         file: "docs/secure-aggregation.md",
         before: &[],
         files: &[],
         anew: &[],
         changes: &[
-            More { after: "sordino run default --set", more: SMALL, why: SHORT },
-            Words { from: "--runs 30", to: SMALL, why: SHORT },
+            More {
+                after: "sordino run default --set",
+                more: SMALL,
+                why: SHORT,
+            },
+            Words {
+                from: "--runs 30",
+                to: SMALL,
+                why: SHORT,
+            },
             More {
                 after: "sordino rehearse",
                 more: "--set federation.rounds=2 --set federation.agents=20",
@@ -248,7 +420,11 @@ pub const PAGES: &[Page] = &[
                 to: "--agents 50 --min-agents 1 --ask-again 200ms --deadline 10s ",
                 why: ALONE,
             },
-            More { after: "sordino join", more: "--evaluations 12", why: TWELVE },
+            More {
+                after: "sordino join",
+                more: "--evaluations 12",
+                why: TWELVE,
+            },
         ],
         left_out: &[],
     },
@@ -268,19 +444,41 @@ pub const PAGES: &[Page] = &[
                 to: "--part 1/2 --set federation.rounds=2",
                 why: "two parts in the place of sixteen",
             },
-            Words { from: "--runs 200", to: "--runs 2", why: "two runs in the place of two hundred" },
+            Words {
+                from: "--runs 200",
+                to: "--runs 2",
+                why: "two runs in the place of two hundred",
+            },
         ],
         left_out: &[
-            LeftOut { begins: "…", why: "stands for the parts in between" },
+            LeftOut {
+                begins: "…",
+                why: "stands for the parts in between",
+            },
             LeftOut {
                 begins: "#!/bin/sh",
                 why: "a script for Slurm, which is not on a reader's own machine; its commands are those above",
             },
-            LeftOut { begins: "parallel ", why: "needs the hosts of a cluster; its command is the one above" },
-            LeftOut { begins: "i=0", why: CLUSTER_OF_HOSTS },
-            LeftOut { begins: "cargo build", why: BUILT },
-            LeftOut { begins: "sordino cluster", why: ZENOH },
-            LeftOut { begins: "sordino worker", why: ZENOH },
+            LeftOut {
+                begins: "parallel ",
+                why: "needs the hosts of a cluster; its command is the one above",
+            },
+            LeftOut {
+                begins: "i=0",
+                why: CLUSTER_OF_HOSTS,
+            },
+            LeftOut {
+                begins: "cargo build",
+                why: BUILT,
+            },
+            LeftOut {
+                begins: "sordino cluster",
+                why: ZENOH,
+            },
+            LeftOut {
+                begins: "sordino worker",
+                why: ZENOH,
+            },
         ],
     },
 ];
@@ -289,7 +487,8 @@ const ALONE: &str = "one site in the place of fifty, which does not wait for the
 const TWELVE: &str = "ten evaluations before the releases and two after them";
 const SMALL: &str = "--runs 1 --set federation.rounds=2";
 const SHORT: &str = "a debug build computes two rounds of one run in a second";
-const BUILT: &str = "a build with optimisation takes minutes; `sordino run default` is the same command";
+const BUILT: &str =
+    "a build with optimisation takes minutes; `sordino run default` is the same command";
 const WHEEL: &str = "the step `Python module` of `cargo xtask test` builds and installs the wheel";
 const QEMU: &str = "needs QEMU; the steps of the firmware in `cargo xtask test` are this command";
 const DATA: &str = "reads a file that is not ours to hand on";
@@ -299,12 +498,13 @@ const OTHER_RUN: &str = "sordino run default --runs 1 --set federation.rounds=2 
 const PUBLISHED: &str = "sordino prior publish --from studies.csv --space space.toml --epsilon 1 \
     --dataset studies --max-epsilon 4 --out wards.safetensors";
 const SERVED: &str = "sordino serve space.toml --agents 50 --epsilon 1 --folder wards";
-const SERVED_FOR_DEVICES: &str = "sordino serve space.toml --agents 50 --epsilon 1 --features 50 --folder wards";
+const SERVED_FOR_DEVICES: &str =
+    "sordino serve space.toml --agents 50 --epsilon 1 --features 50 --folder wards";
 const SCENARIO: &str = "sordino init my.toml";
 const TRAIN: &str = "printf '%s\\n' 'import os' 'print(abs(float(os.environ.get(\"SORDINO_RATE\") \
     or os.environ[\"SORDINO_X0\"]) - 0.01))' > train.py";
-const MEASURE: &str =
-    "printf '%s\\n' '#!/bin/sh' 'awk \"BEGIN { print -($SORDINO_X0 - 0.3)^2 }\"' > measure && chmod +x measure";
-const FIGURES: &str = "PDF is made by sordino-figures, whose own tests do; SVG takes the same way before it";
+const MEASURE: &str = "printf '%s\\n' '#!/bin/sh' 'awk \"BEGIN { print -($SORDINO_X0 - 0.3)^2 }\"' > measure && chmod +x measure";
+const FIGURES: &str =
+    "PDF is made by sordino-figures, whose own tests do; SVG takes the same way before it";
 const CLUSTER_OF_HOSTS: &str = "a loop over other machines; its commands are those above";
 const ZENOH: &str = "sordino-cluster is another package; cluster/tests/it starts heads and workers with these options";

@@ -28,17 +28,23 @@ fn heard(federation: &Federation, what: &str) {
 }
 
 fn frames(federation: &Federation) -> usize {
-    std::fs::read_dir(federation.place.server().join("frames")).unwrap().count()
+    std::fs::read_dir(federation.place.server().join("frames"))
+        .unwrap()
+        .count()
 }
 
 /// A server without agents made and charged all its rounds: "frames 11, charges 10, ε 2.041, done".
 #[test]
 fn mended3_a_server_without_its_agents_begins_no_round_and_charges_nothing() {
     bounded(|| {
-        let federation = Federation::waiting("alone", 2, 3, &["--deadline", "100ms", "--linger", "2s"]);
+        let federation =
+            Federation::waiting("alone", 2, 3, &["--deadline", "100ms", "--linger", "2s"]);
         let mut server = federation.serve();
         let invitations = federation.invite();
-        heard(&federation, "0 of 2 agents have joined, the first round begins when 2 have");
+        heard(
+            &federation,
+            "0 of 2 agents have joined, the first round begins when 2 have",
+        );
         std::thread::sleep(SEVERAL_DEADLINES);
         // Killed while it waits, it waits again.
         server.kill();
@@ -50,18 +56,35 @@ fn mended3_a_server_without_its_agents_begins_no_round_and_charges_nothing() {
         server.kill();
         let server = federation.serve();
         std::thread::sleep(SEVERAL_DEADLINES);
-        assert_eq!(frames(&federation), 1, "the frame of the first round, which nobody has heard");
-        assert!(federation.replay().contains("broadcasts 0, charges 0"), "{}", federation.replay());
+        assert_eq!(
+            frames(&federation),
+            1,
+            "the frame of the first round, which nobody has heard"
+        );
+        assert!(
+            federation.replay().contains("broadcasts 0, charges 0"),
+            "{}",
+            federation.replay()
+        );
         assert!(!first.is_finished());
         // Both are there: now it runs, and charges what it releases.
         let second = begun(&runtime, &federation, &invitations[1]);
         for agent in [first, second] {
-            let joined =
-                runtime.block_on(async { tokio::time::timeout(PATIENCE, agent).await.unwrap().unwrap().unwrap() });
+            let joined = runtime.block_on(async {
+                tokio::time::timeout(PATIENCE, agent)
+                    .await
+                    .unwrap()
+                    .unwrap()
+                    .unwrap()
+            });
             assert!(joined.given.contains(&0), "{joined:?}");
         }
         assert!(server.ended().success(), "{}", federation.heard());
-        assert!(federation.replay().contains("broadcasts 3, charges 3"), "{}", federation.replay());
+        assert!(
+            federation.replay().contains("broadcasts 3, charges 3"),
+            "{}",
+            federation.replay()
+        );
     });
 }
 
@@ -75,7 +98,10 @@ fn mended3_a_release_below_the_public_minimum_is_held() {
         let invitations = federation.invite();
         let runtime = runtime();
         let stays = begun(&runtime, &federation, &invitations[0]);
-        heard(&federation, "1 of 3 agents have joined, the first round begins when 2 have");
+        heard(
+            &federation,
+            "1 of 3 agents have joined, the first round begins when 2 have",
+        );
         let leaves = begun(&runtime, &federation, &invitations[1]);
         let start = Instant::now();
         while frames(&federation) < 3 {
@@ -84,68 +110,137 @@ fn mended3_a_release_below_the_public_minimum_is_held() {
         }
         leaves.abort();
         drop(runtime.block_on(leaves));
-        heard(&federation, "is held: 1 of at least 2 agents have answered; nothing is released or charged");
+        heard(
+            &federation,
+            "is held: 1 of at least 2 agents have answered; nothing is released or charged",
+        );
         let (before, said) = (frames(&federation), federation.replay());
         assert!(before < 6, "too late to be held: {}", federation.heard());
         std::thread::sleep(SEVERAL_DEADLINES);
         server.kill();
         let server = federation.serve();
         std::thread::sleep(SEVERAL_DEADLINES);
-        assert_eq!((frames(&federation), federation.replay()), (before, said), "nothing was released or charged");
+        assert_eq!(
+            (frames(&federation), federation.replay()),
+            (before, said),
+            "nothing was released or charged"
+        );
         // It comes back, and the round is released.
         let comes_back = begun(&runtime, &federation, &invitations[1]);
         for agent in [stays, comes_back] {
-            runtime.block_on(async { tokio::time::timeout(PATIENCE, agent).await.unwrap().unwrap().unwrap() });
+            runtime.block_on(async {
+                tokio::time::timeout(PATIENCE, agent)
+                    .await
+                    .unwrap()
+                    .unwrap()
+                    .unwrap()
+            });
         }
         assert!(server.ended().success(), "{}", federation.heard());
-        assert!(federation.replay().contains("broadcasts 5, charges 5"), "{}", federation.replay());
+        assert!(
+            federation.replay().contains("broadcasts 5, charges 5"),
+            "{}",
+            federation.replay()
+        );
     });
 }
 
 #[test]
 fn mended3_a_federation_begins_at_the_time_that_was_said_and_not_before() {
     bounded(|| {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_secs();
         let at = (now + 4).to_string();
-        let more = ["--min-agents", "0", "--begin-at", &at, "--deadline", "50ms", "--linger", "50ms"];
+        let more = [
+            "--min-agents",
+            "0",
+            "--begin-at",
+            &at,
+            "--deadline",
+            "50ms",
+            "--linger",
+            "50ms",
+        ];
         let federation = Federation::waiting("at", 2, 2, &more);
         let mut server = federation.serve();
-        heard(&federation, "the first round begins when 0 have, and not before");
+        heard(
+            &federation,
+            "the first round begins when 0 have, and not before",
+        );
         server.kill();
         let server = federation.serve();
         std::thread::sleep(Duration::from_millis(500));
         let charged = federation.replay();
         assert!(server.ended().success(), "{}", federation.heard());
-        let ended = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-        assert!(charged.contains("charges 0") || ended >= now + 4, "{charged}");
+        let ended = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_secs();
+        assert!(
+            charged.contains("charges 0") || ended >= now + 4,
+            "{charged}"
+        );
         assert!(ended >= now + 4, "it began too early");
         // Over, it begins at once.
-        assert!(federation.replay().contains("charges 2"), "{}", federation.replay());
+        assert!(
+            federation.replay().contains("charges 2"),
+            "{}",
+            federation.replay()
+        );
     });
 }
 
 #[test]
 fn mended3_an_agent_that_is_shut_out_neither_counts_nor_is_waited_for() {
     bounded(|| {
-        let federation = Federation::waiting("shut-out", 3, 2, &["--deadline", "200ms", "--linger", "2s"]);
+        let federation =
+            Federation::waiting("shut-out", 3, 2, &["--deadline", "200ms", "--linger", "2s"]);
         let server = federation.serve();
         let invitations = federation.invite();
         let runtime = runtime();
         let first = begun(&runtime, &federation, &invitations[0]);
-        heard(&federation, "1 of 3 agents have joined, the first round begins when 3 have");
+        heard(
+            &federation,
+            "1 of 3 agents have joined, the first round begins when 3 have",
+        );
         let shut_out = begun(&runtime, &federation, &invitations[1]);
-        heard(&federation, "2 of 3 agents have joined, the first round begins when 3 have");
+        heard(
+            &federation,
+            "2 of 3 agents have joined, the first round begins when 3 have",
+        );
         let folder = federation.place.server().display().to_string();
         assert!(said(&["revoke", &folder, "1"]).status.success());
-        heard(&federation, "1 of 3 agents have joined, the first round begins when 2 have");
+        heard(
+            &federation,
+            "1 of 3 agents have joined, the first round begins when 2 have",
+        );
         std::thread::sleep(SEVERAL_DEADLINES);
-        assert!(federation.replay().contains("charges 0"), "{}", federation.replay());
+        assert!(
+            federation.replay().contains("charges 0"),
+            "{}",
+            federation.replay()
+        );
         let last = begun(&runtime, &federation, &invitations[2]);
         for agent in [first, last] {
-            runtime.block_on(async { tokio::time::timeout(PATIENCE, agent).await.unwrap().unwrap().unwrap() });
+            runtime.block_on(async {
+                tokio::time::timeout(PATIENCE, agent)
+                    .await
+                    .unwrap()
+                    .unwrap()
+                    .unwrap()
+            });
         }
         assert!(server.ended().success(), "{}", federation.heard());
-        assert!(runtime.block_on(shut_out).unwrap().is_err(), "it is told that it was shut out");
-        assert!(federation.replay().contains("broadcasts 2, charges 2"), "{}", federation.replay());
+        assert!(
+            runtime.block_on(shut_out).unwrap().is_err(),
+            "it is told that it was shut out"
+        );
+        assert!(
+            federation.replay().contains("broadcasts 2, charges 2"),
+            "{}",
+            federation.replay()
+        );
     });
 }

@@ -39,7 +39,9 @@ const GROWTH_KIB: u64 = 8 << 10;
 /// An honest frame with one to three of its bits changed, or nothing but random bytes.
 fn body(stream: &mut Stream, honest: &[u8]) -> Vec<u8> {
     if stream.below(2) == 0 {
-        return (0..stream.below(honest.len() as u32)).map(|_| stream.word() as u8).collect();
+        return (0..stream.below(honest.len() as u32))
+            .map(|_| stream.word() as u8)
+            .collect();
     }
     let mut bytes = honest.to_vec();
     for _ in 0..=stream.below(3) {
@@ -61,10 +63,20 @@ fn upload(header: Header, m: usize) -> Vec<u8> {
 
 /// Terms of a small federation in single precision.
 pub fn terms() -> Terms {
-    let settings = ["federation.agents=3".to_owned(), "surrogate.features=16".to_owned()];
+    let settings = [
+        "federation.agents=3".to_owned(),
+        "surrogate.features=16".to_owned(),
+    ];
     let scenario = Shipped::find("firmware").unwrap().parse(&settings).unwrap();
-    let functions = sordino_experiment::world::load(&scenario, None).unwrap().realize(RunSeed::new(scenario.seed, 0));
-    let announced = Announced { epsilon_max: Some(8.0), delta: 1e-5, deadline_ms: 170_000, may_close_early: true };
+    let functions = sordino_experiment::world::load(&scenario, None)
+        .unwrap()
+        .realize(RunSeed::new(scenario.seed, 0));
+    let announced = Announced {
+        epsilon_max: Some(8.0),
+        delta: 1e-5,
+        deadline_ms: 170_000,
+        may_close_early: true,
+    };
     Terms::new(
         &scenario,
         sordino_experiment::scenario::method::DP_FTS_DE,
@@ -82,7 +94,10 @@ fn a_million_random_bodies_reach_the_round_and_none_is_taken() {
         let terms = terms();
         let m = terms.agreement.protocol.upload_len();
         let (sender, requests) = mpsc::channel(QUEUE);
-        let pace = Pace { ask_again_ms: 1000, spread_ms: 100 };
+        let pace = Pace {
+            ask_again_ms: 1000,
+            spread_ms: 100,
+        };
         let sealer = Sealer::new(&[7; 32]);
         let mut rounds = Rounds::new(&terms.agreement, pace, sealer, 0, requests);
         let (frame, chain) = rounds.frame::<f32>(0, 0, None).unwrap();
@@ -92,17 +107,40 @@ fn a_million_random_bodies_reach_the_round_and_none_is_taken() {
         let _door = sender.clone();
         let flood = async move {
             let mut stream = Stream::from_seed(12);
-            let honest = upload(Header { kind: wire::Kind::Upload, agent: 1, ..marks }, m);
+            let honest = upload(
+                Header {
+                    kind: wire::Kind::Upload,
+                    agent: 1,
+                    ..marks
+                },
+                m,
+            );
             let mut refused = 0;
             for _ in 0..INSIDE {
                 let (reply, answer) = oneshot::channel();
                 let frame = body(&mut stream, &honest).into();
-                sender.send(Asking::Give { who: 1, frame, reply }).await.ok().unwrap();
+                sender
+                    .send(Asking::Give {
+                        who: 1,
+                        frame,
+                        reply,
+                    })
+                    .await
+                    .ok()
+                    .unwrap();
                 refused += u32::from(matches!(answer.await.unwrap(), Given::Refused(_)));
             }
             // Negative control: the honest one is taken.
             let (reply, answer) = oneshot::channel();
-            sender.send(Asking::Give { who: 1, frame: honest.into(), reply }).await.ok().unwrap();
+            sender
+                .send(Asking::Give {
+                    who: 1,
+                    frame: honest.into(),
+                    reply,
+                })
+                .await
+                .ok()
+                .unwrap();
             (refused, answer.await.unwrap())
         };
         let mut taken = Vec::new();
@@ -127,7 +165,10 @@ fn a_million_random_bodies_reach_the_round_and_none_is_taken() {
 /// Resident memory of a process, in KiB.
 fn resident_kib(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
@@ -137,8 +178,13 @@ fn random_requests_over_tls_leave_the_server_alive_and_its_memory_flat() {
         let federation = Federation::new("bodies", 3, 2, &["--deadline", "1h", "--close-early"]);
         let mut server = federation.serve();
         let hostile = Hostile::new(&federation.invite()[0]);
-        let asked = std::env::var("SORDINO_BODIES").ok().map(|count| count.parse::<u32>().unwrap());
-        let (most, time) = (asked.unwrap_or(OUTSIDE), asked.map_or(TIME, |_| Duration::MAX));
+        let asked = std::env::var("SORDINO_BODIES")
+            .ok()
+            .map(|count| count.parse::<u32>().unwrap());
+        let (most, time) = (
+            asked.unwrap_or(OUTSIDE),
+            asked.map_or(TIME, |_| Duration::MAX),
+        );
         let (sent, before, after) = runtime().block_on(async {
             let (header, agreement) = honest(&hostile).await;
             let honest = upload(header, agreement.protocol.upload_len());
@@ -151,13 +197,22 @@ fn random_requests_over_tls_leave_the_server_alive_and_its_memory_flat() {
         });
         println!("{sent} requests, resident {before} KiB before, {after} KiB after");
         assert!(sent >= OUTSIDE_LEAST.min(most), "only {sent} requests");
-        assert!(after <= before + GROWTH_KIB, "{before} KiB before, {after} KiB after {sent} requests");
+        assert!(
+            after <= before + GROWTH_KIB,
+            "{before} KiB before, {after} KiB after {sent} requests"
+        );
         assert!(!server.is_over(), "{}", federation.heard());
     });
 }
 
 /// On one connection as long as it holds. **Returns** how many were answered.
-async fn random_requests(hostile: &Hostile, stream: &mut Stream, honest: &[u8], most: u32, time: Duration) -> u32 {
+async fn random_requests(
+    hostile: &Hostile,
+    stream: &mut Stream,
+    honest: &[u8],
+    most: u32,
+    time: Duration,
+) -> u32 {
     let (run, start) = (hostile.run(), Instant::now());
     let mut sender = hostile.connect().await;
     for sent in 0..most {
@@ -166,19 +221,48 @@ async fn random_requests(hostile: &Hostile, stream: &mut Stream, honest: &[u8], 
         }
         let word = stream.word();
         let (method, path, expected): (_, _, &[u16]) = match stream.below(8) {
-            0 => (Method::GET, format!("/v1/{run}/rounds/{}", word as u32), &[400]),
-            1 => (Method::PUT, format!("/v1/{word:016x}/rounds/0/agents/0"), &[404]),
-            2 => (Method::POST, format!("/v1/{run}/enrol/{}", word as u32), &[403, 422]),
-            3 => (Method::PUT, format!("/v1/{run}/rounds/{}/agents/x{word}", word as u32), &[400]),
-            _ => (Method::PUT, format!("/v1/{run}/rounds/0/agents/0"), &[422, 413]),
+            0 => (
+                Method::GET,
+                format!("/v1/{run}/rounds/{}", word as u32),
+                &[400],
+            ),
+            1 => (
+                Method::PUT,
+                format!("/v1/{word:016x}/rounds/0/agents/0"),
+                &[404],
+            ),
+            2 => (
+                Method::POST,
+                format!("/v1/{run}/enrol/{}", word as u32),
+                &[403, 422],
+            ),
+            3 => (
+                Method::PUT,
+                format!("/v1/{run}/rounds/{}/agents/x{word}", word as u32),
+                &[400],
+            ),
+            _ => (
+                Method::PUT,
+                format!("/v1/{run}/rounds/0/agents/0"),
+                &[422, 413],
+            ),
         };
         let body = Full::new(Bytes::from(body(stream, honest)));
-        let request = Request::builder().method(method).uri(&path).header("host", "x").body(body).unwrap();
+        let request = Request::builder()
+            .method(method)
+            .uri(&path)
+            .header("host", "x")
+            .body(body)
+            .unwrap();
         if sender.ready().await.is_err() {
             sender = hostile.connect().await;
         }
         let answer = sender.send_request(request).await.unwrap();
-        assert!(expected.contains(&answer.status().as_u16()), "{path}: {}", answer.status());
+        assert!(
+            expected.contains(&answer.status().as_u16()),
+            "{path}: {}",
+            answer.status()
+        );
         answer.into_body().collect().await.unwrap();
     }
     most
@@ -189,7 +273,10 @@ async fn stuck_door(limits: Limits) -> (Hostile, mpsc::Receiver<Asking>, Arc<Cou
     let (terms, identity) = (terms(), Identity::generate().unwrap());
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let (enrolment, counts) = (Arc::new(Enrolment::in_memory()), Arc::new(Counts::default()));
+    let (enrolment, counts) = (
+        Arc::new(Enrolment::in_memory()),
+        Arc::new(Counts::default()),
+    );
     let token = [3; 16];
     enrolment.admit(0, &token);
     let (requests, queue) = mpsc::channel(1);
@@ -205,10 +292,21 @@ async fn stuck_door(limits: Limits) -> (Hostile, mpsc::Receiver<Asking>, Arc<Cou
         limits,
         counts: counts.clone(),
     };
-    tokio::spawn(door::serve(listener, keys::always(&identity).unwrap(), door));
+    tokio::spawn(door::serve(
+        listener,
+        keys::always(&identity).unwrap(),
+        door,
+    ));
     let pins = vec![identity.fingerprint().unwrap()];
-    let invitation =
-        Invitation { address, deployment: 77, slot: 0, terms: terms.digest(), pins, token: Some(token), helper: None };
+    let invitation = Invitation {
+        address,
+        deployment: 77,
+        slot: 0,
+        terms: terms.digest(),
+        pins,
+        token: Some(token),
+        helper: None,
+    };
     (Hostile::new(&invitation), queue, counts)
 }
 
@@ -218,10 +316,25 @@ fn a_full_queue_is_503_with_a_time_to_come_back() {
         runtime().block_on(async {
             let (hostile, _queue, _) = stuck_door(Limits::default()).await;
             let enrol = format!("/v1/{}/enrol/0", hostile.run());
-            assert_eq!(hostile.says(Method::POST, &enrol, &[], hostile.invitation.token.unwrap().to_vec()).await, 200);
+            assert_eq!(
+                hostile
+                    .says(
+                        Method::POST,
+                        &enrol,
+                        &[],
+                        hostile.invitation.token.unwrap().to_vec()
+                    )
+                    .await,
+                200
+            );
             let put = || {
                 let uri = format!("/v1/{}/rounds/0/agents/0", hostile.run());
-                Request::builder().method(Method::PUT).uri(uri).header("host", "x").body(Full::default()).unwrap()
+                Request::builder()
+                    .method(Method::PUT)
+                    .uri(uri)
+                    .header("host", "x")
+                    .body(Full::default())
+                    .unwrap()
             };
             // The first one takes the only place, and waits.
             let mut first = hostile.connect().await;
@@ -239,15 +352,26 @@ fn a_full_queue_is_503_with_a_time_to_come_back() {
 fn connections_have_bounds_for_a_key_for_all_and_in_time() {
     bounded(|| {
         runtime().block_on(async {
-            let limits =
-                Limits { connections: 4, per_key: 2, patience: Duration::from_millis(700), ..Limits::default() };
+            let limits = Limits {
+                connections: 4,
+                per_key: 2,
+                patience: Duration::from_millis(700),
+                ..Limits::default()
+            };
             let (one, _queue, counts) = stuck_door(limits).await;
             let agreement = || {
                 let uri = format!("/v1/{}/agreement", one.run());
-                Request::builder().uri(uri).header("host", "x").body(Full::<Bytes>::default()).unwrap()
+                Request::builder()
+                    .uri(uri)
+                    .header("host", "x")
+                    .body(Full::<Bytes>::default())
+                    .unwrap()
             };
             let (mut first, mut second) = (one.connect().await, one.connect().await);
-            assert!(first.send_request(agreement()).await.is_ok() && second.send_request(agreement()).await.is_ok());
+            assert!(
+                first.send_request(agreement()).await.is_ok()
+                    && second.send_request(agreement()).await.is_ok()
+            );
             // The third connection of one key ends its oldest, and no other key's.
             let other = Hostile::new(&one.invitation);
             let mut unlike = other.connect().await;
@@ -255,16 +379,31 @@ fn connections_have_bounds_for_a_key_for_all_and_in_time() {
             let mut third = one.connect().await;
             assert!(third.send_request(agreement()).await.is_ok());
             assert!(first.send_request(agreement()).await.is_err());
-            assert!(second.send_request(agreement()).await.is_ok() && unlike.send_request(agreement()).await.is_ok());
+            assert!(
+                second.send_request(agreement()).await.is_ok()
+                    && unlike.send_request(agreement()).await.is_ok()
+            );
             drop((third, unlike));
             // Silence is closed: connections that never say anything free their places, or nobody else came in.
             let silent = silent(&one, 4).await;
             let start = Instant::now();
             let another = Hostile::new(&one.invitation);
-            assert!(another.connect().await.send_request(agreement()).await.is_ok());
+            assert!(
+                another
+                    .connect()
+                    .await
+                    .send_request(agreement())
+                    .await
+                    .is_ok()
+            );
             assert!(start.elapsed() < Duration::from_secs(20));
             assert_eq!(silent.len(), 4);
-            assert!(counts.tls_failures.load(std::sync::atomic::Ordering::Relaxed) >= 1);
+            assert!(
+                counts
+                    .tls_failures
+                    .load(std::sync::atomic::Ordering::Relaxed)
+                    >= 1
+            );
         });
     });
 }
@@ -273,12 +412,30 @@ fn connections_have_bounds_for_a_key_for_all_and_in_time() {
 fn strangers_leave_room_for_those_who_are_enrolled() {
     bounded(|| {
         runtime().block_on(async {
-            let (known, _queue, _) = stuck_door(Limits { strangers: 2, ..Limits::default() }).await;
+            let (known, _queue, _) = stuck_door(Limits {
+                strangers: 2,
+                ..Limits::default()
+            })
+            .await;
             let enrol = format!("/v1/{}/enrol/0", known.run());
-            assert_eq!(known.says(Method::POST, &enrol, &[], known.invitation.token.unwrap().to_vec()).await, 200);
+            assert_eq!(
+                known
+                    .says(
+                        Method::POST,
+                        &enrol,
+                        &[],
+                        known.invitation.token.unwrap().to_vec()
+                    )
+                    .await,
+                200
+            );
             let agreement = || {
                 let uri = format!("/v1/{}/agreement", known.run());
-                Request::builder().uri(uri).header("host", "x").body(Full::<Bytes>::default()).unwrap()
+                Request::builder()
+                    .uri(uri)
+                    .header("host", "x")
+                    .body(Full::<Bytes>::default())
+                    .unwrap()
             };
             let mut held = Vec::new();
             for _ in 0..2 {
@@ -289,7 +446,14 @@ fn strangers_leave_room_for_those_who_are_enrolled() {
             if let Some(mut third) = Hostile::new(&known.invitation).try_connect().await {
                 assert!(third.send_request(agreement()).await.is_err());
             }
-            assert!(known.connect().await.send_request(agreement()).await.is_ok());
+            assert!(
+                known
+                    .connect()
+                    .await
+                    .send_request(agreement())
+                    .await
+                    .is_ok()
+            );
         });
     });
 }
@@ -299,7 +463,8 @@ fn strangers_leave_room_for_those_who_are_enrolled() {
 #[test]
 fn mended_silent_connections_take_no_file_that_a_release_needs() {
     bounded(|| {
-        let federation = Federation::new("handles", 2, 3, &["--deadline", "2s", "--linger", "200ms"]);
+        let federation =
+            Federation::new("handles", 2, 3, &["--deadline", "2s", "--linger", "200ms"]);
         let with = |handles: &str| {
             let mut limited = Command::new("sh");
             let script = format!("ulimit -n {handles}; exec \"$0\" \"$@\"");
@@ -307,22 +472,36 @@ fn mended_silent_connections_take_no_file_that_a_release_needs() {
             federation.serve_as(limited)
         };
         assert_eq!(with("511").ended().code(), Some(1));
-        assert!(federation.heard().contains("may open 511 files, 512 are needed"), "{}", federation.heard());
+        assert!(
+            federation
+                .heard()
+                .contains("may open 511 files, 512 are needed"),
+            "{}",
+            federation.heard()
+        );
         let server = with("512");
         let invitation = federation.invite().remove(0);
         // As many as the system lets wait; the server's own limit leaves the rest outside.
         let runtime = runtime();
-        let connections: Vec<_> =
-            (0..600).map(|_| runtime.spawn(tokio::net::TcpStream::connect(invitation.address.clone()))).collect();
+        let connections: Vec<_> = (0..600)
+            .map(|_| runtime.spawn(tokio::net::TcpStream::connect(invitation.address.clone())))
+            .collect();
         assert!(server.ended().success(), "{}", federation.heard());
-        let inside = connections.into_iter().filter(|connection| connection.is_finished());
-        let inside = inside.filter_map(|connection| runtime.block_on(connection).unwrap().ok()).count();
+        let inside = connections
+            .into_iter()
+            .filter(|connection| connection.is_finished());
+        let inside = inside
+            .filter_map(|connection| runtime.block_on(connection).unwrap().ok())
+            .count();
         assert!(inside > 256, "only {inside} came in");
         assert!(federation.replay().contains("broadcasts 3, charges 3"));
         // A limit that suffices changes nothing.
         let usual = Limits::default();
         let limits = usual.within(1 << 20).unwrap();
-        assert_eq!((limits.connections, limits.strangers), (usual.connections, usual.strangers));
+        assert_eq!(
+            (limits.connections, limits.strangers),
+            (usual.connections, usual.strangers)
+        );
         let few = usual.within(1024).unwrap();
         assert_eq!((few.connections, few.strangers), (768, 192));
     });
@@ -334,19 +513,33 @@ fn mended_a_stranger_who_goes_on_asking_gives_its_place_back() {
     bounded(|| {
         runtime().block_on(async {
             let patience = Duration::from_millis(400);
-            let (stranger, _queue, _) = stuck_door(Limits { patience, ..Limits::default() }).await;
+            let (stranger, _queue, _) = stuck_door(Limits {
+                patience,
+                ..Limits::default()
+            })
+            .await;
             let mut connection = stranger.connect().await;
             let start = Instant::now();
             loop {
                 let uri = format!("/v1/{}/agreement", stranger.run());
-                let request = Request::builder().uri(uri).header("host", "x").body(Full::<Bytes>::default()).unwrap();
-                if connection.ready().await.is_err() || connection.send_request(request).await.is_err() {
+                let request = Request::builder()
+                    .uri(uri)
+                    .header("host", "x")
+                    .body(Full::<Bytes>::default())
+                    .unwrap();
+                if connection.ready().await.is_err()
+                    || connection.send_request(request).await.is_err()
+                {
                     break;
                 }
                 assert!(start.elapsed() < 50 * patience, "it is still there");
                 tokio::time::sleep(patience / 4).await;
             }
-            assert!(start.elapsed() >= 2 * patience, "it had its time: {:?}", start.elapsed());
+            assert!(
+                start.elapsed() >= 2 * patience,
+                "it had its time: {:?}",
+                start.elapsed()
+            );
         });
     });
 }
@@ -356,18 +549,37 @@ fn a_request_that_never_ends_is_408() {
     bounded(|| {
         runtime().block_on(async {
             let short = Duration::from_millis(300);
-            let (hostile, _queue, _) =
-                stuck_door(Limits { patience: short, wait_max: short, ..Limits::default() }).await;
+            let (hostile, _queue, _) = stuck_door(Limits {
+                patience: short,
+                wait_max: short,
+                ..Limits::default()
+            })
+            .await;
             // The only place of the queue is taken by the first, which nobody answers.
             let enrol = format!("/v1/{}/enrol/0", hostile.run());
-            assert_eq!(hostile.says(Method::POST, &enrol, &[], hostile.invitation.token.unwrap().to_vec()).await, 200);
+            assert_eq!(
+                hostile
+                    .says(
+                        Method::POST,
+                        &enrol,
+                        &[],
+                        hostile.invitation.token.unwrap().to_vec()
+                    )
+                    .await,
+                200
+            );
             let put = format!("/v1/{}/rounds/0/agents/0", hostile.run());
             assert_eq!(hostile.says(Method::PUT, &put, &[], Vec::new()).await, 408);
             // A body of which one byte never comes.
             let tls = hostile.identity.client(&hostile.invitation.pins).unwrap();
-            let tcp = tokio::net::TcpStream::connect(&hostile.invitation.address).await.unwrap();
+            let tcp = tokio::net::TcpStream::connect(&hostile.invitation.address)
+                .await
+                .unwrap();
             let name = rustls::pki_types::ServerName::try_from("sordino").unwrap();
-            let mut io = tokio_rustls::TlsConnector::from(tls).connect(name, tcp).await.unwrap();
+            let mut io = tokio_rustls::TlsConnector::from(tls)
+                .connect(name, tcp)
+                .await
+                .unwrap();
             let head = format!("PUT {put} HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\nx");
             io.write_all(head.as_bytes()).await.unwrap();
             let mut answer = [0; 12];
@@ -381,7 +593,11 @@ fn a_request_that_never_ends_is_408() {
 async fn silent(hostile: &Hostile, count: usize) -> Vec<tokio::net::TcpStream> {
     let mut silent = Vec::new();
     for _ in 0..count {
-        silent.push(tokio::net::TcpStream::connect(&hostile.invitation.address).await.unwrap());
+        silent.push(
+            tokio::net::TcpStream::connect(&hostile.invitation.address)
+                .await
+                .unwrap(),
+        );
     }
     silent
 }

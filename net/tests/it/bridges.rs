@@ -10,7 +10,9 @@ use super::util::{Federation, PATIENCE, Process, bounded, free_port, program, ru
 /// One end of a bridge, as `sordino-net bridge` runs it.
 fn end(mosquitto: &Mosquitto, side: &str, address: &str) -> Process {
     let broker = format!("127.0.0.1:{}", mosquitto.port);
-    let mut command = program(&["bridge", "--broker", &broker, "--bridge", "wards", side, address]);
+    let mut command = program(&[
+        "bridge", "--broker", &broker, "--bridge", "wards", side, address,
+    ]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     Process::start(command)
 }
@@ -23,23 +25,52 @@ fn a_federation_over_two_ends_and_a_broker_between_them() {
         let _broker = mosquitto.start();
         // What invitations name is the agents' end: the server's port is known to the server's end alone.
         let near = format!("127.0.0.1:{}", free_port());
-        let more = ["--close-early", "--deadline", "60s", "--linger", "3s", "--address", &near, "--delay", "20ms"];
+        let more = [
+            "--close-early",
+            "--deadline",
+            "60s",
+            "--linger",
+            "3s",
+            "--address",
+            &near,
+            "--delay",
+            "20ms",
+        ];
         let federation = Federation::new("two-ends", 3, ROUNDS, &more);
         let server = federation.serve();
         let invitations = federation.invite();
-        assert!(invitations.iter().all(|invitation| invitation.address == near));
+        assert!(
+            invitations
+                .iter()
+                .all(|invitation| invitation.address == near)
+        );
         let door = federation.listens();
         assert_ne!(door, near);
-        let (mut of_server, mut of_agents) = (end(&mosquitto, "--to", &door), end(&mosquitto, "--listen", &near));
+        let (mut of_server, mut of_agents) = (
+            end(&mosquitto, "--to", &door),
+            end(&mosquitto, "--listen", &near),
+        );
         let runtime = runtime();
-        let agents: Vec<_> =
-            invitations.iter().map(|invitation| runtime.spawn(take_part(federation.joining(invitation)))).collect();
+        let agents: Vec<_> = invitations
+            .iter()
+            .map(|invitation| runtime.spawn(take_part(federation.joining(invitation))))
+            .collect();
         // Each end dies in the middle, and another one takes its place.
-        let last = |count: usize| federation.place.server().join(format!("frames/{count:06}.frame")).exists();
+        let last = |count: usize| {
+            federation
+                .place
+                .server()
+                .join(format!("frames/{count:06}.frame"))
+                .exists()
+        };
         for (round, kill_far) in [(3, true), (7, false), (11, true)] {
             let start = Instant::now();
             while !last(round) {
-                assert!(start.elapsed() < PATIENCE, "round {round}: {}", federation.heard());
+                assert!(
+                    start.elapsed() < PATIENCE,
+                    "round {round}: {}",
+                    federation.heard()
+                );
                 std::thread::sleep(Duration::from_millis(5));
             }
             if kill_far {
@@ -53,17 +84,22 @@ fn a_federation_over_two_ends_and_a_broker_between_them() {
         let joined: Vec<_> = agents
             .into_iter()
             .map(|agent| {
-                let ended = runtime.block_on(async { tokio::time::timeout(PATIENCE, agent).await.unwrap() });
+                let ended = runtime
+                    .block_on(async { tokio::time::timeout(PATIENCE, agent).await.unwrap() });
                 ended.unwrap().unwrap()
             })
             .collect();
         assert!(server.ended().success(), "{}", federation.heard());
         for agent in &joined {
-            assert_eq!((agent.given.len(), agent.chain), (ROUNDS as usize, joined[0].chain));
+            assert_eq!(
+                (agent.given.len(), agent.chain),
+                (ROUNDS as usize, joined[0].chain)
+            );
         }
         let said = federation.replay();
         assert!(
-            said.contains("frames 21, broadcasts 20, charges 20") && said.contains(&joined[0].chain.to_string()),
+            said.contains("frames 21, broadcasts 20, charges 20")
+                && said.contains(&joined[0].chain.to_string()),
             "{said}"
         );
         assert!(!of_server.is_over() && !of_agents.is_over());

@@ -32,8 +32,14 @@ impl Mosquitto {
     }
 
     pub fn start(&self) -> Process {
-        let program = [PathBuf::from("/usr/sbin/mosquitto"), PathBuf::from("mosquitto")];
-        let program = program.iter().find(|path| path.is_file()).unwrap_or(&program[1]);
+        let program = [
+            PathBuf::from("/usr/sbin/mosquitto"),
+            PathBuf::from("mosquitto"),
+        ];
+        let program = program
+            .iter()
+            .find(|path| path.is_file())
+            .unwrap_or(&program[1]);
         let mut command = Command::new(program);
         command.arg("-c").arg(self.place.0.join("mosquitto.conf"));
         let log = std::fs::File::create(self.place.0.join("log")).unwrap();
@@ -41,7 +47,10 @@ impl Mosquitto {
         let process = Process::start(command);
         let start = Instant::now();
         while std::net::TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            assert!(start.elapsed() < PATIENCE, "mosquitto does not listen; is it installed?");
+            assert!(
+                start.elapsed() < PATIENCE,
+                "mosquitto does not listen; is it installed?"
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
         process
@@ -49,13 +58,24 @@ impl Mosquitto {
 
     fn broker(&self) -> Broker {
         let (host, name) = ("127.0.0.1".to_owned(), "test".to_owned());
-        Broker { host, port: self.port, credentials: None, name }
+        Broker {
+            host,
+            port: self.port,
+            credentials: None,
+            name,
+        }
     }
 }
 
 async fn over(scenario: &Scenario, broker: Broker) -> Outcome {
-    let options = Options { deadline: Duration::from_secs(150), broker: Some(broker), ..Options::default() };
-    rehearse(scenario, method::DP_FTS_DE, options).await.unwrap()
+    let options = Options {
+        deadline: Duration::from_secs(150),
+        broker: Some(broker),
+        ..Options::default()
+    };
+    rehearse(scenario, method::DP_FTS_DE, options)
+        .await
+        .unwrap()
 }
 
 #[test]
@@ -64,13 +84,25 @@ fn firmware_and_default_over_a_broker_are_the_simulator_s() {
         let mosquitto = Mosquitto::new("broker", "");
         let _running = mosquitto.start();
         // The second run has the names of the first on the same broker.
-        let default =
-            Shipped::find("default").unwrap().parse(&["runs=2".into(), "federation.rounds=10".into()]).unwrap();
+        let default = Shipped::find("default")
+            .unwrap()
+            .parse(&["runs=2".into(), "federation.rounds=10".into()])
+            .unwrap();
         for scenario in [scenario("firmware", &[]), default] {
             let start = Instant::now();
             let outcome = runtime().block_on(over(&scenario, mosquitto.broker()));
-            assert_eq!(outcome.digest, simulated(&scenario, method::DP_FTS_DE), "{}", scenario.name);
-            println!("{}: {} agents, {:.1} s", scenario.name, outcome.agents, start.elapsed().as_secs_f64());
+            assert_eq!(
+                outcome.digest,
+                simulated(&scenario, method::DP_FTS_DE),
+                "{}",
+                scenario.name
+            );
+            println!(
+                "{}: {} agents, {:.1} s",
+                scenario.name,
+                outcome.agents,
+                start.elapsed().as_secs_f64()
+            );
         }
     });
 }
@@ -120,9 +152,14 @@ fn a_broker_that_plays_the_server_hears_nothing() {
         let runtime = runtime();
         runtime.block_on(async {
             let identity = sordino_net::identity::Identity::generate().unwrap();
-            let front = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+            let front = tokio::net::TcpListener::bind(("127.0.0.1", 0))
+                .await
+                .unwrap();
             let address = front.local_addr().unwrap().to_string();
-            let other = sordino_net::identity::Identity::generate().unwrap().server().unwrap();
+            let other = sordino_net::identity::Identity::generate()
+                .unwrap()
+                .server()
+                .unwrap();
             tokio::spawn(async move {
                 loop {
                     let (tcp, _) = front.accept().await.unwrap();
@@ -131,8 +168,14 @@ fn a_broker_that_plays_the_server_hears_nothing() {
                         if let Ok(mut tls) = acceptor.accept(tcp).await {
                             let mut bytes = [0; 64];
                             let read = tls.read(&mut bytes).await.unwrap_or(0);
-                            assert_eq!(read, 0, "something was said to a server that is not pinned");
-                            drop(tls.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await);
+                            assert_eq!(
+                                read, 0,
+                                "something was said to a server that is not pinned"
+                            );
+                            drop(
+                                tls.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+                                    .await,
+                            );
                         }
                     });
                 }
@@ -141,7 +184,10 @@ fn a_broker_that_plays_the_server_hears_nothing() {
             let tls = own.client(&[identity.fingerprint().unwrap()]).unwrap();
             let mut link = sordino_net::link::Link::new(&address, 1, tls, Duration::from_secs(1));
             let refused = link.enrol(0, Some(&[7; 16])).await;
-            assert!(matches!(refused, Err(sordino_net::link::LinkError::Connect(_))), "{refused:?}");
+            assert!(
+                matches!(refused, Err(sordino_net::link::LinkError::Connect(_))),
+                "{refused:?}"
+            );
         });
     });
 }

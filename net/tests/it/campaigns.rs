@@ -18,18 +18,36 @@ const SPACE: &str = "goal = \"minimize\"\nvalue = \"validation loss\"\n[paramete
                      [parameters.kind]\nchoices = [\"adam\", \"sgd\"]\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n";
 
 fn campaign(name: &str, more: &[&str]) -> Federation {
-    let usual = ["--epsilon", "20", "--features", "20", "--deadline", "60s", "--close-early"];
-    let linger: &[&str] = if more.contains(&"--linger") { &[] } else { &["--linger", "2s"] };
+    let usual = [
+        "--epsilon",
+        "20",
+        "--features",
+        "20",
+        "--deadline",
+        "60s",
+        "--close-early",
+    ];
+    let linger: &[&str] = if more.contains(&"--linger") {
+        &[]
+    } else {
+        &["--linger", "2s"]
+    };
     Federation::campaign(name, AGENTS, SPACE, &[&usual, linger, more].concat())
 }
 
 /// A loss in a unit of each site's own.
 fn loss(query: &Query) -> f64 {
     let point = query.named.as_ref().unwrap();
-    let (depth, rate) = (point["depth"].as_i64().unwrap(), point["rate"].as_f64().unwrap());
+    let (depth, rate) = (
+        point["depth"].as_i64().unwrap(),
+        point["rate"].as_f64().unwrap(),
+    );
     let kind = if point["kind"] == "sgd" { 0.5 } else { 0.0 };
     let value = (rate.log10() + 2.0).powi(2) + 0.15 * (depth as f64 - 3.0).powi(2) + kind;
-    assert!((1..=8).contains(&depth) && (1e-4..=1.0).contains(&rate), "{point:?}");
+    assert!(
+        (1..=8).contains(&depth) && (1e-4..=1.0).contains(&rate),
+        "{point:?}"
+    );
     100.0 * f64::from(query.agent) + f64::from(1 + query.agent) * value
 }
 
@@ -57,7 +75,11 @@ fn a_campaign_that_is_killed_charges_each_release_once_and_all_have_one_file() {
             .collect();
         let (mut stream, mut kills) = (Stream::from_seed(4), 0);
         // At any moment first, then at every frame.
-        while !federation.lives(RELEASES, kills >= 3, Duration::from_millis(u64::from(30 + stream.below(90)))) {
+        while !federation.lives(
+            RELEASES,
+            kills >= 3,
+            Duration::from_millis(u64::from(30 + stream.below(90))),
+        ) {
             server.kill();
             kills += 1;
             server = federation.serve();
@@ -66,26 +88,62 @@ fn a_campaign_that_is_killed_charges_each_release_once_and_all_have_one_file() {
         for (slot, site) in (0..).zip(sites) {
             let joined = runtime.block_on(async { tokio::time::timeout(PATIENCE, site).await });
             let joined = joined.unwrap().unwrap().unwrap();
-            assert_eq!((joined.given, joined.observations), (vec![0, 1], 14 + slot % 3), "agent {slot}");
+            assert_eq!(
+                (joined.given, joined.observations),
+                (vec![0, 1], 14 + slot % 3),
+                "agent {slot}"
+            );
             let best = joined.best.unwrap();
-            let query = Query { agent: slot, candidate: 0, number: 0, point: best.point, named: best.named };
+            let query = Query {
+                agent: slot,
+                candidate: 0,
+                number: 0,
+                point: best.point,
+                named: best.named,
+            };
             assert_eq!(loss(&query), best.value, "the best point is told in units");
             files.push(joined.file.unwrap());
         }
         assert!(server.ended().success(), "{}", federation.heard());
         let theirs = file(&federation);
         let keys = String::from_utf8(federation.command("promise").stdout).unwrap();
-        assert!(keys.contains(&theirs.signer().unwrap().to_string()), "{keys}");
-        assert!(files.iter().all(|file| file.digest() == theirs.digest()), "a site computes another file");
+        assert!(
+            keys.contains(&theirs.signer().unwrap().to_string()),
+            "{keys}"
+        );
+        assert!(
+            files.iter().all(|file| file.digest() == theirs.digest()),
+            "a site computes another file"
+        );
         let label = &theirs.label;
-        assert_eq!((label.contributors, label.releases, label.simulated), (AGENTS, RELEASES, false));
-        assert_eq!((label.dataset.as_str(), label.value.as_deref()), ("server", Some("validation loss")));
-        assert!(label.epsilon <= 20.0 && label.epsilon > 19.99, "{}", label.epsilon);
+        assert_eq!(
+            (label.contributors, label.releases, label.simulated),
+            (AGENTS, RELEASES, false)
+        );
+        assert_eq!(
+            (label.dataset.as_str(), label.value.as_deref()),
+            ("server", Some("validation loss"))
+        );
+        assert!(
+            label.epsilon <= 20.0 && label.epsilon > 19.99,
+            "{}",
+            label.epsilon
+        );
         let replayed = federation.replay();
-        assert!(replayed.contains("frames 3, broadcasts 2, charges 2"), "{replayed} after {kills} kills");
+        assert!(
+            replayed.contains("frames 3, broadcasts 2, charges 2"),
+            "{replayed} after {kills} kills"
+        );
         for invitation in &invitations {
-            let output = said(&["replay", &federation.joining(invitation).folder.display().to_string()]);
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            let output = said(&[
+                "replay",
+                &federation.joining(invitation).folder.display().to_string(),
+            ]);
+            assert!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
         }
         assert!(kills >= 3, "only {kills} kills");
     });
@@ -98,25 +156,45 @@ fn sites_keep_the_file_of_a_server_that_is_gone() {
         let federation = campaign("campaign-gone", &["--delay", "500ms"]);
         let mut server = federation.serve();
         let (invitations, runtime) = (federation.invite(), runtime());
-        let joinings: Vec<Joining> = invitations.iter().map(|invitation| federation.joining(invitation)).collect();
+        let joinings: Vec<Joining> = invitations
+            .iter()
+            .map(|invitation| federation.joining(invitation))
+            .collect();
         // Where it cannot be written the site goes on all the same.
         fs::create_dir_all(joinings[0].folder.join("prior.safetensors")).unwrap();
-        let sites: Vec<_> = joinings.iter().map(|joining| runtime.spawn(site(joining.clone()))).collect();
-        let kept = || joinings.iter().skip(1).map(|joining| PriorFile::load(&joining.folder.join("prior.safetensors")));
+        let sites: Vec<_> = joinings
+            .iter()
+            .map(|joining| runtime.spawn(site(joining.clone())))
+            .collect();
+        let kept = || {
+            joinings
+                .iter()
+                .skip(1)
+                .map(|joining| PriorFile::load(&joining.folder.join("prior.safetensors")))
+        };
         let begun = Instant::now();
         while !kept().all(|file| file.is_ok()) {
             assert!(begun.elapsed() < PATIENCE, "{}", federation.heard());
             std::thread::sleep(Duration::from_millis(20));
         }
         server.kill();
-        assert!(!sites[0].is_finished(), "a site ended where a folder is in the way of the file");
+        assert!(
+            !sites[0].is_finished(),
+            "a site ended where a folder is in the way of the file"
+        );
         sites.iter().for_each(|site| site.abort());
         let theirs = file(&federation);
         fs::remove_dir_all(federation.place.server()).unwrap();
         for (slot, file) in (1..).zip(kept()) {
             let file = file.unwrap();
-            assert!(file.signer().is_none() && !file.label.simulated, "site {slot} has no key of the server");
-            assert!((1..=theirs.label.releases).contains(&file.label.releases), "site {slot}");
+            assert!(
+                file.signer().is_none() && !file.label.simulated,
+                "site {slot} has no key of the server"
+            );
+            assert!(
+                (1..=theirs.label.releases).contains(&file.label.releases),
+                "site {slot}"
+            );
             if file.label.releases == theirs.label.releases {
                 assert_eq!(file.digest(), theirs.digest(), "site {slot}");
             }
@@ -131,11 +209,25 @@ fn process(place: &Place, slot: u32, evaluations: u32) -> Process {
                    'BEGIN { l = log(r) / log(10) + 2; print 5 + l * l + .15 * (d - 3) * (d - 3) + (k == \"sgd\") / 2 }'";
     let (invitation, folder) = (format!("@invitations/{slot}.txt"), format!("site-{slot}"));
     let evaluations = evaluations.to_string();
-    let mut started =
-        program(&["join", &invitation, "--folder", &folder, "--max-epsilon", "20", "--evaluations", &evaluations]);
-    started.args(["--command", command]).current_dir(&place.0).env("SITE", slot.to_string());
-    let log =
-        std::fs::File::options().create(true).append(true).open(place.0.join(format!("site-{slot}.log"))).unwrap();
+    let mut started = program(&[
+        "join",
+        &invitation,
+        "--folder",
+        &folder,
+        "--max-epsilon",
+        "20",
+        "--evaluations",
+        &evaluations,
+    ]);
+    started
+        .args(["--command", command])
+        .current_dir(&place.0)
+        .env("SITE", slot.to_string());
+    let log = std::fs::File::options()
+        .create(true)
+        .append(true)
+        .open(place.0.join(format!("site-{slot}.log")))
+        .unwrap();
     started.stdout(log.try_clone().unwrap()).stderr(log);
     Process::start(started)
 }
@@ -143,10 +235,24 @@ fn process(place: &Place, slot: u32, evaluations: u32) -> Process {
 fn invited(federation: &Federation) -> PathBuf {
     // Waits for the server's folder, and invites by lines; files are what a site is given.
     drop(federation.invite());
-    let (folder, out) = (federation.place.server().display().to_string(), federation.place.0.join("invitations"));
+    let (folder, out) = (
+        federation.place.server().display().to_string(),
+        federation.place.0.join("invitations"),
+    );
     let range = format!("0..{AGENTS}");
-    let output = said(&["invite", &folder, "--agents", &range, "--out", &out.display().to_string()]);
-    assert!(output.status.success() && output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = said(&[
+        "invite",
+        &folder,
+        "--agents",
+        &range,
+        "--out",
+        &out.display().to_string(),
+    ]);
+    assert!(
+        output.status.success() && output.stdout.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     out
 }
 
@@ -158,14 +264,36 @@ fn invitations_of_another_federation_are_not_written_over() {
         let _server = federation.serve();
         let out = invited(&federation);
         let (ours, last) = (out.join("0.txt"), out.join(format!("{}.txt", AGENTS - 1)));
-        let (first, text) = (fs::read_to_string(&ours).unwrap(), fs::read_to_string(&last).unwrap());
+        let (first, text) = (
+            fs::read_to_string(&ours).unwrap(),
+            fs::read_to_string(&last).unwrap(),
+        );
         let run = text.split('/').nth(3).unwrap();
-        let other = text.replace(run, if run == "00000000000000aa" { "00000000000000ab" } else { "00000000000000aa" });
+        let other = text.replace(
+            run,
+            if run == "00000000000000aa" {
+                "00000000000000ab"
+            } else {
+                "00000000000000aa"
+            },
+        );
         let list = fs::read(federation.place.server().join("invitations.jsonl")).unwrap();
         let folder = federation.place.server().display().to_string();
         let range = format!("0..{AGENTS}");
-        let again = || said(&["invite", &folder, "--agents", &range, "--out", &out.display().to_string()]);
-        for (found, what) in [(&other[..], "an invitation of another federation"), ("notes", "no invitation")] {
+        let again = || {
+            said(&[
+                "invite",
+                &folder,
+                "--agents",
+                &range,
+                "--out",
+                &out.display().to_string(),
+            ])
+        };
+        for (found, what) in [
+            (&other[..], "an invitation of another federation"),
+            ("notes", "no invitation"),
+        ] {
             fs::write(&last, found).unwrap();
             let refused = again();
             let error = String::from_utf8(refused.stderr).unwrap();
@@ -173,7 +301,10 @@ fn invitations_of_another_federation_are_not_written_over() {
             // Nothing was written anywhere.
             assert_eq!(fs::read_to_string(&ours).unwrap(), first);
             assert_eq!(fs::read_to_string(&last).unwrap(), found);
-            assert_eq!(fs::read(federation.place.server().join("invitations.jsonl")).unwrap(), list);
+            assert_eq!(
+                fs::read(federation.place.server().join("invitations.jsonl")).unwrap(),
+                list
+            );
         }
         // Those of this federation are made anew.
         fs::write(&last, &text).unwrap();
@@ -188,7 +319,10 @@ fn sites_are_processes_that_are_killed_asked_for_more_and_told_their_best_in_uni
         let federation = campaign("campaign-sites", &["--delay", "100ms"]);
         let server = federation.serve();
         let (invitations, place) = (invited(&federation), &federation.place);
-        let asked = said(&["terms", &format!("@{}", invitations.join("2.txt").display())]);
+        let asked = said(&[
+            "terms",
+            &format!("@{}", invitations.join("2.txt").display()),
+        ]);
         let told = String::from_utf8(asked.stdout).unwrap();
         for part in [
             "you would be agent 2 of 6",
@@ -209,7 +343,8 @@ fn sites_are_processes_that_are_killed_asked_for_more_and_told_their_best_in_uni
                 sites[slot] = process(place, slot as u32, 13);
             }
         }
-        let log = |slot: u32| std::fs::read_to_string(place.0.join(format!("site-{slot}.log"))).unwrap();
+        let log =
+            |slot: u32| std::fs::read_to_string(place.0.join(format!("site-{slot}.log"))).unwrap();
         for (slot, site) in (0..).zip(sites) {
             assert!(site.ended().success(), "{}", log(slot));
         }
@@ -218,30 +353,57 @@ fn sites_are_processes_that_are_killed_asked_for_more_and_told_their_best_in_uni
             let folder = place.0.join(format!("site-{slot}"));
             let best: serde_json::Value =
                 serde_json::from_slice(&std::fs::read(folder.join("best.json")).unwrap()).unwrap();
-            assert!(best["point"]["rate"].is_number() && best["point"]["kind"].is_string(), "{best}");
+            assert!(
+                best["point"]["rate"].is_number() && best["point"]["kind"].is_string(),
+                "{best}"
+            );
             assert!(best["value"].as_f64().unwrap() >= 5.0, "{best}");
             assert_eq!(
-                PriorFile::load(&folder.join("prior.safetensors")).unwrap().digest(),
+                PriorFile::load(&folder.join("prior.safetensors"))
+                    .unwrap()
+                    .digest(),
                 file(&federation).digest()
             );
             let seen = std::fs::read_to_string(place.0.join(format!("seen-{slot}.txt"))).unwrap();
             // A command whose site was killed before it said the point reads an empty line.
-            let points: Vec<serde_json::Value> =
-                seen.lines().filter(|line| !line.is_empty()).map(|line| serde_json::from_str(line).unwrap()).collect();
-            assert!(points.len() >= 13 && points.iter().all(|point| point["depth"].is_i64()), "{seen}");
+            let points: Vec<serde_json::Value> = seen
+                .lines()
+                .filter(|line| !line.is_empty())
+                .map(|line| serde_json::from_str(line).unwrap())
+                .collect();
+            assert!(
+                points.len() >= 13 && points.iter().all(|point| point["depth"].is_i64()),
+                "{seen}"
+            );
         }
         let status = federation.command("status");
         let told = String::from_utf8(status.stdout).unwrap();
-        for part in ["all 2 are over", "joined    6 of 6: 0 to 5", "ε = 20.0 of 20 at δ = 0.00001, in 2 releases"] {
+        for part in [
+            "all 2 are over",
+            "joined    6 of 6: 0 to 5",
+            "ε = 20.0 of 20 at δ = 0.00001, in 2 releases",
+        ] {
             assert!(told.contains(part), "{part}: {told}");
         }
-        let json = said(&["status", &federation.place.server().display().to_string(), "--format", "json"]);
+        let json = said(&[
+            "status",
+            &federation.place.server().display().to_string(),
+            "--format",
+            "json",
+        ]);
         assert!(serde_json::from_slice::<serde_json::Value>(&json.stdout).unwrap()["charges"] == 2);
         // The server is gone; a site that wants more goes on by itself.
         assert!(process(place, 3, 17).ended().success(), "{}", log(3));
-        assert!(log(3).contains("agent 3: 17 points measured, 2 rounds contributed to"), "{}", log(3));
+        assert!(
+            log(3).contains("agent 3: 17 points measured, 2 rounds contributed to"),
+            "{}",
+            log(3)
+        );
         let replayed = federation.replay();
-        assert!(replayed.contains("frames 3, broadcasts 2, charges 2"), "{replayed}");
+        assert!(
+            replayed.contains("frames 3, broadcasts 2, charges 2"),
+            "{replayed}"
+        );
     });
 }
 
@@ -257,10 +419,15 @@ fn anybody_fetches_the_file_and_only_from_the_server_that_is_named() {
         let fetched = |url: &str| said(&["fetch", url, "--out", "-"]);
         let early = fetched(&url(&pins[0].to_string()));
         assert_eq!(early.status.code(), Some(1));
-        assert!(String::from_utf8_lossy(&early.stderr).contains("404"), "there is no file yet");
+        assert!(
+            String::from_utf8_lossy(&early.stderr).contains("404"),
+            "there is no file yet"
+        );
         let runtime = runtime();
-        let sites: Vec<_> =
-            invitations.iter().map(|invitation| runtime.spawn(site(federation.joining(invitation)))).collect();
+        let sites: Vec<_> = invitations
+            .iter()
+            .map(|invitation| runtime.spawn(site(federation.joining(invitation))))
+            .collect();
         for site in sites {
             let joined = runtime.block_on(async { tokio::time::timeout(PATIENCE, site).await });
             joined.unwrap().unwrap().unwrap();
@@ -268,10 +435,19 @@ fn anybody_fetches_the_file_and_only_from_the_server_that_is_named() {
         let theirs = file(&federation);
         for pin in [pins[0].to_string(), format!("{},{}", pins[1], pins[0])] {
             let output = fetched(&url(&pin));
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
             assert!(PriorFile::parse(&output.stdout).unwrap() == theirs);
         }
-        let out = federation.place.0.join("fetched.safetensors").display().to_string();
+        let out = federation
+            .place
+            .0
+            .join("fetched.safetensors")
+            .display()
+            .to_string();
         let output = said(&["fetch", &url(&pins[0].to_string()), "--out", &out]);
         assert!(output.status.success() && PriorFile::load(out.as_ref()).unwrap() == theirs);
         // Another key, no key, no such run, no such address.
@@ -280,8 +456,16 @@ fn anybody_fetches_the_file_and_only_from_the_server_that_is_named() {
             (url(&other), 1, "no connection"),
             (url("").replace('#', ""), 2, "#KEY"),
             (url("12"), 2, "64 hexadecimal digits"),
-            (url(&pins[0].to_string()).replace("https", "http"), 2, "https://HOST:PORT/v1/RUN/prior.safetensors#KEY"),
-            (url(&pins[0].to_string()).replace(&format!("{run:016x}"), &other[..16]), 1, "404"),
+            (
+                url(&pins[0].to_string()).replace("https", "http"),
+                2,
+                "https://HOST:PORT/v1/RUN/prior.safetensors#KEY",
+            ),
+            (
+                url(&pins[0].to_string()).replace(&format!("{run:016x}"), &other[..16]),
+                1,
+                "404",
+            ),
         ] {
             let output = fetched(&url);
             let told = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -296,8 +480,16 @@ fn anybody_fetches_the_file_and_only_from_the_server_that_is_named() {
 fn refused(federation: &Federation, mut command: Command) -> String {
     command.stdin(std::process::Stdio::null());
     let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(!federation.place.server().join("terms.bin").exists(), "nothing is begun");
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(
+        !federation.place.server().join("terms.bin").exists(),
+        "nothing is begun"
+    );
     String::from_utf8(output.stderr).unwrap()
 }
 
@@ -305,18 +497,66 @@ fn refused(federation: &Federation, mut command: Command) -> String {
 fn what_a_campaign_cannot_be_is_refused_before_anything_is_begun() {
     bounded(|| {
         for (space, more, part) in [
-            (SPACE, &["--epsilon", "0"][..], "epsilon is 0; admissible: a positive number"),
-            (SPACE, &["--epsilon", "1", "--delta", "0.1"], "a tenth of 1 by the number of studies"),
-            (SPACE, &["--epsilon", "1", "--releases", "65"], "releases is 65; admissible: 1 to 64"),
-            (SPACE, &["--epsilon", "1", "--features", "1"], "features is 1"),
-            (SPACE, &["--epsilon", "1", "--by", "a\u{202e}b"], "without characters that are not seen"),
-            (SPACE, &[], "--epsilon is missing: what all releases may cost together"),
-            (SPACE, &["--epsilon", "1", "--set", "privacy.delta=1e-5"], "--method and --set are for scenarios"),
-            (SPACE, &["--epsilon", "1", "--begin-when", "7"], "--min-agents 7: this federation has 6 agents"),
-            (&SPACE.replace("goal = \"minimize\"\n", ""), &["--epsilon", "1"], "goal is missing in the space"),
-            (&SPACE.replace("integer = true", "context = true"), &["--epsilon", "1"], "context = true is depth"),
-            (&format!("seed = 3\n{SPACE}"), &["--epsilon", "1"], "`seed` in the space is for `sordino tune`"),
-            (&SPACE.replace("high = 8", "high = 0"), &["--epsilon", "1"], "space.toml:5:1: `parameters.depth.high`"),
+            (
+                SPACE,
+                &["--epsilon", "0"][..],
+                "epsilon is 0; admissible: a positive number",
+            ),
+            (
+                SPACE,
+                &["--epsilon", "1", "--delta", "0.1"],
+                "a tenth of 1 by the number of studies",
+            ),
+            (
+                SPACE,
+                &["--epsilon", "1", "--releases", "65"],
+                "releases is 65; admissible: 1 to 64",
+            ),
+            (
+                SPACE,
+                &["--epsilon", "1", "--features", "1"],
+                "features is 1",
+            ),
+            (
+                SPACE,
+                &["--epsilon", "1", "--by", "a\u{202e}b"],
+                "without characters that are not seen",
+            ),
+            (
+                SPACE,
+                &[],
+                "--epsilon is missing: what all releases may cost together",
+            ),
+            (
+                SPACE,
+                &["--epsilon", "1", "--set", "privacy.delta=1e-5"],
+                "--method and --set are for scenarios",
+            ),
+            (
+                SPACE,
+                &["--epsilon", "1", "--begin-when", "7"],
+                "--min-agents 7: this federation has 6 agents",
+            ),
+            (
+                &SPACE.replace("goal = \"minimize\"\n", ""),
+                &["--epsilon", "1"],
+                "goal is missing in the space",
+            ),
+            (
+                &SPACE.replace("integer = true", "context = true"),
+                &["--epsilon", "1"],
+                "context = true is depth",
+            ),
+            (
+                &format!("seed = 3\n{SPACE}"),
+                &["--epsilon", "1"],
+                "`seed` in the space is for `sordino tune`",
+            ),
+            (
+                &SPACE.replace("high = 8", "high = 0"),
+                &["--epsilon", "1"],
+                "space.toml:5:1: `parameters.depth.high`",
+            ),
         ] {
             let federation = Federation::campaign("campaign-refused", AGENTS, space, more);
             let said = refused(&federation, federation.command_of());
@@ -325,19 +565,30 @@ fn what_a_campaign_cannot_be_is_refused_before_anything_is_begun() {
         // Numbers of a campaign are not those of a scenario.
         let federation = Federation::new("campaign-scenario", 4, 3, &["--agents", "4"]);
         let said = refused(&federation, federation.command_of());
-        assert!(said.contains("--agents is for a campaign, which is served from a space file"), "{said}");
+        assert!(
+            said.contains("--agents is for a campaign, which is served from a space file"),
+            "{said}"
+        );
     });
 }
 
 #[test]
 fn a_scenario_says_how_many_evaluations_there_are() {
     bounded(|| {
-        let federation = Federation::new("campaign-evaluations", 2, 3, &["--deadline", "2s", "--linger", "1s"]);
+        let federation = Federation::new(
+            "campaign-evaluations",
+            2,
+            3,
+            &["--deadline", "2s", "--linger", "1s"],
+        );
         let _server = federation.serve();
         let invitations = federation.invite();
         let mut joining = federation.joining(&invitations[0]);
         joining.evaluations = Some(9);
         let refused = runtime().block_on(site(joining)).unwrap_err();
-        assert!(matches!(refused, JoinError::Evaluations { evaluations: 9 }), "{refused}");
+        assert!(
+            matches!(refused, JoinError::Evaluations { evaluations: 9 }),
+            "{refused}"
+        );
     });
 }

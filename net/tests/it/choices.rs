@@ -15,18 +15,33 @@ use super::rehearsals::{rehearsed, scenario, simulated};
 use super::util::{Place, bounded, runtime};
 
 /// A vote among a hundred candidates, and 20 rounds after it.
-const VOTE: [&str; 4] =
-    ["federation.methods=[\"vote\"]", "federation.agents=12", "federation.rounds=20", "objective.points_per_axis=100"];
+const VOTE: [&str; 4] = [
+    "federation.methods=[\"vote\"]",
+    "federation.agents=12",
+    "federation.rounds=20",
+    "objective.points_per_axis=100",
+];
 
 #[test]
 fn a_vote_is_the_simulator_s_in_both_formats_with_both_draws_on_a_bad_network_and_with_deaths() {
     bounded(|| {
         let mut digests = Vec::new();
-        for (scalar, draw, chaos) in [("f64", "joint", true), ("f32", "joint", false), ("f64", "features", false)] {
-            let [scalar, draw] = [format!("surrogate.scalar=\"{scalar}\""), format!("surrogate.own_draw=\"{draw}\"")];
+        for (scalar, draw, chaos) in [
+            ("f64", "joint", true),
+            ("f32", "joint", false),
+            ("f64", "features", false),
+        ] {
+            let [scalar, draw] = [
+                format!("surrogate.scalar=\"{scalar}\""),
+                format!("surrogate.own_draw=\"{draw}\""),
+            ];
             let scenario = scenario("default", &[&VOTE[..], &[&scalar, &draw]].concat());
             let outcome = rehearsed(&scenario, method::VOTE, chaos);
-            assert_eq!(outcome.digest, simulated(&scenario, method::VOTE), "{scalar} {draw}");
+            assert_eq!(
+                outcome.digest,
+                simulated(&scenario, method::VOTE),
+                "{scalar} {draw}"
+            );
             // The ballots, then the shares with everything that follows.
             assert_eq!((outcome.agents, outcome.rounds), (12, 2));
             assert_eq!(outcome.cuts > 0, chaos, "{} cuts", outcome.cuts);
@@ -35,13 +50,25 @@ fn a_vote_is_the_simulator_s_in_both_formats_with_both_draws_on_a_bad_network_an
         assert!(digests[0] != digests[1] && digests[0] != digests[2]);
         let scenario = scenario("default", &VOTE);
         let place = Place::new("deaths-vote");
-        let options =
-            Options { deadline: Duration::from_secs(120), deaths: Some(place.0.clone()), ..Options::default() };
-        let outcome = runtime().block_on(sordino_net::rehearsal::rehearse(&scenario, method::VOTE, options)).unwrap();
+        let options = Options {
+            deadline: Duration::from_secs(120),
+            deaths: Some(place.0.clone()),
+            ..Options::default()
+        };
+        let outcome = runtime()
+            .block_on(sordino_net::rehearsal::rehearse(
+                &scenario,
+                method::VOTE,
+                options,
+            ))
+            .unwrap();
         assert_eq!(outcome.digest, digests[0]);
         assert!(outcome.deaths >= 10, "only {} deaths", outcome.deaths);
         // Negative control: other noise on the shares is another digest.
-        let other = Scenario { seed: scenario.seed + 1, ..scenario.clone() };
+        let other = Scenario {
+            seed: scenario.seed + 1,
+            ..scenario.clone()
+        };
         assert_ne!(rehearsed(&other, method::VOTE, false).digest, digests[0]);
     });
 }
@@ -60,12 +87,20 @@ fn a_vote_that_the_budget_refuses_is_the_simulator_s() {
 }
 
 fn method_of(own: &Own, name: &str) -> Method {
-    own.scenario().methods().find(|method| method.name() == name).unwrap()
+    own.scenario()
+        .methods()
+        .find(|method| method.name() == name)
+        .unwrap()
 }
 
 fn rehearsed_own(own: &Own, name: &str, options: Options) -> Outcome {
-    let options = Options { deadline: Duration::from_secs(120), ..options };
-    runtime().block_on(rehearse_own(own, method_of(own, name), options)).unwrap()
+    let options = Options {
+        deadline: Duration::from_secs(120),
+        ..options
+    };
+    runtime()
+        .block_on(rehearse_own(own, method_of(own, name), options))
+        .unwrap()
 }
 
 /// What `sordino run` would print for this one method of a program that uses the library.
@@ -83,12 +118,25 @@ fn a_method_in_one_file_is_rehearsed_by_one_line_on_good_and_bad_networks_and_wi
         let own = example::own(&small).unwrap();
         let expected = simulated_own(&own, "noisy-rumour");
         let good = rehearsed_own(&own, "noisy-rumour", Options::default());
-        assert_eq!((good.digest, good.agents, good.rounds, good.cuts), (expected, 9, 2 * 7, 0));
-        let bad = rehearsed_own(&own, "noisy-rumour", Options { chaos: true, ..Options::default() });
+        assert_eq!(
+            (good.digest, good.agents, good.rounds, good.cuts),
+            (expected, 9, 2 * 7, 0)
+        );
+        let bad = rehearsed_own(
+            &own,
+            "noisy-rumour",
+            Options {
+                chaos: true,
+                ..Options::default()
+            },
+        );
         assert_eq!(bad.digest, expected);
         assert!(bad.cuts >= 10, "only {} connections were cut", bad.cuts);
         let place = Place::new("deaths-own");
-        let dying = Options { deaths: Some(place.0.clone()), ..Options::default() };
+        let dying = Options {
+            deaths: Some(place.0.clone()),
+            ..Options::default()
+        };
         let dead = rehearsed_own(&own, "noisy-rumour", dying);
         assert_eq!(dead.digest, expected);
         assert!(dead.deaths >= 10, "only {} deaths", dead.deaths);
@@ -99,6 +147,9 @@ fn a_method_in_one_file_is_rehearsed_by_one_line_on_good_and_bad_networks_and_wi
         assert_eq!(quiet, simulated_own(&single, "rumour"));
         assert_ne!(quiet, expected);
         // A method without a server, which the program has itself.
-        assert_eq!(rehearsed_own(&own, "random", Options::default()).digest, simulated_own(&own, "random"));
+        assert_eq!(
+            rehearsed_own(&own, "random", Options::default()).digest,
+            simulated_own(&own, "random")
+        );
     });
 }

@@ -43,34 +43,65 @@ fn with(change: impl FnOnce(&mut Parameters)) -> Terms {
 fn announcing(epsilon_max: Option<f64>, delta: f64, deadline_ms: u64) -> Terms {
     let mut terms = bodies::terms();
     let announced = &mut terms.agreement.announced;
-    (announced.epsilon_max, announced.delta, announced.deadline_ms) = (epsilon_max, delta, deadline_ms);
+    (
+        announced.epsilon_max,
+        announced.delta,
+        announced.deadline_ms,
+    ) = (epsilon_max, delta, deadline_ms);
     terms
 }
 
 fn searching(candidates: Vec<f64>) -> Terms {
     let mut terms = bodies::terms();
     let dim = terms.agreement.dim as usize;
-    terms.agreement.candidates = candidates_digest(&Candidates::list(&candidates, dim).unwrap(), &mut vec![0.0; dim]);
-    Terms { candidates, ..terms }
+    terms.agreement.candidates = candidates_digest(
+        &Candidates::list(&candidates, dim).unwrap(),
+        &mut vec![0.0; dim],
+    );
+    Terms {
+        candidates,
+        ..terms
+    }
 }
 
 /// Terms that nobody serves, each with what its refusal says.
 fn inadmissible() -> Vec<(&'static str, Terms)> {
     let point = bodies::terms().candidates[..bodies::terms().agreement.dim as usize].to_vec();
     vec![
-        ("protect nobody", with(|p| p.aggregation = Aggregation::Mean)),
-        ("protect nobody", with(|p| p.aggregation = Aggregation::None)),
-        ("2 to 1000000 are admissible", with(|p| (p.agents, p.regions) = (1, Regions::whole(1).unwrap()))),
-        ("2 to 1000000 are admissible", with(|p| p.agents = 2_000_000)),
+        (
+            "protect nobody",
+            with(|p| p.aggregation = Aggregation::Mean),
+        ),
+        (
+            "protect nobody",
+            with(|p| p.aggregation = Aggregation::None),
+        ),
+        (
+            "2 to 1000000 are admissible",
+            with(|p| (p.agents, p.regions) = (1, Regions::whole(1).unwrap())),
+        ),
+        (
+            "2 to 1000000 are admissible",
+            with(|p| p.agents = 2_000_000),
+        ),
         ("privacy.max_epsilon", announcing(None, 1e-5, 1000)),
-        ("above 0 is admissible", announcing(Some(f64::INFINITY), 1e-5, 1000)),
+        (
+            "above 0 is admissible",
+            announcing(Some(f64::INFINITY), 1e-5, 1000),
+        ),
         ("above 0 is admissible", announcing(Some(-1.0), 1e-5, 1000)),
-        ("at most 1/(10 N) = 0.0333 is admissible", announcing(Some(8.0), 0.5, 1000)),
+        (
+            "at most 1/(10 N) = 0.0333 is admissible",
+            announcing(Some(8.0), 0.5, 1000),
+        ),
         ("is admissible", announcing(Some(8.0), 0.0, 1000)),
         ("is admissible", announcing(Some(8.0), f64::NAN, 1000)),
         ("365 days", announcing(Some(8.0), 1e-5, 0)),
         ("admits no release", announcing(Some(0.01), 1e-5, 1000)),
-        ("1000 candidates, of which 1 are distinct", searching(point.repeat(1000))),
+        (
+            "1000 candidates, of which 1 are distinct",
+            searching(point.repeat(1000)),
+        ),
     ]
 }
 
@@ -83,19 +114,37 @@ fn mended3_an_agent_joins_nothing_that_no_server_serves() {
             let refused = admit(&terms).unwrap_err().to_string();
             assert!(refused.contains(expected), "{number}: {refused}");
             let enrolment = Arc::new(Enrolment::in_memory());
-            let (joined, measured) =
-                runtime().block_on(offered(&terms, &enrolment, place.0.join(number.to_string()), OWNED));
+            let (joined, measured) = runtime().block_on(offered(
+                &terms,
+                &enrolment,
+                place.0.join(number.to_string()),
+                OWNED,
+            ));
             let refused = joined.unwrap_err();
-            assert!(matches!(&refused, JoinError::Inadmissible(_)), "{number}: {refused}");
-            assert!(refused.to_string().contains("nothing was sent"), "{refused}");
-            assert_eq!((measured, enrolment.count()), (0, 0), "{number}: it joined or measured");
+            assert!(
+                matches!(&refused, JoinError::Inadmissible(_)),
+                "{number}: {refused}"
+            );
+            assert!(
+                refused.to_string().contains("nothing was sent"),
+                "{refused}"
+            );
+            assert_eq!(
+                (measured, enrolment.count()),
+                (0, 0),
+                "{number}: it joined or measured"
+            );
         }
         // Negative control: as they were, these terms are joined.
         let enrolment = Arc::new(Enrolment::in_memory());
         let terms = bodies::terms();
         let waiting = offered(&terms, &enrolment, place.0.join("control"), OWNED);
-        let waited = runtime().block_on(async { tokio::time::timeout(Duration::from_secs(3), waiting).await });
-        assert!(waited.is_err() && enrolment.count() == 1, "it waits for the first round");
+        let waited = runtime()
+            .block_on(async { tokio::time::timeout(Duration::from_secs(3), waiting).await });
+        assert!(
+            waited.is_err() && enrolment.count() == 1,
+            "it waits for the first round"
+        );
     });
 }
 
@@ -117,28 +166,44 @@ fn mended3_without_a_limit_of_its_own_an_agent_agrees_to_one_or_asks() {
         // One release of these terms costs more than 1; with more noise all of them cost less.
         let dear = costing(8.0);
         let cheap = with(|p| p.aggregation = Aggregation::private(6.0, 0.05, 20.0).unwrap());
-        assert!(cost(&dear) > EPSILON_UNASKED && cost(&cheap) <= EPSILON_UNASKED, "{} {}", cost(&dear), cost(&cheap));
-        let yes: Asked = |sentence| sentence.contains("agents search") && sentence.contains("releases: ε ≤ ");
+        assert!(
+            cost(&dear) > EPSILON_UNASKED && cost(&cheap) <= EPSILON_UNASKED,
+            "{} {}",
+            cost(&dear),
+            cost(&cheap)
+        );
+        let yes: Asked =
+            |sentence| sentence.contains("agents search") && sentence.contains("releases: ε ≤ ");
         let no: Asked = |_| false;
         let joins = |name: &str, terms: &Terms, said| {
             let enrolment = Arc::new(Enrolment::in_memory());
             let offer = offered(terms, &enrolment, place.0.join(name), said);
-            let ended = runtime().block_on(async { tokio::time::timeout(Duration::from_secs(3), offer).await });
+            let ended = runtime()
+                .block_on(async { tokio::time::timeout(Duration::from_secs(3), offer).await });
             match ended {
                 Err(_waits_for_the_first_round) => Ok(enrolment.count()),
                 Ok((joined, measured)) => {
-                    assert_eq!((enrolment.count(), measured), (0, 0), "{name}: refused, and yet it joined or measured");
+                    assert_eq!(
+                        (enrolment.count(), measured),
+                        (0, 0),
+                        "{name}: refused, and yet it joined or measured"
+                    );
                     Err(joined.unwrap_err())
                 }
             }
         };
         for (name, said) in [("nobody", (None, None)), ("no", (None, Some(no)))] {
             let refused = joins(name, &dear, said).unwrap_err();
-            assert!(matches!(refused, JoinError::Epsilon { .. }), "{name}: {refused}");
+            assert!(
+                matches!(refused, JoinError::Epsilon { .. }),
+                "{name}: {refused}"
+            );
             let told = refused.to_string();
-            for needed in
-                ["nothing was sent", "at most ε = 1;", &format!("--max-epsilon {} ", significant_up(cost(&dear), 3))]
-            {
+            for needed in [
+                "nothing was sent",
+                "at most ε = 1;",
+                &format!("--max-epsilon {} ", significant_up(cost(&dear), 3)),
+            ] {
                 assert!(told.contains(needed), "{needed}: {told}");
             }
         }
@@ -165,7 +230,10 @@ pub async fn offered(
     (epsilon_max, asked): Owner,
 ) -> (Result<(), JoinError>, u32) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let (identity, address) = (Identity::generate().unwrap(), listener.local_addr().unwrap().to_string());
+    let (identity, address) = (
+        Identity::generate().unwrap(),
+        listener.local_addr().unwrap().to_string(),
+    );
     let (requests, _kept) = mpsc::channel(1);
     let deployment = terms.agreement.deployment;
     let door = Door {
@@ -180,10 +248,22 @@ pub async fn offered(
         limits: Limits::default(),
         counts: Arc::new(Counts::default()),
     };
-    let serving = tokio::spawn(door::serve(listener, keys::always(&identity).unwrap(), door));
+    let serving = tokio::spawn(door::serve(
+        listener,
+        keys::always(&identity).unwrap(),
+        door,
+    ));
     enrolment.admit(0, &[7; 16]);
     let (pins, token) = (vec![identity.fingerprint().unwrap()], Some([7; 16]));
-    let invitation = Invitation { address, deployment, slot: 0, terms: terms.digest(), pins, token, helper: None };
+    let invitation = Invitation {
+        address,
+        deployment,
+        slot: 0,
+        terms: terms.digest(),
+        pins,
+        token,
+        helper: None,
+    };
     let (delta_max, wait) = (None, Duration::from_secs(1));
     let joining = Joining {
         invitation,
@@ -210,7 +290,11 @@ pub async fn offered(
 fn mended3_joint_draws_beyond_the_stated_work_are_refused_by_name() {
     // White noise in all but name: every candidate needs a column of its own.
     let rough = |points: u32| {
-        let mut terms = searching((0..points).map(|i| f64::from(i) / f64::from(points)).collect());
+        let mut terms = searching(
+            (0..points)
+                .map(|i| f64::from(i) / f64::from(points))
+                .collect(),
+        );
         let mut parameters = draws(&mut terms).config.parameters().clone();
         parameters.own_draw = OwnDraw::Joint;
         draws(&mut terms).config = Config::new(parameters).unwrap();
@@ -223,8 +307,23 @@ fn mended3_joint_draws_beyond_the_stated_work_are_refused_by_name() {
     let work = large.work().unwrap();
     assert!(work.contains("at most 33 columns"), "{work}");
     let refused = large.factor().unwrap_err();
-    assert!(matches!(refused, TermsError::Factor { points: 2_000_000, columns: 33, .. }), "{refused}");
-    assert!(refused.to_string().contains("surrogate.own_draw = \"features\""), "{refused}");
+    assert!(
+        matches!(
+            refused,
+            TermsError::Factor {
+                points: 2_000_000,
+                columns: 33,
+                ..
+            }
+        ),
+        "{refused}"
+    );
+    assert!(
+        refused
+            .to_string()
+            .contains("surrogate.own_draw = \"features\""),
+        "{refused}"
+    );
     // Negative controls: few points, and many with a smooth kernel, are within the bound.
     assert_eq!(rough(300).factor().unwrap().len(), 300 * 300);
     let mut smooth = rough(20_000);
@@ -240,10 +339,24 @@ fn mended3_what_a_scenario_says_and_terms_do_not_carry_is_refused_by_the_name_of
     let place = Place::new("keys-of-a-scenario");
     let folder = place.0.join("server").display().to_string();
     let served = |scenario: &str, settings: &[&str]| {
-        let mut arguments = vec!["serve", scenario, "--folder", &folder, "--set", "privacy.max_epsilon=8"];
-        settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
+        let mut arguments = vec![
+            "serve",
+            scenario,
+            "--folder",
+            &folder,
+            "--set",
+            "privacy.max_epsilon=8",
+        ];
+        settings
+            .iter()
+            .for_each(|setting| arguments.extend(["--set", setting]));
         let output = said(&arguments);
-        assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         assert!(!place.0.join("server").exists(), "nothing was begun");
         String::from_utf8(output.stderr).unwrap()
     };
@@ -270,14 +383,31 @@ fn mended3_what_a_scenario_says_and_terms_do_not_carry_is_refused_by_the_name_of
     }
     for (shipped, goal) in [("planes", "maximize"), ("fedhpo", "minimize")] {
         let told = served(shipped, &[]);
-        assert!(told.contains(&format!("objective.goal = {goal}, objective.inputs = [")), "{shipped}: {told}");
+        assert!(
+            told.contains(&format!("objective.goal = {goal}, objective.inputs = [")),
+            "{shipped}: {told}"
+        );
     }
     // δ of the scenario above 1/(10 N), a minimum that is no number of agents.
     let told = served("firmware", &["privacy.delta=0.02"]);
-    assert!(told.contains("δ = 0.02 for 8 agents: at most 1/(10 N) = 0.0125 is admissible"), "{told}");
-    let output =
-        said(&["serve", "firmware", "--folder", &folder, "--set", "privacy.max_epsilon=8", "--min-agents", "9"]);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("--min-agents 9: this federation has 8 agents"));
+    assert!(
+        told.contains("δ = 0.02 for 8 agents: at most 1/(10 N) = 0.0125 is admissible"),
+        "{told}"
+    );
+    let output = said(&[
+        "serve",
+        "firmware",
+        "--folder",
+        &folder,
+        "--set",
+        "privacy.max_epsilon=8",
+        "--min-agents",
+        "9",
+    ]);
+    assert!(
+        String::from_utf8_lossy(&output.stderr)
+            .contains("--min-agents 9: this federation has 8 agents")
+    );
 }
 
 /// δ = N^−1.1 was taken without a word: .30 for three sites.
@@ -288,7 +418,10 @@ fn mended3_a_server_takes_one_over_ten_n_and_says_what_it_costs() {
         let status = federation.serve().ended();
         assert_eq!(status.code(), Some(2), "{}", federation.heard());
         // The value of a simulation that sets none is none that was set.
-        let usual = format!("privacy.delta={}", sordino_experiment::scenario::federated::usual_delta(3));
+        let usual = format!(
+            "privacy.delta={}",
+            sordino_experiment::scenario::federated::usual_delta(3)
+        );
         let federation = Federation::waiting("delta-usual", 3, 2, &["--set", &usual]);
         let _server = federation.serve();
         let invitation = federation.invite().remove(0);
@@ -304,9 +437,23 @@ fn mended3_a_server_takes_one_over_ten_n_and_says_what_it_costs() {
         // The agent is told, and may want less.
         let folder = federation.place.0.join("agent").display().to_string();
         let line = invitation.to_string();
-        let output = said(&["join", &line, "--folder", &folder, "--command", "echo 1", "--max-delta", "0.01"]);
+        let output = said(&[
+            "join",
+            &line,
+            "--folder",
+            &folder,
+            "--command",
+            "echo 1",
+            "--max-delta",
+            "0.01",
+        ]);
         let told = String::from_utf8_lossy(&output.stderr);
-        assert!(told.contains("nothing was sent: δ = 0.03333333333333333, and at most 0.01 is accepted"), "{told}");
+        assert!(
+            told.contains(
+                "nothing was sent: δ = 0.03333333333333333, and at most 0.01 is accepted"
+            ),
+            "{told}"
+        );
         assert!(!federation.place.server().join("enrolled.jsonl").exists());
     });
 }
@@ -337,21 +484,33 @@ fn mended3_an_agent_says_what_it_agrees_to_and_when_it_contributes_no_more() {
                     "--max-epsilon",
                     &most,
                 ]);
-                command.stdout(File::create(log.with_extension("out")).unwrap()).stderr(File::create(&log).unwrap());
+                command
+                    .stdout(File::create(log.with_extension("out")).unwrap())
+                    .stderr(File::create(&log).unwrap());
                 (Process::start(command), log)
             })
             .collect();
         let terms_of = |slot: usize| federation.terms(&invitations[slot]);
         for (slot, (process, log)) in joined.into_iter().enumerate() {
-            assert!(process.ended().success(), "{}", fs::read_to_string(&log).unwrap());
+            assert!(
+                process.ended().success(),
+                "{}",
+                fs::read_to_string(&log).unwrap()
+            );
             let told = fs::read_to_string(log).unwrap();
             let terms = terms_of(slot);
             let (admitted, delta) = (admit(&terms).unwrap(), terms.agreement.announced.delta);
             let fits = cost(&terms).unwrap().fitting(MOST, delta).unwrap();
-            assert!((1..ROUNDS).contains(&fits) && admitted.releases == ROUNDS, "choose another ε: {fits}");
+            assert!(
+                (1..ROUNDS).contains(&fits) && admitted.releases == ROUNDS,
+                "choose another ε: {fits}"
+            );
             let first = told.lines().next().unwrap();
             for needed in [
-                format!("agent {slot} agrees: 2 agents search {} distinct points of [0, 1]^1", terms.points()),
+                format!(
+                    "agent {slot} agrees: 2 agents search {} distinct points of [0, 1]^1",
+                    terms.points()
+                ),
                 format!("at most {ROUNDS} releases"),
                 "at δ = 1.00e-5 bounds".into(),
                 "used or counted as nothing".into(),
@@ -378,12 +537,21 @@ fn mended3_an_agent_says_what_it_agrees_to_and_when_it_contributes_no_more() {
 #[test]
 fn mended3_a_command_is_told_its_point_where_nobody_else_reads_it() {
     bounded(|| {
-        let federation = Federation::new("points", 2, 1, &["--close-early", "--deadline", "60s", "--linger", "5s"]);
+        let federation = Federation::new(
+            "points",
+            2,
+            1,
+            &["--close-early", "--deadline", "60s", "--linger", "5s"],
+        );
         let _server = federation.serve();
         let invitations = federation.invite();
         let seen = federation.place.0.join("seen");
         let join = |slot: usize, command: &str, more: &[&str]| {
-            let folder = federation.joining(&invitations[slot]).folder.display().to_string();
+            let folder = federation
+                .joining(&invitations[slot])
+                .folder
+                .display()
+                .to_string();
             let line = invitations[slot].to_string();
             program(
                 &[
@@ -406,7 +574,10 @@ fn mended3_a_command_is_told_its_point_where_nobody_else_reads_it() {
         };
         let refused = join(0, "echo {x0}", &[]).output().unwrap();
         assert_eq!(refused.status.code(), Some(2));
-        assert!(String::from_utf8_lossy(&refused.stderr).contains("$SORDINO_X0"), "{refused:?}");
+        assert!(
+            String::from_utf8_lossy(&refused.stderr).contains("$SORDINO_X0"),
+            "{refused:?}"
+        );
         // Both ways of reading it agree, and the process list of the shell has neither.
         let command = format!(
             "read line; echo \"$SORDINO_X0;$line;$(tr '\\0' ' ' < /proc/$$/cmdline)\" >> {}; exit 3",
@@ -415,19 +586,31 @@ fn mended3_a_command_is_told_its_point_where_nobody_else_reads_it() {
         for (more, shows) in [(&[][..], false), (&["--show-values"][..], true)] {
             let output = join(0, &command, more).output().unwrap();
             let told = String::from_utf8(output.stderr).unwrap();
-            assert!(!output.status.success() && told.contains("ended with exit status: 3"), "{told}");
+            assert!(
+                !output.status.success() && told.contains("ended with exit status: 3"),
+                "{told}"
+            );
             let lines = fs::read_to_string(&seen).unwrap();
             let parts: Vec<&str> = lines.lines().last().unwrap().splitn(3, ';').collect();
             let x: f64 = parts[0].parse().unwrap();
             assert!((0.0..=1.0).contains(&x));
-            assert_eq!(serde_json::from_str::<serde_json::Value>(parts[1]).unwrap(), serde_json::json!({ "x0": x }));
-            assert!(parts[2].contains("read line") && !parts[2].contains(parts[0]), "{lines}");
+            assert_eq!(
+                serde_json::from_str::<serde_json::Value>(parts[1]).unwrap(),
+                serde_json::json!({ "x0": x })
+            );
+            assert!(
+                parts[2].contains("read line") && !parts[2].contains(parts[0]),
+                "{lines}"
+            );
             assert_eq!(told.contains(" at ("), shows, "{told}");
             assert!(shows || !told.contains(parts[0]), "{told}");
         }
         let output = join(1, "echo no number: 0.123", &[]).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.contains("--show-values") && !told.contains("0.123\""), "{told}");
+        assert!(
+            told.contains("--show-values") && !told.contains("0.123\""),
+            "{told}"
+        );
     });
 }
 
@@ -439,10 +622,27 @@ fn mended3_a_failed_training_is_tried_again_and_one_that_hangs_is_killed() {
         let _server = federation.serve();
         let invitations = federation.invite();
         let run = |slot: usize, command: &str, more: &[&str]| {
-            let folder = federation.joining(&invitations[slot]).folder.display().to_string();
+            let folder = federation
+                .joining(&invitations[slot])
+                .folder
+                .display()
+                .to_string();
             let line = invitations[slot].to_string();
             program(
-                &[&["join", &line, "--folder", &folder, "--max-epsilon", "100", "--command", command], more].concat(),
+                &[
+                    &[
+                        "join",
+                        &line,
+                        "--folder",
+                        &folder,
+                        "--max-epsilon",
+                        "100",
+                        "--command",
+                        command,
+                    ],
+                    more,
+                ]
+                .concat(),
             )
         };
         // The first time it fails, then it hangs, with something that it started, then it measures.
@@ -469,13 +669,29 @@ fn mended3_a_failed_training_is_tried_again_and_one_that_hangs_is_killed() {
         ] {
             assert!(told().contains(needed), "{needed}: {}", told());
         }
-        let points: Vec<String> = fs::read_to_string(&count).unwrap().lines().map(String::from).collect();
-        assert!(points[0] == points[1] && points[1] == points[2] && points[3] != points[0], "{points:?}");
+        let points: Vec<String> = fs::read_to_string(&count)
+            .unwrap()
+            .lines()
+            .map(String::from)
+            .collect();
+        assert!(
+            points[0] == points[1] && points[1] == points[2] && points[3] != points[0],
+            "{points:?}"
+        );
         std::thread::sleep(Duration::from_secs(3));
-        assert!(!late.exists(), "what the killed command had started lives on");
+        assert!(
+            !late.exists(),
+            "what the killed command had started lives on"
+        );
         // Negative control: one that always fails ends the agent, after as many times as were allowed.
         let always = federation.place.0.join("always");
-        let ended = run(1, &format!("echo >> {}; exit 3", always.display()), &["--retries", "1"]).output().unwrap();
+        let ended = run(
+            1,
+            &format!("echo >> {}; exit 3", always.display()),
+            &["--retries", "1"],
+        )
+        .output()
+        .unwrap();
         assert_eq!(ended.status.code(), Some(1));
         assert_eq!(fs::read_to_string(&always).unwrap().lines().count(), 2);
     });

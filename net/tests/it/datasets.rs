@@ -15,24 +15,53 @@ use super::util::{Federation, PATIENCE, Place, Process, bounded, program, runtim
 const SPACE: &str = "goal = \"minimize\"\n[parameters.depth]\nlow = 1\nhigh = 8\ninteger = true\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n";
 
 fn campaign(name: &str, agents: u32, more: &[&str]) -> Federation {
-    let usual =
-        [["--epsilon", "1"], ["--features", "12"], ["--deadline", "60s"], ["--linger", "2s"], ["--delay", "10ms"]];
-    let usual = usual.iter().filter(|[option, _]| !more.contains(option)).flatten().copied();
+    let usual = [
+        ["--epsilon", "1"],
+        ["--features", "12"],
+        ["--deadline", "60s"],
+        ["--linger", "2s"],
+        ["--delay", "10ms"],
+    ];
+    let usual = usual
+        .iter()
+        .filter(|[option, _]| !more.contains(option))
+        .flatten()
+        .copied();
     Federation::campaign(
         name,
         agents,
         SPACE,
-        &usual.chain(["--close-early"]).chain(more.iter().copied()).collect::<Vec<_>>(),
+        &usual
+            .chain(["--close-early"])
+            .chain(more.iter().copied())
+            .collect::<Vec<_>>(),
     )
 }
 
 /// The arguments of a site whose counts are here.
-fn site(federation: &Federation, invitation: &Invitation, counts: &Place, more: &[&str]) -> Vec<String> {
+fn site(
+    federation: &Federation,
+    invitation: &Invitation,
+    counts: &Place,
+    more: &[&str],
+) -> Vec<String> {
     let folder = federation.joining(invitation).folder.display().to_string();
     let counter = counts.0.display().to_string();
-    let fixed = ["join", &invitation.to_string(), "--folder", &folder, "--counter", &counter].map(String::from);
+    let fixed = [
+        "join",
+        &invitation.to_string(),
+        "--folder",
+        &folder,
+        "--counter",
+        &counter,
+    ]
+    .map(String::from);
     let command = ["--command", "echo $SORDINO_RATE", "--evaluations", "11"].map(String::from);
-    fixed.into_iter().chain(command).chain(more.iter().map(|word| word.to_string())).collect()
+    fixed
+        .into_iter()
+        .chain(command)
+        .chain(more.iter().map(|word| word.to_string()))
+        .collect()
 }
 
 fn words(arguments: &[String]) -> Vec<&str> {
@@ -44,9 +73,16 @@ fn refused(federation: &Federation, invitation: &Invitation, arguments: &[String
     let output = said(&words(arguments));
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{told}");
-    let enrolled = std::fs::read_to_string(federation.place.server().join("enrolled.jsonl")).unwrap_or_default();
-    assert!(!enrolled.contains(&format!("\"slot\":{}", invitation.slot)), "{enrolled}");
-    assert!(!federation.has_begun(invitation) && !told.contains(" agrees: "), "{told}");
+    let enrolled = std::fs::read_to_string(federation.place.server().join("enrolled.jsonl"))
+        .unwrap_or_default();
+    assert!(
+        !enrolled.contains(&format!("\"slot\":{}", invitation.slot)),
+        "{enrolled}"
+    );
+    assert!(
+        !federation.has_begun(invitation) && !told.contains(" agrees: "),
+        "{told}"
+    );
     told
 }
 
@@ -60,8 +96,15 @@ fn ended(sites: Vec<(Process, PathBuf)>) -> Vec<String> {
     sites.into_iter().map(told).collect()
 }
 
-fn begun(federation: &Federation, invitation: &Invitation, arguments: &[String]) -> (Process, PathBuf) {
-    let log = federation.place.0.join(format!("site-{}.log", invitation.slot));
+fn begun(
+    federation: &Federation,
+    invitation: &Invitation,
+    arguments: &[String],
+) -> (Process, PathBuf) {
+    let log = federation
+        .place
+        .0
+        .join(format!("site-{}.log", invitation.slot));
     let file = std::fs::File::create(&log).unwrap();
     let mut command = program(&words(arguments));
     command.stdout(file.try_clone().unwrap()).stderr(file);
@@ -71,25 +114,42 @@ fn begun(federation: &Federation, invitation: &Invitation, arguments: &[String])
 #[test]
 fn two_federations_of_one_name_are_added_up_before_anything_is_sent() {
     bounded(|| {
-        let (first, second) = (campaign("dataset-first", 2, &[]), campaign("dataset-second", 2, &[]));
+        let (first, second) = (
+            campaign("dataset-first", 2, &[]),
+            campaign("dataset-second", 2, &[]),
+        );
         let counts = Place::new("dataset-counts");
         let (server, other) = (first.serve(), second.serve());
         let (ours, theirs) = (first.invite(), second.invite());
         let limit = ["--max-epsilon", "1.1"];
         let named = |name| [&limit[..], &["--dataset", name]].concat();
         let arguments = [&ours[0], &ours[1]].map(|invitation| {
-            let name = if invitation.slot == 0 { "ward 7" } else { "ward 8" };
+            let name = if invitation.slot == 0 {
+                "ward 7"
+            } else {
+                "ward 8"
+            };
             site(&first, invitation, &counts, &named(name))
         });
-        let sites: Vec<_> =
-            ours.iter().zip(&arguments).map(|(invitation, site)| begun(&first, invitation, site)).collect();
+        let sites: Vec<_> = ours
+            .iter()
+            .zip(&arguments)
+            .map(|(invitation, site)| begun(&first, invitation, site))
+            .collect();
         for told in ended(sites) {
-            assert!(told.contains(" agrees: ") && !told.contains("other federation"), "{told}");
+            assert!(
+                told.contains(" agrees: ") && !told.contains("other federation"),
+                "{told}"
+            );
             assert!(told.contains("2 rounds contributed to"), "{told}");
         }
         assert!(server.ended().success(), "{}", first.heard());
         // Each alone is within 1.1, both are √2 in μ: refused, with what was spent, what it would be, and what admits it.
-        let told = refused(&second, &theirs[1], &site(&second, &theirs[1], &counts, &named("Ward  7")));
+        let told = refused(
+            &second,
+            &theirs[1],
+            &site(&second, &theirs[1], &counts, &named("Ward  7")),
+        );
         for part in [
             "nothing was sent: data set \"Ward  7\" gave, or agreed to give, ε = 1.0",
             "to 1 other federation, and with this one it is ε = 1.4",
@@ -100,7 +160,12 @@ fn two_federations_of_one_name_are_added_up_before_anything_is_sent() {
             assert!(told.contains(part), "{part}: {told}");
         }
         // One data set is one agent of a federation.
-        let twice = site(&second, &theirs[0], &counts, &["--max-epsilon", "9", "--dataset", "ward 7"]);
+        let twice = site(
+            &second,
+            &theirs[0],
+            &counts,
+            &["--max-epsilon", "9", "--dataset", "ward 7"],
+        );
         let (process, log) = begun(&second, &theirs[0], &twice);
         let start = std::time::Instant::now();
         while !std::fs::read_to_string(&log).unwrap().contains(" agrees: ") {
@@ -108,48 +173,95 @@ fn two_federations_of_one_name_are_added_up_before_anything_is_sent() {
             std::thread::sleep(Duration::from_millis(20));
         }
         let told = std::fs::read_to_string(&log).unwrap();
-        assert!(told.contains("data set \"ward 7\" gave, or agreed to give, ε = 1.0"), "{told}");
+        assert!(
+            told.contains("data set \"ward 7\" gave, or agreed to give, ε = 1.0"),
+            "{told}"
+        );
         let told = refused(
             &second,
             &theirs[1],
-            &site(&second, &theirs[1], &counts, &["--max-epsilon", "9", "--dataset", "ward 7"]),
+            &site(
+                &second,
+                &theirs[1],
+                &counts,
+                &["--max-epsilon", "9", "--dataset", "ward 7"],
+            ),
         );
-        assert!(told.contains("takes part in this federation as agent 0 already"), "{told}");
+        assert!(
+            told.contains("takes part in this federation as agent 0 already"),
+            "{told}"
+        );
         // Other data are not added up; without a limit of its own the sum is held against 1.
-        let told = refused(&second, &theirs[1], &site(&second, &theirs[1], &counts, &["--dataset", "ward 8"]));
+        let told = refused(
+            &second,
+            &theirs[1],
+            &site(&second, &theirs[1], &counts, &["--dataset", "ward 8"]),
+        );
         assert!(told.contains("where at most ε = 1 is admitted"), "{told}");
         let last = site(&second, &theirs[1], &counts, &named("ward 9"));
         let told = ended(vec![begun(&second, &theirs[1], &last), (process, log)]);
-        assert!(told.iter().all(|told| told.contains("2 rounds contributed to")), "{told:?}");
+        assert!(
+            told.iter()
+                .all(|told| told.contains("2 rounds contributed to")),
+            "{told:?}"
+        );
         assert!(other.ended().success(), "{}", second.heard());
         // An agent keeps the name that it was begun with.
-        let renamed = said(&words(&site(&second, &theirs[1], &counts, &named("ward 10"))));
+        let renamed = said(&words(&site(
+            &second,
+            &theirs[1],
+            &counts,
+            &named("ward 10"),
+        )));
         let told = String::from_utf8_lossy(&renamed.stderr).into_owned();
-        assert!(told.contains("this agent was begun with the data set \"ward 9\""), "{told}");
+        assert!(
+            told.contains("this agent was begun with the data set \"ward 9\""),
+            "{told}"
+        );
     });
 }
 
 #[test]
 fn federations_joined_without_a_name_are_added_up_too() {
     bounded(|| {
-        let (first, second) = (campaign("unnamed-first", 2, &[]), campaign("unnamed-second", 2, &[]));
+        let (first, second) = (
+            campaign("unnamed-first", 2, &[]),
+            campaign("unnamed-second", 2, &[]),
+        );
         let counts = Place::new("unnamed-counts");
         let (server, _other) = (first.serve(), second.serve());
         let (ours, theirs) = (first.invite(), second.invite());
         // Two sites on one machine, at the default limit: agents of one federation are different data.
-        let sites = ours.iter().map(|invitation| begun(&first, invitation, &site(&first, invitation, &counts, &[])));
+        let sites = ours
+            .iter()
+            .map(|invitation| begun(&first, invitation, &site(&first, invitation, &counts, &[])));
         ended(sites.collect());
         assert!(server.ended().success(), "{}", first.heard());
-        let told = refused(&second, &theirs[1], &site(&second, &theirs[1], &counts, &[]));
-        assert!(told.contains("data without a name, of this folder, gave, or agreed to give, ε = 1.0"), "{told}");
-        let name = site(&second, &theirs[1], &counts, &["--dataset", "p\u{430}tients"]);
+        let told = refused(
+            &second,
+            &theirs[1],
+            &site(&second, &theirs[1], &counts, &[]),
+        );
+        assert!(
+            told.contains("data without a name, of this folder, gave, or agreed to give, ε = 1.0"),
+            "{told}"
+        );
+        let name = site(
+            &second,
+            &theirs[1],
+            &counts,
+            &["--dataset", "p\u{430}tients"],
+        );
         assert!(refused(&second, &theirs[1], &name).contains("looks like another character"));
     });
 }
 
 /// Where data without a name is counted that sites are joined with from here.
 fn unnamed(counts: &Path) -> PathBuf {
-    sordino_net::data::of_folder(&counts.join("contributions"), &std::env::current_dir().unwrap())
+    sordino_net::data::of_folder(
+        &counts.join("contributions"),
+        &std::env::current_dir().unwrap(),
+    )
 }
 
 /// What the other federations of unnamed data cost, to somebody who asks from a third one.
@@ -165,8 +277,10 @@ fn a_site_that_is_killed_at_any_moment_counts_what_it_sent_and_once() {
         let counts = Place::new("dataset-kills-counts");
         let server = federation.serve();
         let invitations = federation.invite();
-        let arguments: Vec<_> =
-            invitations.iter().map(|invitation| site(&federation, invitation, &counts, &[])).collect();
+        let arguments: Vec<_> = invitations
+            .iter()
+            .map(|invitation| site(&federation, invitation, &counts, &[]))
+            .collect();
         let begin = |slot: usize| begun(&federation, &invitations[slot], &arguments[slot]);
         let mut sites: Vec<_> = (0..3).map(begin).collect();
         let (mut stream, mut kills) = (Stream::from_seed(11), 0);
@@ -185,7 +299,10 @@ fn a_site_that_is_killed_at_any_moment_counts_what_it_sent_and_once() {
         assert!(server.ended().success(), "{}", federation.heard());
         assert!(kills >= 10, "only {kills} kills");
         let spent = counted(&counts.0);
-        assert!(spent > 0.99 && spent <= 1.0, "{spent}: all of the plan, and nothing twice");
+        assert!(
+            spent > 0.99 && spent <= 1.0,
+            "{spent}: all of the plan, and nothing twice"
+        );
     });
 }
 
@@ -203,7 +320,10 @@ fn an_older_copy_of_a_site_s_folder_is_refused_or_gives_what_it_gave() {
         let (invitations, runtime) = (federation.invite(), runtime());
         let joining = |slot: usize| {
             let mut joining = federation.joining(&invitations[slot]);
-            joining.data = Some(Data { name: None, place: unnamed(&counts.0) });
+            joining.data = Some(Data {
+                name: None,
+                place: unnamed(&counts.0),
+            });
             joining.evaluations = Some(11);
             joining
         };
@@ -219,23 +339,44 @@ fn an_older_copy_of_a_site_s_folder_is_refused_or_gives_what_it_gave() {
         assert!(runtime.block_on(early).is_err());
         let old = federation.place.0.join("old");
         std::fs::create_dir(&old).unwrap();
-        for file in ["agent.bin", "agent.journal", "agent.key", "terms.bin", "data.json"] {
+        for file in [
+            "agent.bin",
+            "agent.journal",
+            "agent.key",
+            "terms.bin",
+            "data.json",
+        ] {
             std::fs::copy(folder.join(file), old.join(file)).unwrap();
         }
-        let both: Vec<_> = (0..2).map(|slot| runtime.spawn(takes_part(joining(slot)))).collect();
-        let both: Vec<_> = both.into_iter().map(|site| runtime.block_on(site).unwrap().unwrap()).collect();
+        let both: Vec<_> = (0..2)
+            .map(|slot| runtime.spawn(takes_part(joining(slot))))
+            .collect();
+        let both: Vec<_> = both
+            .into_iter()
+            .map(|site| runtime.block_on(site).unwrap().unwrap())
+            .collect();
         let spent = counted(&counts.0);
         assert!(spent > 0.99 && spent <= 1.0, "{spent}");
         for file in ["agent.bin", "agent.journal"] {
             std::fs::copy(old.join(file), folder.join(file)).unwrap();
         }
-        let again = runtime.block_on(async { tokio::time::timeout(PATIENCE, takes_part(joining(0))).await });
+        let again = runtime
+            .block_on(async { tokio::time::timeout(PATIENCE, takes_part(joining(0))).await });
         let again = again.expect("it hangs");
         assert_eq!(counted(&counts.0), spent, "{again:?}");
         // What it sends to a release that is over comes too late.
         if let Ok(joined) = again {
-            assert!(joined.given.iter().all(|round| both[0].given.contains(round)), "{joined:?}");
-            assert_eq!((joined.chain, both[0].given.as_slice()), (both[0].chain, &[0, 1][..]));
+            assert!(
+                joined
+                    .given
+                    .iter()
+                    .all(|round| both[0].given.contains(round)),
+                "{joined:?}"
+            );
+            assert_eq!(
+                (joined.chain, both[0].given.as_slice()),
+                (both[0].chain, &[0, 1][..])
+            );
         }
     });
 }
@@ -244,7 +385,11 @@ fn an_older_copy_of_a_site_s_folder_is_refused_or_gives_what_it_gave() {
 fn invited(federation: &Federation, more: &[&str]) -> String {
     let folder = federation.place.server().display().to_string();
     let output = said(&[&["invite", &folder], more].concat());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -255,44 +400,84 @@ fn a_site_that_lost_its_folder_comes_again_and_an_invitation_ends() {
         let counts = Place::new("dataset-again-counts");
         let server = federation.serve();
         let invitations = federation.invite();
-        let (lost, log) = begun(&federation, &invitations[0], &site(&federation, &invitations[0], &counts, &[]));
-        let (folder, start) = (federation.joining(&invitations[0]).folder, std::time::Instant::now());
+        let (lost, log) = begun(
+            &federation,
+            &invitations[0],
+            &site(&federation, &invitations[0], &counts, &[]),
+        );
+        let (folder, start) = (
+            federation.joining(&invitations[0]).folder,
+            std::time::Instant::now(),
+        );
         while !folder.join("agent.bin").exists() {
-            assert!(start.elapsed() < PATIENCE, "{}", std::fs::read_to_string(&log).unwrap());
+            assert!(
+                start.elapsed() < PATIENCE,
+                "{}",
+                std::fs::read_to_string(&log).unwrap()
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
         drop(lost);
         std::fs::remove_dir_all(&folder).unwrap();
         // Another key: its own line is no use any more, and a new one of the usual kind neither.
-        let usual: Invitation = invited(&federation, &["--agents", "0"]).trim().parse().unwrap();
+        let usual: Invitation = invited(&federation, &["--agents", "0"])
+            .trim()
+            .parse()
+            .unwrap();
         for line in [&invitations[0], &usual] {
             let output = said(&words(&site(&federation, line, &counts, &[])));
             let told = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(
-                output.status.code() == Some(1) && told.contains("403: another folder has joined with this slot"),
+                output.status.code() == Some(1)
+                    && told.contains("403: another folder has joined with this slot"),
                 "{told}"
             );
         }
-        let again: Invitation = invited(&federation, &["--agents", "0", "--again"]).trim().parse().unwrap();
+        let again: Invitation = invited(&federation, &["--agents", "0", "--again"])
+            .trim()
+            .parse()
+            .unwrap();
         // The other's line ends before it is used.
         let soon = std::time::SystemTime::now() + Duration::from_secs(2);
-        let soon = soon.duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap().as_secs().to_string();
-        let ended_line: Invitation = invited(&federation, &["--agents", "1", "--until", &soon]).trim().parse().unwrap();
+        let soon = soon
+            .duration_since(std::time::SystemTime::UNIX_EPOCH)
+            .unwrap()
+            .as_secs()
+            .to_string();
+        let ended_line: Invitation = invited(&federation, &["--agents", "1", "--until", &soon])
+            .trim()
+            .parse()
+            .unwrap();
         std::thread::sleep(Duration::from_millis(3100));
         let output = said(&words(&site(&federation, &ended_line, &counts, &[])));
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(1) && told.contains("403: the invitation has ended"), "{told}");
+        assert!(
+            output.status.code() == Some(1) && told.contains("403: the invitation has ended"),
+            "{told}"
+        );
         let server_folder = federation.place.server().display().to_string();
-        let past = said(&["invite", &server_folder, "--agents", "1", "--until", "1700000000"]);
-        assert!(String::from_utf8_lossy(&past.stderr).contains("a moment in the future is expected"));
-        let both =
-            [&again, &invitations[1]].map(|line| begun(&federation, line, &site(&federation, line, &counts, &[])));
+        let past = said(&[
+            "invite",
+            &server_folder,
+            "--agents",
+            "1",
+            "--until",
+            "1700000000",
+        ]);
+        assert!(
+            String::from_utf8_lossy(&past.stderr).contains("a moment in the future is expected")
+        );
+        let both = [&again, &invitations[1]]
+            .map(|line| begun(&federation, line, &site(&federation, line, &counts, &[])));
         for told in ended(both.into()) {
             assert!(told.contains("2 rounds contributed to"), "{told}");
         }
         assert!(server.ended().success(), "{}", federation.heard());
         let spent = counted(&counts.0);
-        assert!(spent > 0.99 && spent <= 1.0, "{spent}: what was agreed to twice is given once");
+        assert!(
+            spent > 0.99 && spent <= 1.0,
+            "{spent}: what was agreed to twice is given once"
+        );
     });
 }
 
@@ -304,20 +489,46 @@ fn what_was_agreed_to_with_an_invitation_that_is_refused_does_not_count() {
         let server = federation.serve();
         let invitations = federation.invite();
         let named = |invitation, name| site(&federation, invitation, &counts, &["--dataset", name]);
-        let first = begun(&federation, &invitations[0], &named(&invitations[0], "ward 1"));
+        let first = begun(
+            &federation,
+            &invitations[0],
+            &named(&invitations[0], "ward 1"),
+        );
         let start = std::time::Instant::now();
-        while !federation.joining(&invitations[0]).folder.join("agent.bin").exists() {
-            assert!(start.elapsed() < PATIENCE, "{}", std::fs::read_to_string(&first.1).unwrap());
+        while !federation
+            .joining(&invitations[0])
+            .folder
+            .join("agent.bin")
+            .exists()
+        {
+            assert!(
+                start.elapsed() < PATIENCE,
+                "{}",
+                std::fs::read_to_string(&first.1).unwrap()
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
         // Another site with the same invitation: it agrees, and is not let in.
         let mut other = named(&invitations[0], "ward 2");
-        other[3] = federation.place.0.join("another folder").display().to_string();
+        other[3] = federation
+            .place
+            .0
+            .join("another folder")
+            .display()
+            .to_string();
         let output = said(&words(&other));
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(told.contains(" agrees: ") && told.contains("403: another folder has joined with this slot"), "{told}");
+        assert!(
+            told.contains(" agrees: ")
+                && told.contains("403: another folder has joined with this slot"),
+            "{told}"
+        );
         // Its data are free for the invitation that was meant, which was refused as a second agent of the same data.
-        let second = begun(&federation, &invitations[1], &named(&invitations[1], "ward 2"));
+        let second = begun(
+            &federation,
+            &invitations[1],
+            &named(&invitations[1], "ward 2"),
+        );
         for told in ended(vec![first, second]) {
             assert!(told.contains("2 rounds contributed to"), "{told}");
         }

@@ -20,7 +20,12 @@ fn absent_agents_do_not_hold_a_round_and_cost_no_epsilon() {
     const ROUNDS: u32 = 6;
     const AGENTS: u32 = 10;
     let run = |name, present: usize| {
-        let federation = Federation::new(name, AGENTS, ROUNDS, &["--deadline", "400ms", "--linger", "400ms"]);
+        let federation = Federation::new(
+            name,
+            AGENTS,
+            ROUNDS,
+            &["--deadline", "400ms", "--linger", "400ms"],
+        );
         let start = Instant::now();
         let server = federation.serve();
         let invitations = federation.invite();
@@ -34,7 +39,9 @@ fn absent_agents_do_not_hold_a_round_and_cost_no_epsilon() {
         // The server may be gone before somebody's last question; such an agent waits for it to come back.
         agents.iter().for_each(|agent| agent.abort());
         drop(runtime);
-        let given = invitations[..present].iter().map(|invitation| federation.given(invitation).len());
+        let given = invitations[..present]
+            .iter()
+            .map(|invitation| federation.given(invitation).len());
         let given: Vec<usize> = given.collect();
         let said = federation.replay();
         assert!(said.contains("broadcasts 6, charges 6"), "{said}");
@@ -43,7 +50,10 @@ fn absent_agents_do_not_hold_a_round_and_cost_no_epsilon() {
     bounded(move || {
         let (taken, given, some) = run("absent", 7);
         // Seven rounds of 400 ms, whoever is absent: not earlier, and not for ever.
-        assert!(taken >= Duration::from_millis(7 * 400) && taken < PATIENCE, "{taken:?}");
+        assert!(
+            taken >= Duration::from_millis(7 * 400) && taken < PATIENCE,
+            "{taken:?}"
+        );
         assert!(given.iter().all(|rounds| *rounds >= 1), "{given:?}");
         let (_, _, none) = run("nobody", 0);
         assert_eq!(some, none, "who takes part is not what a release costs");
@@ -58,8 +68,10 @@ fn a_revoked_agent_is_refused_and_the_rest_goes_on() {
         let server = federation.serve();
         let invitations = federation.invite();
         let runtime = runtime();
-        let mut agents: Vec<_> =
-            invitations.iter().map(|invitation| runtime.spawn(take_part(federation.joining(invitation)))).collect();
+        let mut agents: Vec<_> = invitations
+            .iter()
+            .map(|invitation| runtime.spawn(take_part(federation.joining(invitation))))
+            .collect();
         // The same agent a second time, with the same folder.
         let start = Instant::now();
         while !federation.has_begun(&invitations[0]) {
@@ -70,7 +82,9 @@ fn a_revoked_agent_is_refused_and_the_rest_goes_on() {
         assert!(matches!(&twice, Err(JoinError::Busy { .. })), "{twice:?}");
         // Both have given something.
         let start = Instant::now();
-        let has_given = |invitation| federation.has_begun(invitation) && !federation.given(invitation).is_empty();
+        let has_given = |invitation| {
+            federation.has_begun(invitation) && !federation.given(invitation).is_empty()
+        };
         while !invitations.iter().all(has_given) {
             assert!(start.elapsed() < PATIENCE, "{}", federation.heard());
             std::thread::sleep(Duration::from_millis(10));
@@ -78,10 +92,16 @@ fn a_revoked_agent_is_refused_and_the_rest_goes_on() {
         let folder = federation.place.server().display().to_string();
         assert!(said(&["revoke", &folder, "1"]).status.success());
         let shut_out = runtime.block_on(tokio_within(agents.remove(1))).unwrap();
-        assert!(matches!(&shut_out, Err(JoinError::Agent(AgentEnd::Refused))), "{shut_out:?}");
+        assert!(
+            matches!(&shut_out, Err(JoinError::Agent(AgentEnd::Refused))),
+            "{shut_out:?}"
+        );
         let before = federation.given(&invitations[0]).len();
         let given_before = federation.given(&invitations[1]).len();
-        let rest = runtime.block_on(tokio_within(agents.remove(0))).unwrap().unwrap();
+        let rest = runtime
+            .block_on(tokio_within(agents.remove(0)))
+            .unwrap()
+            .unwrap();
         assert!(server.ended().success(), "{}", federation.heard());
         assert!(rest.given.len() > before, "the rest goes on");
         assert_eq!(federation.given(&invitations[1]).len(), given_before);
@@ -91,7 +111,9 @@ fn a_revoked_agent_is_refused_and_the_rest_goes_on() {
 }
 
 async fn tokio_within<R>(task: tokio::task::JoinHandle<R>) -> Result<R, tokio::task::JoinError> {
-    tokio::time::timeout(PATIENCE, task).await.expect("an end within the patience")
+    tokio::time::timeout(PATIENCE, task)
+        .await
+        .expect("an end within the patience")
 }
 
 #[test]
@@ -99,15 +121,23 @@ fn an_agent_contributes_to_no_more_than_its_own_budget_and_goes_on() {
     const ROUNDS: u32 = 8;
     const MOST: f64 = 6.0;
     bounded(|| {
-        let federation =
-            Federation::new("own-budget", 2, ROUNDS, &["--close-early", "--deadline", "100s", "--linger", "1s"]);
+        let federation = Federation::new(
+            "own-budget",
+            2,
+            ROUNDS,
+            &["--close-early", "--deadline", "100s", "--linger", "1s"],
+        );
         let server = federation.serve();
         let invitations = federation.invite();
         let (invitation, runtime) = (&invitations[0], runtime());
         runtime.spawn(take_part(federation.joining(&invitations[1])));
         let mut joining = federation.joining(invitation);
         joining.epsilon_max = Some(MOST);
-        let joined = runtime.block_on(async { tokio::time::timeout(PATIENCE, take_part(joining)).await.unwrap() });
+        let joined = runtime.block_on(async {
+            tokio::time::timeout(PATIENCE, take_part(joining))
+                .await
+                .unwrap()
+        });
         let joined = joined.unwrap();
         assert!(server.ended().success(), "{}", federation.heard());
         assert_eq!(joined.observations, 2 + ROUNDS, "it measures to the end");
@@ -117,14 +147,24 @@ fn an_agent_contributes_to_no_more_than_its_own_budget_and_goes_on() {
         let fit = (1..=ROUNDS).take_while(|rounds| {
             let mut accountant = RdpAccountant::new();
             accountant.compose(&event, *rounds).unwrap();
-            accountant.epsilon(agreement.announced.delta).unwrap().epsilon <= MOST
+            accountant
+                .epsilon(agreement.announced.delta)
+                .unwrap()
+                .epsilon
+                <= MOST
         });
         let fit = fit.count();
-        assert!((1..ROUNDS as usize).contains(&fit), "{fit} rounds fit: choose another budget");
+        assert!(
+            (1..ROUNDS as usize).contains(&fit),
+            "{fit} rounds fit: choose another budget"
+        );
         let given = federation.given(invitation);
         assert_eq!(given, (0..fit as u32).collect::<Vec<u32>>());
         // The other one has the budget of the terms, which is larger than eight rounds.
-        assert_eq!(federation.given(&invitations[1]), (0..ROUNDS).collect::<Vec<u32>>());
+        assert_eq!(
+            federation.given(&invitations[1]),
+            (0..ROUNDS).collect::<Vec<u32>>()
+        );
     });
 }
 
@@ -132,7 +172,12 @@ fn an_agent_contributes_to_no_more_than_its_own_budget_and_goes_on() {
 #[test]
 fn mended_an_agent_that_is_told_later_comes_back() {
     bounded(|| {
-        let federation = Federation::new("later", 2, 2, &["--close-early", "--deadline", "60s", "--linger", "2s"]);
+        let federation = Federation::new(
+            "later",
+            2,
+            2,
+            &["--close-early", "--deadline", "60s", "--linger", "2s"],
+        );
         let server = federation.serve();
         let invitations = federation.invite();
         // A list that the server cannot read: nobody is enrolled while it is so.
@@ -140,8 +185,10 @@ fn mended_an_agent_that_is_told_later_comes_back() {
         let whole = std::fs::read_to_string(&list).unwrap();
         std::fs::write(&list, format!("{whole}no line\n")).unwrap();
         let runtime = runtime();
-        let agents: Vec<_> =
-            invitations.iter().map(|invitation| runtime.spawn(take_part(federation.joining(invitation)))).collect();
+        let agents: Vec<_> = invitations
+            .iter()
+            .map(|invitation| runtime.spawn(take_part(federation.joining(invitation))))
+            .collect();
         std::thread::sleep(Duration::from_millis(1500));
         assert!(!federation.place.server().join("enrolled.jsonl").exists());
         assert!(agents.iter().all(|agent| !agent.is_finished()));
@@ -159,14 +206,26 @@ fn mended_an_agent_that_is_told_later_comes_back() {
 fn an_agent_says_once_what_it_waits_for() {
     bounded(|| {
         for (early, name) in [(true, "awaited-agents"), (false, "awaited-deadline")] {
-            let more: &[&str] = if early { &["--deadline", "10m", "--close-early"] } else { &["--deadline", "10m"] };
+            let more: &[&str] = if early {
+                &["--deadline", "10m", "--close-early"]
+            } else {
+                &["--deadline", "10m"]
+            };
             let federation = Federation::new(name, 2, 3, more);
             let mut server = federation.serve();
             let line = federation.invite().remove(0).to_string();
             let path = federation.place.0.join("agent.log");
             let folder = federation.place.0.join("agent").display().to_string();
-            let mut command =
-                program(&["join", &line, "--folder", &folder, "--command", "echo 1", "--max-epsilon", "100"]);
+            let mut command = program(&[
+                "join",
+                &line,
+                "--folder",
+                &folder,
+                "--command",
+                "echo 1",
+                "--max-epsilon",
+                "100",
+            ]);
             command.stderr(File::create(&path).unwrap());
             let _agent = Process::start(command);
             let heard = |what: &str, until: &dyn Fn(&str) -> bool| {
@@ -180,15 +239,22 @@ fn an_agent_says_once_what_it_waits_for() {
                     std::thread::sleep(Duration::from_millis(10));
                 }
             };
-            let agents =
-                "agent 0: waiting for other agents: 1 of 2 have joined; round 0 closes in 10 min at the latest\n";
-            let deadline = "agent 0: waiting for the deadline of round 0, in 10 min at the latest\n";
-            let (awaited, never) = if early { (agents, "the deadline") } else { (deadline, "joined") };
+            let agents = "agent 0: waiting for other agents: 1 of 2 have joined; round 0 closes in 10 min at the latest\n";
+            let deadline =
+                "agent 0: waiting for the deadline of round 0, in 10 min at the latest\n";
+            let (awaited, never) = if early {
+                (agents, "the deadline")
+            } else {
+                (deadline, "joined")
+            };
             heard(awaited, &|heard| heard.contains(awaited));
             // It asks several times in this time: the server sends it away for 200 ms.
             std::thread::sleep(Duration::from_secs(1));
             let said = heard("again", &|_| true);
-            assert!(said.matches("waiting").count() == 1 && !said.contains(never), "{said}");
+            assert!(
+                said.matches("waiting").count() == 1 && !said.contains(never),
+                "{said}"
+            );
             server.kill();
             let lost = "agent 0: waiting for the server; next attempt in ";
             let said = heard(lost, &|heard| heard.contains(lost));

@@ -16,12 +16,18 @@ impl<'a> Mortal<'a> {
     /// Begins the process.
     pub fn new(begin: impl Fn() -> Process + 'a) -> Self {
         let process = Some(begin());
-        Mortal { begin: Box::new(begin), process, kills: 0 }
+        Mortal {
+            begin: Box::new(begin),
+            process,
+            kills: 0,
+        }
     }
 
     /// Kills it; false of one that has ended by itself, or is dead.
     pub fn dies(&mut self) -> bool {
-        let Some(mut process) = self.process.take_if(|process| !process.is_over()) else { return false };
+        let Some(mut process) = self.process.take_if(|process| !process.is_over()) else {
+            return false;
+        };
         process.kill();
         self.kills += 1;
         true
@@ -45,6 +51,9 @@ impl<'a> Mortal<'a> {
 
     /// How it ended by itself.
     pub fn ended(mut self) -> ExitStatus {
-        self.process.take().expect("begun again after its last death").ended()
+        self.process
+            .take()
+            .expect("begun again after its last death")
+            .ended()
     }
 }

@@ -23,7 +23,10 @@ fn files(folder: &Path, found: &mut Vec<(u32, String)>) {
         if known.is_dir() {
             files(&path, found);
         } else {
-            found.push((known.permissions().mode() & 0o777, path.display().to_string()));
+            found.push((
+                known.permissions().mode() & 0o777,
+                path.display().to_string(),
+            ));
         }
     }
 }
@@ -32,7 +35,12 @@ fn files(folder: &Path, found: &mut Vec<(u32, String)>) {
 #[test]
 fn mended_nothing_in_a_folder_that_was_there_is_open_to_others() {
     bounded(|| {
-        let federation = Federation::new("open", 2, 2, &["--close-early", "--deadline", "60s", "--linger", "2s"]);
+        let federation = Federation::new(
+            "open",
+            2,
+            2,
+            &["--close-early", "--deadline", "60s", "--linger", "2s"],
+        );
         let folder = federation.place.server();
         let agents = [0, 1].map(|slot| federation.place.0.join(format!("agent-{slot}")));
         for folder in agents.iter().chain([&folder]) {
@@ -44,20 +52,41 @@ fn mended_nothing_in_a_folder_that_was_there_is_open_to_others() {
         fs::set_permissions(folder.join("address"), Permissions::from_mode(0o644)).unwrap();
         let server = federation.serve();
         let (invitations, runtime) = (federation.invite(), runtime());
-        let joined: Vec<_> =
-            invitations.iter().map(|invitation| runtime.spawn(take_part(federation.joining(invitation)))).collect();
+        let joined: Vec<_> = invitations
+            .iter()
+            .map(|invitation| runtime.spawn(take_part(federation.joining(invitation))))
+            .collect();
         for agent in joined {
-            runtime.block_on(async { tokio::time::timeout(PATIENCE, agent).await.unwrap() }).unwrap().unwrap();
+            runtime
+                .block_on(async { tokio::time::timeout(PATIENCE, agent).await.unwrap() })
+                .unwrap()
+                .unwrap();
         }
         assert!(server.ended().success(), "{}", federation.heard());
         let mut found = Vec::new();
         let counter = federation.place.0.join("counter");
-        assert_eq!(fs::metadata(&counter).unwrap().permissions().mode() & 0o777, 0o700, "made by the program");
-        agents.iter().chain([&folder, &counter]).for_each(|folder| files(folder, &mut found));
-        for name in
-            ["agent.bin", "agent.key", "terms.bin", "round.bin", "000002.frame", "ledger.jsonl", "enrolled.jsonl"]
-        {
-            assert!(found.iter().any(|(_, path)| path.ends_with(name)), "{name} is not there: {found:?}");
+        assert_eq!(
+            fs::metadata(&counter).unwrap().permissions().mode() & 0o777,
+            0o700,
+            "made by the program"
+        );
+        agents
+            .iter()
+            .chain([&folder, &counter])
+            .for_each(|folder| files(folder, &mut found));
+        for name in [
+            "agent.bin",
+            "agent.key",
+            "terms.bin",
+            "round.bin",
+            "000002.frame",
+            "ledger.jsonl",
+            "enrolled.jsonl",
+        ] {
+            assert!(
+                found.iter().any(|(_, path)| path.ends_with(name)),
+                "{name} is not there: {found:?}"
+            );
         }
         let open: Vec<_> = found.iter().filter(|(mode, _)| mode & 0o077 != 0).collect();
         assert!(open.is_empty(), "{open:?}");
@@ -79,10 +108,22 @@ fn edits_are_named(federation: &Federation) {
     let lines: Vec<&str> = whole.lines().collect();
     assert_eq!(lines.len(), 3, "a head and two charges: {whole}");
     for (what, text, expected) in [
-        ("lines that are none", format!("{}\nx\ny\n", lines[0]), "line 2"),
-        ("another budget", whole.replacen("\"epsilon_max\":100", "\"epsilon_max\":999", 1), "line 1"),
+        (
+            "lines that are none",
+            format!("{}\nx\ny\n", lines[0]),
+            "line 2",
+        ),
+        (
+            "another budget",
+            whole.replacen("\"epsilon_max\":100", "\"epsilon_max\":999", 1),
+            "line 1",
+        ),
         // The last one is in round.bin as well.
-        ("two charges less", format!("{}\n", lines[0]), "one is missing"),
+        (
+            "two charges less",
+            format!("{}\n", lines[0]),
+            "one is missing",
+        ),
     ] {
         fs::write(&ledger, text).unwrap();
         let said = says(what);
@@ -101,7 +142,10 @@ fn edits_are_named(federation: &Federation) {
     assert!(says("no key").contains("server.key") && !key.exists());
     fs::rename(&hidden, &key).unwrap();
     let said = federation.replay();
-    assert!(said.contains("broadcasts 2, charges 2"), "negative control: {said}");
+    assert!(
+        said.contains("broadcasts 2, charges 2"),
+        "negative control: {said}"
+    );
 }
 
 /// Two processes that found no key made two.
@@ -114,9 +158,16 @@ fn mended_a_key_is_made_once_whoever_opens_it_first() {
         std::thread::spawn(move || Identity::open(&path).unwrap().fingerprint().unwrap())
     };
     let opened: Vec<_> = std::iter::repeat_with(open).take(8).collect();
-    let keys: Vec<_> = opened.into_iter().map(|opened| opened.join().unwrap()).collect();
+    let keys: Vec<_> = opened
+        .into_iter()
+        .map(|opened| opened.join().unwrap())
+        .collect();
     assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
-    assert_eq!(fs::read_dir(&place.0).unwrap().count(), 1, "the key, and nothing beside it");
+    assert_eq!(
+        fs::read_dir(&place.0).unwrap().count(),
+        1,
+        "the key, and nothing beside it"
+    );
 }
 
 #[test]
@@ -126,16 +177,34 @@ fn a_folder_says_which_number_differs_from_the_terms_it_was_begun_with() {
     let refused = |change: &dyn Fn(&mut Terms)| {
         let mut other = terms();
         change(&mut other);
-        Folder::begin(&place.0, other).err().map(|error| error.to_string()).unwrap_or_default()
+        Folder::begin(&place.0, other)
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default()
     };
     let says = |change: &dyn Fn(&mut Terms), expected: &str| {
         let refused = refused(change);
-        assert!(refused.contains(&format!("begun under other terms ({expected})")), "{expected}: {refused}");
+        assert!(
+            refused.contains(&format!("begun under other terms ({expected})")),
+            "{expected}: {refused}"
+        );
     };
-    says(&|terms| terms.agreement.announced.epsilon_max = Some(9.5), "announced.epsilon_max: then 8.0, now 9.5");
-    says(&|terms| terms.agreement.announced.epsilon_max = None, "announced.epsilon_max: then 8.0, now none");
-    says(&|terms| terms.agreement.announced.deadline_ms += 1, "announced.deadline_ms: then 170000, now 170001");
-    assert!(refused(&|terms| terms.authority = Some(vec![7])).contains("authority: then none, now SHA-256 "));
+    says(
+        &|terms| terms.agreement.announced.epsilon_max = Some(9.5),
+        "announced.epsilon_max: then 8.0, now 9.5",
+    );
+    says(
+        &|terms| terms.agreement.announced.epsilon_max = None,
+        "announced.epsilon_max: then 8.0, now none",
+    );
+    says(
+        &|terms| terms.agreement.announced.deadline_ms += 1,
+        "announced.deadline_ms: then 170000, now 170001",
+    );
+    assert!(
+        refused(&|terms| terms.authority = Some(vec![7]))
+            .contains("authority: then none, now SHA-256 ")
+    );
     // Negative controls: the run alone may differ, and a folder that refused goes on with its own terms.
     assert_eq!(refused(&|terms| terms.agreement.deployment ^= 1), "");
     assert_eq!(refused(&|_| {}), "");
@@ -148,14 +217,21 @@ fn an_agent_s_file_says_in_what_it_differs_from_who_goes_on_with_it() {
     let file = place.0.join("agent.bin");
     let open = |terms: &Terms, slot: u32| {
         let shared = Draws::<f32>::new(terms).unwrap();
-        let opened = HostAgent::<f32, Draws<f32>>::open(&shared, slot, RunSeed::new(0, 0), Some(file.clone()));
+        let opened = HostAgent::<f32, Draws<f32>>::open(
+            &shared,
+            slot,
+            RunSeed::new(0, 0),
+            Some(file.clone()),
+        );
         opened.err().map(|error| error.to_string())
     };
     assert_eq!(open(&terms(), 1), None, "begun");
     let says = |refused: Option<String>, expected: &str| {
         let refused = refused.unwrap_or_default();
         assert!(
-            refused.contains(&format!("agent.bin: this agent was begun under other terms ({expected})")),
+            refused.contains(&format!(
+                "agent.bin: this agent was begun under other terms ({expected})"
+            )),
             "{refused}"
         );
     };
@@ -163,14 +239,23 @@ fn an_agent_s_file_says_in_what_it_differs_from_who_goes_on_with_it() {
     let mut other = terms();
     other.agreement.announced.delta = 1e-6;
     let [then, now] = [&terms(), &other].map(|terms| terms.agreement.digest());
-    says(open(&other, 1), &format!("digest of the agreement: then {then}, now {now}"));
+    says(
+        open(&other, 1),
+        &format!("digest of the agreement: then {then}, now {now}"),
+    );
     // With the terms beside it that it was begun under, as `join` keeps them.
     fs::write(place.0.join("terms.bin"), terms().to_stored().unwrap()).unwrap();
     let [before, after] = [1e-5, 1e-6].map(|delta| serde_json::json!(delta).to_string());
-    says(open(&other, 1), &format!("announced.delta: then {before}, now {after}"));
+    says(
+        open(&other, 1),
+        &format!("announced.delta: then {before}, now {after}"),
+    );
     // Terms of something else beside it tell nothing.
     fs::write(place.0.join("terms.bin"), other.to_stored().unwrap()).unwrap();
-    says(open(&other, 1), &format!("digest of the agreement: then {then}, now {now}"));
+    says(
+        open(&other, 1),
+        &format!("digest of the agreement: then {then}, now {now}"),
+    );
     assert_eq!(open(&terms(), 1), None, "it goes on as itself");
 }
 
@@ -190,14 +275,25 @@ fn a_folder_of_another_federation_says_in_what_its_invitation_differs() {
         }
         agent.abort();
         drop(runtime.block_on(agent));
-        let elsewhere = Joining { invitation: there, ..joining };
-        let refused = || runtime.block_on(take_part(elsewhere.clone())).unwrap_err().to_string();
+        let elsewhere = Joining {
+            invitation: there,
+            ..joining
+        };
+        let refused = || {
+            runtime
+                .block_on(take_part(elsewhere.clone()))
+                .unwrap_err()
+                .to_string()
+        };
         let expected = "under other terms (announced.deadline_ms: then 60000, now 61000)";
         let said = refused();
         assert!(said.contains(expected), "{said}");
         // Without a server the two digests are all that is known.
         second.kill();
         let (said, digest) = (refused(), elsewhere.invitation.terms.to_string());
-        assert!(said.contains(&digest) && said.contains(&here.terms.to_string()), "{said}");
+        assert!(
+            said.contains(&digest) && said.contains(&here.terms.to_string()),
+            "{said}"
+        );
     });
 }

@@ -40,11 +40,21 @@ impl TryCryptoRng for Counting {}
 /// A secret source of this seed, and how many words it gave.
 fn counting(seed: u64) -> (Secret<Counting>, Rc<Cell<u64>>) {
     let words = Rc::new(Cell::new(0));
-    (Secret::new(Counting { stream: Stream::from_seed(seed), words: words.clone() }), words)
+    (
+        Secret::new(Counting {
+            stream: Stream::from_seed(seed),
+            words: words.clone(),
+        }),
+        words,
+    )
 }
 
 /// A host with a new ledger in this place, and how many words its coins took.
-fn served(place: &Place, config: &Arc<Config>, seed: u64) -> (ServerHost<f64, Secret<Counting>>, Rc<Cell<u64>>) {
+fn served(
+    place: &Place,
+    config: &Arc<Config>,
+    seed: u64,
+) -> (ServerHost<f64, Secret<Counting>>, Rc<Cell<u64>>) {
     let terms = Terms {
         data: "the agents of this test".into(),
         unit: "agent".into(),
@@ -54,10 +64,17 @@ fn served(place: &Place, config: &Arc<Config>, seed: u64) -> (ServerHost<f64, Se
         delta: 1e-5,
     };
     let next = vec![Server::<f64>::event_of(config).unwrap().unwrap()];
-    let options = Options { counter: CounterPlace::Folder(place.0.join("counter")), another: false, next };
+    let options = Options {
+        counter: CounterPlace::Folder(place.0.join("counter")),
+        another: false,
+        next,
+    };
     let ledger = Ledger::open_secret(&place.0.join("ledger.jsonl"), &terms, &options).unwrap();
     let (source, words) = counting(seed);
-    (ServerHost::new(config.clone(), source, ledger, None).unwrap(), words)
+    (
+        ServerHost::new(config.clone(), source, ledger, None).unwrap(),
+        words,
+    )
 }
 
 fn config() -> Arc<Config> {
@@ -69,7 +86,8 @@ fn zeros(host: &mut ServerHost<f64, Secret<Counting>>, config: &Config) {
     let p = config.parameters();
     for agent in 0..p.agents {
         let broadcast = host.state().broadcast();
-        host.upload(agent, broadcast, &vec![0.0; p.feature_count as usize]).unwrap();
+        host.upload(agent, broadcast, &vec![0.0; p.feature_count as usize])
+            .unwrap();
     }
 }
 
@@ -91,8 +109,18 @@ fn the_end_of_a_round_draws_nothing_and_no_pool_serves_twice() {
         zeros(&mut host, &config);
         let (of_coins, of_noise) = (coins.get(), drawn.get());
         host.close().unwrap();
-        assert_eq!((coins.get(), drawn.get()), (of_coins, of_noise), "round {round} drew at its end");
-        released.push(host.broadcast().unwrap().iter().map(|x| x.to_bits()).collect());
+        assert_eq!(
+            (coins.get(), drawn.get()),
+            (of_coins, of_noise),
+            "round {round} drew at its end"
+        );
+        released.push(
+            host.broadcast()
+                .unwrap()
+                .iter()
+                .map(|x| x.to_bits())
+                .collect(),
+        );
         // There is nothing left to close with.
         host.close().unwrap();
         assert_eq!(host.ledger().len(), round as usize + 1);
@@ -100,7 +128,10 @@ fn the_end_of_a_round_draws_nothing_and_no_pool_serves_twice() {
     assert_eq!((pools, host.state().releases()), (rounds, rounds));
     // No number of two rounds' noise stands at the same place, and none is zero throughout.
     for (i, one) in released.iter().enumerate() {
-        assert!(one.iter().any(|bits| f64::from_bits(*bits) != 0.0), "round {i} has no noise");
+        assert!(
+            one.iter().any(|bits| f64::from_bits(*bits) != 0.0),
+            "round {i} has no noise"
+        );
         for other in &released[..i] {
             let same = one.iter().zip(other).filter(|(a, b)| a == b).count();
             assert!(same <= 1, "{same} numbers of two rounds are the same");
@@ -127,13 +158,25 @@ fn a_pool_of_another_opening_is_refused_and_a_death_costs_nothing() {
         host.recipe().unwrap().unwrap().draw(&mut ahead).unwrap()
     };
     let (first, second) = (draw(&mut host), draw(&mut host));
-    assert_eq!(format!("{first:?}"), format!("Pool {{ broadcast: 0, coordinates: {} }}", config.broadcast_len()));
+    assert_eq!(
+        format!("{first:?}"),
+        format!(
+            "Pool {{ broadcast: 0, coordinates: {} }}",
+            config.broadcast_len()
+        )
+    );
     host.fill(first).unwrap();
     zeros(&mut host, &config);
     host.close().unwrap();
     // Of the same opening, which is over.
     let refused = host.fill(second);
-    assert!(matches!(refused, Err(HostError::Server(ServerError::OtherPool { broadcast: 1 }))), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Err(HostError::Server(ServerError::OtherPool { broadcast: 1 }))
+        ),
+        "{refused:?}"
+    );
     host.open().unwrap();
     let late = draw(&mut host);
     let ready = draw(&mut host);
@@ -146,7 +189,13 @@ fn a_pool_of_another_opening_is_refused_and_a_death_costs_nothing() {
     let (mut host, _) = served(&place, &config, 5);
     host.open().unwrap();
     let refused = host.fill(late);
-    assert!(matches!(refused, Err(HostError::Server(ServerError::OtherPool { broadcast: 0 }))), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Err(HostError::Server(ServerError::OtherPool { broadcast: 0 }))
+        ),
+        "{refused:?}"
+    );
     assert_eq!(host.ledger().len(), 0);
 }
 
@@ -172,21 +221,35 @@ fn noise_drawn_ahead_is_the_noise_of_the_end() {
     let released = |is_ahead: bool| -> Vec<u64> {
         let (mut numbers, mut state) = (ServerNumbers::<f64>::new(&config), ServerState::new());
         let mut server = Server::attach(&*config, &mut state, numbers.lend()).unwrap();
-        let mut source = Simulated::new(RunSeed::new(77, 3).stream(Party::Server, Purpose::Release, 0));
+        let mut source =
+            Simulated::new(RunSeed::new(77, 3).stream(Party::Server, Purpose::Release, 0));
         server.handle(ServerInput::Open, &mut source).unwrap();
         let pool = is_ahead.then(|| server.recipe().unwrap().unwrap().draw(&mut source).unwrap());
         for agent in 0..config.parameters().agents {
-            let vector = &vec![f64::from(agent) - 2.5; config.parameters().feature_count as usize][..];
-            server.handle(ServerInput::Upload { agent, broadcast: 0, vector }, &mut source).unwrap();
+            let vector =
+                &vec![f64::from(agent) - 2.5; config.parameters().feature_count as usize][..];
+            server
+                .handle(
+                    ServerInput::Upload {
+                        agent,
+                        broadcast: 0,
+                        vector,
+                    },
+                    &mut source,
+                )
+                .unwrap();
         }
-        let ServerOutput::Charge(charge) = server.handle(ServerInput::Close, &mut source).unwrap() else {
+        let ServerOutput::Charge(charge) = server.handle(ServerInput::Close, &mut source).unwrap()
+        else {
             panic!("a private server charges");
         };
         let output = match pool {
             Some(pool) => server.release_with(receipt(charge), pool),
             None => server.handle(ServerInput::Charged(receipt(charge)), &mut source),
         };
-        let Ok(ServerOutput::Broadcast { release, .. }) = output else { panic!("it releases") };
+        let Ok(ServerOutput::Broadcast { release, .. }) = output else {
+            panic!("it releases")
+        };
         release.value().iter().map(|x| x.to_bits()).collect()
     };
     assert_eq!(released(true), released(false));

@@ -17,8 +17,17 @@ fn page() -> Value {
 fn described(page: &Value) -> BTreeMap<(String, String), BTreeSet<u16>> {
     let mut all = BTreeMap::new();
     for (path, item) in page["paths"].as_object().unwrap() {
-        for (method, operation) in item.as_object().unwrap().iter().filter(|(key, _)| *key != "parameters") {
-            let statuses = operation["responses"].as_object().unwrap().keys().map(|status| status.parse().unwrap());
+        for (method, operation) in item
+            .as_object()
+            .unwrap()
+            .iter()
+            .filter(|(key, _)| *key != "parameters")
+        {
+            let statuses = operation["responses"]
+                .as_object()
+                .unwrap()
+                .keys()
+                .map(|status| status.parse().unwrap());
             all.insert((method.to_uppercase(), path.clone()), statuses.collect());
         }
     }
@@ -38,22 +47,33 @@ fn statuses(cell: &str) -> BTreeSet<u16> {
 #[test]
 fn every_path_of_the_door_is_described_and_no_other() {
     let source = include_str!("../../src/door.rs");
-    let routes = source.lines().filter_map(|line| line.trim().strip_prefix(".route(\""));
+    let routes = source
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix(".route(\""));
     let routed: BTreeSet<(String, String)> = routes
         .map(|route| {
             let (path, rest) = route.split_once('"').unwrap();
-            let method = rest.trim_start_matches([',', ' ']).split('(').next().unwrap();
+            let method = rest
+                .trim_start_matches([',', ' '])
+                .split('(')
+                .next()
+                .unwrap();
             (method.to_uppercase(), path.to_owned())
         })
         .collect();
     assert!(routed.len() > 4, "{routed:?}");
-    assert_eq!(described(&page()).into_keys().collect::<BTreeSet<_>>(), routed);
+    assert_eq!(
+        described(&page()).into_keys().collect::<BTreeSet<_>>(),
+        routed
+    );
 }
 
 #[test]
 fn the_statuses_are_those_of_the_doors_table() {
-    let rows: Vec<&str> =
-        include_str!("../../src/door.rs").lines().filter(|line| line.starts_with("//! | `")).collect();
+    let rows: Vec<&str> = include_str!("../../src/door.rs")
+        .lines()
+        .filter(|line| line.starts_with("//! | `"))
+        .collect();
     let described = described(&page());
     assert_eq!(rows.len(), described.len());
     for row in rows {
@@ -62,9 +82,14 @@ fn the_statuses_are_those_of_the_doors_table() {
         let words = path.matches('/').count();
         let place = path.split('/').nth(3).unwrap();
         let told = described.iter().find(|((known, at), _)| {
-            known == method && at.matches('/').count() == words && at.split('/').nth(3) == Some(place)
+            known == method
+                && at.matches('/').count() == words
+                && at.split('/').nth(3) == Some(place)
         });
-        let mut told = told.unwrap_or_else(|| panic!("{method} {path} is not described")).1.clone();
+        let mut told = told
+            .unwrap_or_else(|| panic!("{method} {path} is not described"))
+            .1
+            .clone();
         // Another run: said once for all of them.
         told.remove(&404);
         let mut own = statuses(cells[2]);
@@ -72,7 +97,12 @@ fn the_statuses_are_those_of_the_doors_table() {
         assert_eq!(told, own, "{method} {path}");
     }
     let all = page()["info"]["description"].as_str().unwrap().to_owned();
-    assert!(ALWAYS.iter().all(|status| all.contains(&status.to_string())), "{all}");
+    assert!(
+        ALWAYS
+            .iter()
+            .all(|status| all.contains(&status.to_string())),
+        "{all}"
+    );
 }
 
 #[test]
@@ -81,7 +111,10 @@ fn every_reference_of_the_page_leads_somewhere() {
         match value {
             Value::Object(map) => {
                 if let Some(Value::String(to)) = map.get("$ref") {
-                    assert!(page.pointer(to.strip_prefix('#').unwrap()).is_some(), "{to}");
+                    assert!(
+                        page.pointer(to.strip_prefix('#').unwrap()).is_some(),
+                        "{to}"
+                    );
                     *found += 1;
                 }
                 map.values().for_each(|value| look(page, value, found));

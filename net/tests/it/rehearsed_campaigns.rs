@@ -34,13 +34,21 @@ fn a_campaign_over_https_is_the_simulator_s_on_a_bad_network_and_with_deaths() {
         assert_eq!((outcome.agents, outcome.rounds), (12, 3));
         assert!(outcome.cuts > 0);
         let place = Place::new("deaths-campaign");
-        let options =
-            Options { deadline: Duration::from_secs(120), deaths: Some(place.0.clone()), ..Options::default() };
-        let outcome = runtime().block_on(rehearse(&scenario, method::CAMPAIGN, options)).unwrap();
+        let options = Options {
+            deadline: Duration::from_secs(120),
+            deaths: Some(place.0.clone()),
+            ..Options::default()
+        };
+        let outcome = runtime()
+            .block_on(rehearse(&scenario, method::CAMPAIGN, options))
+            .unwrap();
         assert_eq!(outcome.digest, expected);
         assert!(outcome.deaths >= 10, "only {} deaths", outcome.deaths);
         // Negative control.
-        let other = Scenario { seed: scenario.seed + 1, ..scenario.clone() };
+        let other = Scenario {
+            seed: scenario.seed + 1,
+            ..scenario.clone()
+        };
         assert_ne!(rehearsed(&other, method::CAMPAIGN, false).digest, expected);
     });
 }
@@ -83,7 +91,10 @@ fn losses_of_a_program_are_the_simulator_s() {
             path.display()
         );
         let scenario = Scenario::parse("t", &text, &[]).unwrap();
-        assert_eq!(rehearsed(&scenario, method::CAMPAIGN, false).digest, simulated(&scenario, method::CAMPAIGN));
+        assert_eq!(
+            rehearsed(&scenario, method::CAMPAIGN, false).digest,
+            simulated(&scenario, method::CAMPAIGN)
+        );
     });
 }
 
@@ -91,16 +102,39 @@ fn losses_of_a_program_are_the_simulator_s() {
 #[test]
 fn no_real_site_takes_part_in_a_rehearsal() {
     let scenario = scenario("default", &SET);
-    let functions = world::load(&scenario, None).unwrap().realize(sordino_core::random::RunSeed::new(0, 0));
-    let campaign = campaign_of(&scenario, method::CAMPAIGN, functions.candidates(), functions.dim()).unwrap();
-    let announced = Announced { epsilon_max: None, delta: 1e-5, deadline_ms: 1, may_close_early: true };
+    let functions = world::load(&scenario, None)
+        .unwrap()
+        .realize(sordino_core::random::RunSeed::new(0, 0));
+    let campaign = campaign_of(
+        &scenario,
+        method::CAMPAIGN,
+        functions.candidates(),
+        functions.dim(),
+    )
+    .unwrap();
+    let announced = Announced {
+        epsilon_max: None,
+        delta: 1e-5,
+        deadline_ms: 1,
+        may_close_early: true,
+    };
     let terms = Terms::of_campaign(&campaign, 1, announced).unwrap();
     let refused = CampaignParty::new(&terms).err().unwrap();
-    assert!(matches!(&refused, TermsError::Campaign(why) if matches!(**why, SiteError::Text(_))), "{refused}");
+    assert!(
+        matches!(&refused, TermsError::Campaign(why) if matches!(**why, SiteError::Text(_))),
+        "{refused}"
+    );
     assert!(terms.publication().is_err());
     // Nor is a real one rehearsed.
     let publication = campaign.publication().clone();
-    let real = Campaign::new(sordino_host::prior::publish::Publication { delta: 1e-3, ..publication }, 12).unwrap();
+    let real = Campaign::new(
+        sordino_host::prior::publish::Publication {
+            delta: 1e-3,
+            ..publication
+        },
+        12,
+    )
+    .unwrap();
     assert!(Campaign::parse_rehearsed(real.text(), real.protocol()).is_err());
     assert!(Campaign::parse(campaign.text(), campaign.protocol()).is_err());
 }
@@ -110,25 +144,55 @@ fn what_cannot_be_rehearsed_is_refused_by_name() {
     bounded(|| {
         let refused = |settings: &[&str], options: Options| {
             let scenario = scenario("default", &[&SET[..], settings].concat());
-            runtime().block_on(rehearse(&scenario, method::CAMPAIGN, options)).unwrap_err().to_string()
+            runtime()
+                .block_on(rehearse(&scenario, method::CAMPAIGN, options))
+                .unwrap_err()
+                .to_string()
         };
         let single = refused(&["surrogate.scalar=\"f32\""], Options::default());
         assert!(single.contains("a campaign in 32-bit numbers"), "{single}");
         // What a device has no memory for is said before anybody waits for it.
         let place = Place::new("no-device");
         let device = Some(place.0.join("device.bin"));
-        let given = |settings: &[&str]| refused(settings, Options { device: device.clone(), ..Options::default() });
+        let given = |settings: &[&str]| {
+            refused(
+                settings,
+                Options {
+                    device: device.clone(),
+                    ..Options::default()
+                },
+            )
+        };
         let landmarks = given(&[]);
-        assert!(landmarks.contains("landmarks, and a device has memory for 50"), "{landmarks}");
+        assert!(
+            landmarks.contains("landmarks, and a device has memory for 50"),
+            "{landmarks}"
+        );
         let rounds = given(&["prior.features=40", "federation.rounds=40"]);
-        assert_eq!(rounds, "federation.rounds = 40: a device makes at most 15 of this campaign");
+        assert_eq!(
+            rounds,
+            "federation.rounds = 40: a device makes at most 15 of this campaign"
+        );
         let long = given(&["prior.features=40", "objective.points_per_axis=600"]);
         assert!(long.contains("a device reads at most 65536"), "{long}");
         assert!(!place.0.join("device.bin").exists());
-        let vote = scenario("default", &["federation.methods=[\"vote\"]", "federation.rounds=2"]);
-        let vote = rehearse(&vote, method::VOTE, Options { device, ..Options::default() });
+        let vote = scenario(
+            "default",
+            &["federation.methods=[\"vote\"]", "federation.rounds=2"],
+        );
+        let vote = rehearse(
+            &vote,
+            method::VOTE,
+            Options {
+                device,
+                ..Options::default()
+            },
+        );
         let vote = runtime().block_on(vote).unwrap_err().to_string();
-        assert!(vote.starts_with("--device: no machine of a device runs the method vote"), "{vote}");
+        assert!(
+            vote.starts_with("--device: no machine of a device runs the method vote"),
+            "{vote}"
+        );
     });
 }
 
@@ -141,15 +205,39 @@ fn a_setting_that_does_nothing_is_told_where_a_method_is_rehearsed_or_served() {
         let output = said(arguments);
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{error}");
-        (error.matches("is set and does nothing").count(), error, output.stdout)
+        (
+            error.matches("is set and does nothing").count(),
+            error,
+            output.stdout,
+        )
     };
-    let rehearse = ["rehearse", "firmware", "--set", "runs=1", "--format", "json", "--set"];
+    let rehearse = [
+        "rehearse", "firmware", "--set", "runs=1", "--format", "json", "--set",
+    ];
     let (count, error, answer) = told(&[&rehearse[..], &["prior.epsilon=2"]].concat(), 0);
-    assert!(count == 1 && error.contains("warning: `prior.epsilon` is set and does nothing"), "{error}");
+    assert!(
+        count == 1 && error.contains("warning: `prior.epsilon` is set and does nothing"),
+        "{error}"
+    );
     assert!(serde_json::from_slice::<serde_json::Value>(&answer).unwrap()["digest"].is_string());
-    assert_eq!(told(&[&rehearse[..], &["privacy.noise_multiplier=2"]].concat(), 0).0, 0);
+    assert_eq!(
+        told(
+            &[&rehearse[..], &["privacy.noise_multiplier=2"]].concat(),
+            0
+        )
+        .0,
+        0
+    );
     // Served at another δ than the scenario's, which is not the user's doing; refused afterwards, because no budget is said.
-    let serve = ["serve", "default", "--folder", &folder, "--method", "dp-prior", "--set"];
-    assert_eq!(told(&[&serve[..], &["surrogate.features=13"]].concat(), 2).0, 1);
-    assert_eq!(told(&[&serve[..], &["prior.points_per_axis=13"]].concat(), 2).0, 0);
+    let serve = [
+        "serve", "default", "--folder", &folder, "--method", "dp-prior", "--set",
+    ];
+    assert_eq!(
+        told(&[&serve[..], &["surrogate.features=13"]].concat(), 2).0,
+        1
+    );
+    assert_eq!(
+        told(&[&serve[..], &["prior.points_per_axis=13"]].concat(), 2).0,
+        0
+    );
 }

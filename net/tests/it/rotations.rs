@@ -14,7 +14,11 @@ use sordino_net::link::{Link, LinkError};
 use super::util::{Federation, PATIENCE, Place, Process, bounded, runtime, said, take_part};
 
 /// Tells this program of tests, started again, to rotate: what the next key should be, in which folder, as which of two.
-const TOLD: [&str; 3] = ["SORDINO_TEST_EXPECTED", "SORDINO_TEST_FOLDER", "SORDINO_TEST_WHO"];
+const TOLD: [&str; 3] = [
+    "SORDINO_TEST_EXPECTED",
+    "SORDINO_TEST_FOLDER",
+    "SORDINO_TEST_WHO",
+];
 
 /// Runs `rotate`: whether it was done, and what it said.
 fn rotate(federation: &Federation, more: &[&str]) -> (bool, String) {
@@ -28,7 +32,12 @@ fn rotate(federation: &Federation, more: &[&str]) -> (bool, String) {
 fn is_known(invitation: &Invitation, pins: &[sordino_host::signature::Fingerprint]) -> bool {
     runtime().block_on(async {
         let tls = Identity::generate().unwrap().client(pins).unwrap();
-        let mut link = Link::new(&invitation.address, invitation.deployment, tls, Duration::from_secs(1));
+        let mut link = Link::new(
+            &invitation.address,
+            invitation.deployment,
+            tls,
+            Duration::from_secs(1),
+        );
         match link.terms().await {
             Ok(_) => true,
             Err(LinkError::Connect(error)) => {
@@ -52,13 +61,22 @@ fn wait_until(federation: &Federation, what: &str, mut is_so: impl FnMut() -> bo
 fn agents_of_old_and_new_invitations_go_on_through_a_rotation() {
     bounded(|| {
         // More rounds than the test has time for.
-        let federation = Federation::new("rotation", 3, 600, &["--deadline", "300ms", "--linger", "30s"]);
+        let federation = Federation::new(
+            "rotation",
+            3,
+            600,
+            &["--deadline", "300ms", "--linger", "30s"],
+        );
         let mut server = federation.serve();
         let old = federation.invite();
         let runtime = runtime();
         let early = runtime.spawn(take_part(federation.joining(&old[0])));
-        wait_until(&federation, "the first agent", || federation.has_begun(&old[0]));
-        let [first, second] = old[0].pins[..] else { panic!("two pins are expected") };
+        wait_until(&federation, "the first agent", || {
+            federation.has_begun(&old[0])
+        });
+        let [first, second] = old[0].pins[..] else {
+            panic!("two pins are expected")
+        };
         assert!(is_known(&old[0], &[first]) && !is_known(&old[0], &[second]));
         let (done, says) = rotate(&federation, &[]);
         assert!(done && says.contains(&second.to_string()), "{says}");
@@ -66,7 +84,9 @@ fn agents_of_old_and_new_invitations_go_on_through_a_rotation() {
         wait_until(&federation, "the new key", || is_known(&old[0], &[second]));
         assert!(!is_known(&old[0], &[first]), "the old key is shown no more");
         assert!(
-            federation.heard().contains(&format!("connections are shown the key {second}")),
+            federation
+                .heard()
+                .contains(&format!("connections are shown the key {second}")),
             "{}",
             federation.heard()
         );
@@ -76,36 +96,63 @@ fn agents_of_old_and_new_invitations_go_on_through_a_rotation() {
         assert_eq!((new.pins[0], new.pins.contains(&first)), (second, false));
         let fresh = runtime.spawn(take_part(federation.joining(&new)));
         wait_until(&federation, "the agents of both lines", || {
-            [&old[1], &new].iter().all(|line| federation.has_begun(line) && !federation.given(line).is_empty())
+            [&old[1], &new]
+                .iter()
+                .all(|line| federation.has_begun(line) && !federation.given(line).is_empty())
         });
         let was = federation.given(&old[0]).len();
-        wait_until(&federation, "the agent that was there", || federation.given(&old[0]).len() > was);
+        wait_until(&federation, "the agent that was there", || {
+            federation.given(&old[0]).len() > was
+        });
         // A second rotation would leave behind who has the old line alone: agents 0 and 1 were invited again as well.
         let again = federation.invite();
         let (done, says) = rotate(&federation, &[]);
         assert!(done, "{says}");
-        wait_until(&federation, "the third key", || is_known(&again[0], &[again[0].pins[1]]));
+        wait_until(&federation, "the third key", || {
+            is_known(&again[0], &[again[0].pins[1]])
+        });
         // Their connections last, but a new one is refused: the new line brings them back, with their folder and key.
         let [early, late, fresh] = [early, late, fresh].map(|agent| {
             agent.abort();
             runtime.block_on(agent).is_err()
         });
         assert!(early && late && fresh, "all were at work until now");
-        let given = || again.iter().map(|line| federation.given(line).len()).collect::<Vec<usize>>();
+        let given = || {
+            again
+                .iter()
+                .map(|line| federation.given(line).len())
+                .collect::<Vec<usize>>()
+        };
         let before = given();
-        let agents: Vec<_> = again.iter().map(|line| runtime.spawn(take_part(federation.joining(line)))).collect();
+        let agents: Vec<_> = again
+            .iter()
+            .map(|line| runtime.spawn(take_part(federation.joining(line))))
+            .collect();
         wait_until(&federation, "contributions after two rotations", || {
-            given().iter().zip(&before).all(|(now, before)| now > before)
+            given()
+                .iter()
+                .zip(&before)
+                .all(|(now, before)| now > before)
         });
-        assert!(agents.iter().all(|agent| !agent.is_finished()) && !server.is_over(), "{}", federation.heard());
+        assert!(
+            agents.iter().all(|agent| !agent.is_finished()) && !server.is_over(),
+            "{}",
+            federation.heard()
+        );
         agents.iter().for_each(|agent| agent.abort());
         // A restart finds the same keys, and the histories that agents have under seals of before the rotations.
         server.kill();
         let mut server = federation.serve();
         let before = given();
-        let agents: Vec<_> = again.iter().map(|line| runtime.spawn(take_part(federation.joining(line)))).collect();
+        let agents: Vec<_> = again
+            .iter()
+            .map(|line| runtime.spawn(take_part(federation.joining(line))))
+            .collect();
         wait_until(&federation, "contributions after a restart", || {
-            given().iter().zip(&before).all(|(now, before)| now > before)
+            given()
+                .iter()
+                .zip(&before)
+                .all(|(now, before)| now > before)
         });
         agents.iter().for_each(|agent| agent.abort());
         server.kill();
@@ -124,7 +171,10 @@ fn a_rotation_that_leaves_agents_behind_says_whom() {
         let folder = federation.place.server().display().to_string();
         assert!(said(&["invite", &folder, "--agents", "1"]).status.success());
         let (done, says) = rotate(&federation, &[]);
-        assert!(!done && says.contains("agent 0 was given no invitation with the next key"), "{says}");
+        assert!(
+            !done && says.contains("agent 0 was given no invitation with the next key"),
+            "{says}"
+        );
         assert!(is_known(&first[0], &first[0].pins), "nothing was done");
         // Who is shut out need not be asked.
         assert!(said(&["revoke", &folder, "0"]).status.success());
@@ -157,9 +207,19 @@ fn rotates(expected: &str, folder: &Path, who: &str) {
 /// A process that rotates as soon as `go` lies beside the folder, and is ready to.
 fn rotating(folder: &Path, expected: Fingerprint, who: usize) -> Process {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "rotations::of_two_processes_that_rotate_at_one_time_one_does"]);
-    let values = [expected.to_string(), folder.display().to_string(), who.to_string()];
-    command.envs(TOLD.into_iter().zip(values)).stdin(Stdio::null()).stdout(Stdio::null());
+    command.args([
+        "--exact",
+        "rotations::of_two_processes_that_rotate_at_one_time_one_does",
+    ]);
+    let values = [
+        expected.to_string(),
+        folder.display().to_string(),
+        who.to_string(),
+    ];
+    command
+        .envs(TOLD.into_iter().zip(values))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
     let (process, start) = (Process::start(command), Instant::now());
     while !folder.with_file_name(format!("ready-{who}")).exists() {
         assert!(start.elapsed() < PATIENCE, "process {who} did not start");
@@ -172,7 +232,9 @@ fn rotating(folder: &Path, expected: Fingerprint, who: usize) -> Process {
 fn rotate_at_once(folder: &Path, expected: [Fingerprint; 2]) -> [String; 2] {
     let beside = |name: String| folder.with_file_name(name);
     let names = ["ready-0", "ready-1", "told-0", "told-1", "go"];
-    names.iter().for_each(|name| drop(std::fs::remove_file(beside(name.to_string()))));
+    names
+        .iter()
+        .for_each(|name| drop(std::fs::remove_file(beside(name.to_string()))));
     let processes = [0, 1].map(|who| rotating(folder, expected[who], who));
     std::fs::write(beside("go".into()), "").unwrap();
     for process in processes {
@@ -199,28 +261,44 @@ fn of_two_processes_that_rotate_at_one_time_one_does() {
             let stale = turn % 2 == 1;
             let told = rotate_at_once(&folder, [pins[usize::from(!stale)], pins[1]]);
             let now = open().pins().unwrap();
-            assert!(now[0] == pins[1] && !pins.contains(&now[1]), "{turn}: one rotation, {told:?}");
+            assert!(
+                now[0] == pins[1] && !pins.contains(&now[1]),
+                "{turn}: one rotation, {told:?}"
+            );
             let done = format!("rotated {} {}", now[0], now[1]);
             let late = format!("refused {} {}", pins[1], now[1]);
             if stale {
                 // Refused whether it came first or second.
-                let [first, second] = [pins[1], now[1]].map(|found| format!("refused {} {found}", pins[0]));
-                assert!(told[1] == done && [first, second].contains(&told[0]), "{turn}: {told:?}");
+                let [first, second] =
+                    [pins[1], now[1]].map(|found| format!("refused {} {found}", pins[0]));
+                assert!(
+                    told[1] == done && [first, second].contains(&told[0]),
+                    "{turn}: {told:?}"
+                );
             } else {
                 let mut told = told.clone();
                 told.sort();
                 assert_eq!(told, [late, done], "{turn}");
             }
             assert_eq!(seal(), sealed, "{turn}: seals stay");
-            let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap());
+            let files = std::fs::read_dir(&folder)
+                .unwrap()
+                .map(|entry| entry.unwrap());
             let mut files: Vec<(String, u32)> = files
                 .map(|file| {
-                    (file.file_name().into_string().unwrap(), file.metadata().unwrap().permissions().mode() & 0o777)
+                    (
+                        file.file_name().into_string().unwrap(),
+                        file.metadata().unwrap().permissions().mode() & 0o777,
+                    )
                 })
                 .collect();
             files.sort();
             let whole = [".keys.lock", "seal.key", "server.key", "server.next.key"];
-            assert_eq!(files, whole.map(|name| (name.to_owned(), 0o600)), "{turn}: nothing is left over");
+            assert_eq!(
+                files,
+                whole.map(|name| (name.to_owned(), 0o600)),
+                "{turn}: nothing is left over"
+            );
             pins = now;
         }
     });
@@ -235,14 +313,19 @@ fn a_rotation_waits_for_who_holds_the_lock_and_reads_the_keys_afterwards() {
             let folder = place.server();
             std::fs::create_dir(&folder).unwrap();
             let pins = Keys::begin(&folder).unwrap().pins().unwrap();
-            let lock = std::fs::File::options().write(true).open(folder.join(".keys.lock")).unwrap();
+            let lock = std::fs::File::options()
+                .write(true)
+                .open(folder.join(".keys.lock"))
+                .unwrap();
             lock.lock().unwrap();
             (folder, pins, lock)
         });
         // Negative control: a lock that nobody meets any more excludes nobody, as if none were taken.
         std::fs::remove_file(free.0.join(".keys.lock")).unwrap();
         let [waits, rotates] = [&held, &free].map(|(folder, pins, _)| rotating(folder, pins[1], 0));
-        let (start, key) = (Instant::now(), || std::fs::read(held.0.join("server.key")).unwrap());
+        let (start, key) = (Instant::now(), || {
+            std::fs::read(held.0.join("server.key")).unwrap()
+        });
         let before = key();
         for (folder, ..) in [&held, &free] {
             std::fs::write(folder.with_file_name("go"), "").unwrap();
@@ -250,10 +333,16 @@ fn a_rotation_waits_for_who_holds_the_lock_and_reads_the_keys_afterwards() {
         let told = |folder: &Path| folder.with_file_name("told-0");
         assert!(rotates.ended().success());
         let said = std::fs::read_to_string(told(&free.0)).unwrap();
-        assert!(said.starts_with(&format!("rotated {}", free.1[1])), "{said}");
+        assert!(
+            said.starts_with(&format!("rotated {}", free.1[1])),
+            "{said}"
+        );
         // As long again as the other one took, and some more.
         std::thread::sleep(start.elapsed() + Duration::from_millis(100));
-        assert!(!told(&held.0).exists() && key() == before, "it did not wait");
+        assert!(
+            !told(&held.0).exists() && key() == before,
+            "it did not wait"
+        );
         // Who holds the lock rotates; what waits finds the keys as they are now, not as they were when it began.
         std::fs::copy(held.0.join("server.next.key"), held.0.join("server.key")).unwrap();
         drop(held.2);

@@ -39,13 +39,21 @@ impl Servers<'_> {
         let start = Instant::now();
         while !until() {
             let heard = || format!("{}\n{}", self.federation.heard(), self.second.heard());
-            assert!(start.elapsed() < patience(), "it does not get on: {}", heard());
+            assert!(
+                start.elapsed() < patience(),
+                "it does not get on: {}",
+                heard()
+            );
             std::thread::sleep(Duration::from_millis(2));
         }
     }
 
     fn has_frame(&self, frame: u32) -> bool {
-        self.federation.place.server().join(format!("frames/{frame:06}.frame")).exists()
+        self.federation
+            .place
+            .server()
+            .join(format!("frames/{frame:06}.frame"))
+            .exists()
     }
 
     /// Whether the question of this release is stored.
@@ -57,7 +65,9 @@ impl Servers<'_> {
     /// How many answers the helper stored.
     fn answered(&self) -> u32 {
         let answers = json(&self.second.folder().join("answers.json"));
-        answers.map_or(0, |stored| stored["answers"].as_array().map_or(0, Vec::len) as u32)
+        answers.map_or(0, |stored| {
+            stored["answers"].as_array().map_or(0, Vec::len) as u32
+        })
     }
 
     /// Deaths at every step of one release, which goes on all the same.
@@ -67,7 +77,10 @@ impl Servers<'_> {
         std::thread::sleep(self.moment(40));
         let pause = self.moment(20);
         self.leader.falls(pause);
-        assert!(self.helper.dies() && self.answered() == release, "the helper ended by itself");
+        assert!(
+            self.helper.dies() && self.answered() == release,
+            "the helper ended by itself"
+        );
         // The question is stored, and nobody answers it: the same is asked whenever the leader comes back.
         self.wait(|| self.has_asked(release));
         for _ in 0..3 {
@@ -96,7 +109,9 @@ impl Servers<'_> {
 
 fn json(path: &Path) -> Option<Value> {
     // Files are replaced as a whole: what is there can be read.
-    std::fs::read(path).ok().map(|bytes| serde_json::from_slice(&bytes).unwrap())
+    std::fs::read(path)
+        .ok()
+        .map(|bytes| serde_json::from_slice(&bytes).unwrap())
 }
 
 fn agents() -> u32 {
@@ -111,12 +126,22 @@ fn patience() -> Duration {
 #[test]
 fn leader_and_helper_killed_forty_times_charge_each_release_once_in_each_ledger() {
     bounded(|| {
-        let (agents, second, releases) = (agents(), Second::new("shares-kills"), RELEASES.to_string());
+        let (agents, second, releases) =
+            (agents(), Second::new("shares-kills"), RELEASES.to_string());
         let slow = ["--delay", "150ms"];
         let helper = Mortal::new(|| second.start(&slow));
         // Many agents wait up to ten seconds before they ask a server again that was not there.
         let linger = if agents > AGENTS { "40s" } else { "2s" };
-        let more = ["--delay", "400ms", "--releases", &releases, "--deadline", "1h", "--linger", linger];
+        let more = [
+            "--delay",
+            "400ms",
+            "--releases",
+            &releases,
+            "--deadline",
+            "1h",
+            "--linger",
+            linger,
+        ];
         let federation = campaign_of("shares-kills", agents, &second, &more);
         let leader = Mortal::new(|| federation.serve());
         let (invitations, runtime) = (federation.invite(), runtime());
@@ -129,7 +154,13 @@ fn leader_and_helper_killed_forty_times_charge_each_release_once_in_each_ledger(
             })
             .collect();
         let (federation, second) = (&federation, &second);
-        let mut servers = Servers { federation, second, leader, helper, stream: Stream::from_seed(6) };
+        let mut servers = Servers {
+            federation,
+            second,
+            leader,
+            helper,
+            stream: Stream::from_seed(6),
+        };
         for release in 0..RELEASES {
             servers.die_at_every_step(release);
         }
@@ -137,25 +168,55 @@ fn leader_and_helper_killed_forty_times_charge_each_release_once_in_each_ledger(
         for (slot, site) in (0..).zip(sites) {
             let joined = runtime.block_on(async { tokio::time::timeout(patience(), site).await });
             let joined = joined.unwrap().unwrap().unwrap();
-            assert_eq!((joined.given, joined.observations), ((0..RELEASES).collect(), 12), "agent {slot}");
+            assert_eq!(
+                (joined.given, joined.observations),
+                ((0..RELEASES).collect(), 12),
+                "agent {slot}"
+            );
             let file = joined.file.unwrap();
-            assert_eq!(file.label.trust, Trust::TwoServers, "the label says whose hands contributions were in");
+            assert_eq!(
+                file.label.trust,
+                Trust::TwoServers,
+                "the label says whose hands contributions were in"
+            );
             files.push(file.digest());
         }
         let Servers { leader, helper, .. } = servers;
         let kills = [leader.kills, helper.kills];
         assert!(leader.ended().success(), "{}", federation.heard());
-        assert!(files.iter().all(|file| *file == files[0]), "a site computes another file");
+        assert!(
+            files.iter().all(|file| *file == files[0]),
+            "a site computes another file"
+        );
         let (led, helped) = (federation.replay(), second.said("replay"));
-        assert!(led.contains("frames 7, broadcasts 6, charges 6"), "{led} after {kills:?} kills");
-        assert!(helped.contains("helper: answers 6, charges 6"), "{helped} after {kills:?} kills");
+        assert!(
+            led.contains("frames 7, broadcasts 6, charges 6"),
+            "{led} after {kills:?} kills"
+        );
+        assert!(
+            helped.contains("helper: answers 6, charges 6"),
+            "{helped} after {kills:?} kills"
+        );
         for invitation in invitations.iter().take(AGENTS as usize) {
-            let output = said(&["replay", &federation.joining(invitation).folder.display().to_string()]);
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            let output = said(&[
+                "replay",
+                &federation.joining(invitation).folder.display().to_string(),
+            ]);
+            assert!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
         }
         promised(federation, second, &invitations[0]);
-        println!("{} kills of the leader, {} of the helper, {agents} agents: {}", kills[0], kills[1], files[0]);
-        assert!(kills.iter().sum::<u32>() >= KILLS && kills[1] >= 2 * RELEASES, "only {kills:?} kills");
+        println!(
+            "{} kills of the leader, {} of the helper, {agents} agents: {}",
+            kills[0], kills[1], files[0]
+        );
+        assert!(
+            kills.iter().sum::<u32>() >= KILLS && kills[1] >= 2 * RELEASES,
+            "only {kills:?} kills"
+        );
         drop(helper);
     });
 }
@@ -169,7 +230,11 @@ async fn liar(invitation: Invitation) -> String {
         message.truncate(used);
         // Attempt 0, and a share.
         message.extend([0; 4]);
-        message.extend(vec![0x5a; Modulus::Bits32.share_len(agreement.protocol.upload_len())]);
+        message.extend(vec![
+            0x5a;
+            Modulus::Bits32
+                .share_len(agreement.protocol.upload_len())
+        ]);
         message
     })
     .await
@@ -180,19 +245,28 @@ fn a_share_beyond_the_norm_is_named_releases_nothing_and_stops_the_folder_for_go
     bounded(|| {
         let second = Second::new("shares-liar");
         let _helper = second.start(&["--delay", "1ms"]);
-        let federation =
-            campaign_of("shares-liar", 3, &second, &["--delay", "50ms", "--deadline", "60s", "--linger", "2s"]);
+        let federation = campaign_of(
+            "shares-liar",
+            3,
+            &second,
+            &["--delay", "50ms", "--deadline", "60s", "--linger", "2s"],
+        );
         let server = federation.serve();
         let (mut invitations, runtime) = (federation.invite(), runtime());
         let lies = runtime.spawn(liar(invitations.remove(0)));
-        let honest = invitations.iter().map(|invitation| runtime.spawn(site(federation.joining(invitation))));
+        let honest = invitations
+            .iter()
+            .map(|invitation| runtime.spawn(site(federation.joining(invitation))));
         let honest: Vec<_> = honest.collect();
         assert_eq!(server.ended().code(), Some(1), "{}", federation.heard());
         let why = "release 0: the shares of 3 agents open to numbers that no 3 agents within the norm can have sent";
         assert!(federation.heard().contains(why), "{}", federation.heard());
         // Asked again, the helper would say the same again: nothing more is released from here.
         let refused = federation.refused();
-        assert!(refused.contains("stopped for good") && refused.contains(why), "{refused}");
+        assert!(
+            refused.contains("stopped for good") && refused.contains(why),
+            "{refused}"
+        );
         lies.abort();
         honest.iter().for_each(|agent| agent.abort());
         let (led, helped) = (federation.replay(), second.said("replay"));
@@ -207,10 +281,21 @@ fn promised(federation: &Federation, second: &Second, invitation: &Invitation) {
     let leader = String::from_utf8(federation.command("promise").stdout).unwrap();
     let helper = second.said("promise");
     for (promise, role) in [(&leader, "leader"), (&helper, "helper")] {
-        let text: serde_json::Value = serde_json::from_str(promise.lines().next().unwrap()).unwrap();
-        assert_eq!((&text["signed_by"], &text["trust"]), (&role.into(), &"two-servers".into()), "{promise}");
+        let text: serde_json::Value =
+            serde_json::from_str(promise.lines().next().unwrap()).unwrap();
+        assert_eq!(
+            (&text["signed_by"], &text["trust"]),
+            (&role.into(), &"two-servers".into()),
+            "{promise}"
+        );
         assert_eq!(text["helper_masks_key"], masks.as_str());
-        assert!(text["not_covered"][0].as_str().unwrap().starts_with("leader and helper together"), "{promise}");
+        assert!(
+            text["not_covered"][0]
+                .as_str()
+                .unwrap()
+                .starts_with("leader and helper together"),
+            "{promise}"
+        );
     }
     let key = second.address().pins[0].to_string();
     assert!(helper.contains(&key) && !leader.contains(&key));

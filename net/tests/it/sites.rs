@@ -12,7 +12,9 @@ use sordino_host::search::{Head, Search};
 use sordino_host::space::{Goal, SpaceFile};
 
 use super::deaths::Mortal;
-use super::util::{Federation, PATIENCE, Place, Process, bounded, copy, free_port, program, said, whole_frames};
+use super::util::{
+    Federation, PATIENCE, Place, Process, bounded, copy, free_port, program, said, whole_frames,
+};
 
 const SPACE: &str = "goal = \"minimize\"\nvalue = \"validation loss\"\n[parameters.depth]\nlow = 1\nhigh = 8\ninteger = true\n\
                      [parameters.kind]\nchoices = [\"adam\", \"sgd\"]\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n";
@@ -23,9 +25,21 @@ const TRAIN: &str = "exec awk -v r=\"$SORDINO_RATE\" -v d=\"$SORDINO_DEPTH\" -v 
                      l = log(r) / log(10) + 2; print s * 100 + (1 + s) * (l * l + .15 * (d - 3) ^ 2 + (k == \"sgd\") / 2) }'";
 
 fn campaign(name: &str, agents: u32, more: &[&str]) -> Federation {
-    let usual = [["--epsilon", "20"], ["--features", "20"], ["--deadline", "170s"], ["--linger", "2s"]];
-    let usual = usual.iter().filter(|[option, _]| !more.contains(option)).flatten().copied();
-    let all: Vec<&str> = usual.chain(["--close-early"]).chain(more.iter().copied()).collect();
+    let usual = [
+        ["--epsilon", "20"],
+        ["--features", "20"],
+        ["--deadline", "170s"],
+        ["--linger", "2s"],
+    ];
+    let usual = usual
+        .iter()
+        .filter(|[option, _]| !more.contains(option))
+        .flatten()
+        .copied();
+    let all: Vec<&str> = usual
+        .chain(["--close-early"])
+        .chain(more.iter().copied())
+        .collect();
     Federation::campaign(name, agents, SPACE, &all)
 }
 
@@ -39,13 +53,28 @@ struct Sites<'a> {
 }
 
 impl<'a> Sites<'a> {
-    fn new(federation: &'a Federation, environment: &[(&'static str, String)], evaluations: &'static str) -> Self {
-        let lines = federation.invite().iter().map(ToString::to_string).collect();
-        Sites { federation, lines, environment: environment.to_vec(), evaluations, running: Vec::new() }
+    fn new(
+        federation: &'a Federation,
+        environment: &[(&'static str, String)],
+        evaluations: &'static str,
+    ) -> Self {
+        let lines = federation
+            .invite()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        Sites {
+            federation,
+            lines,
+            environment: environment.to_vec(),
+            evaluations,
+            running: Vec::new(),
+        }
     }
 
     fn log(&self, slot: usize) -> String {
-        std::fs::read_to_string(self.federation.place.0.join(format!("site-{slot}.log"))).unwrap_or_default()
+        std::fs::read_to_string(self.federation.place.0.join(format!("site-{slot}.log")))
+            .unwrap_or_default()
     }
 
     fn begin(&self, slot: usize) -> Mortal<'a> {
@@ -53,11 +82,26 @@ impl<'a> Sites<'a> {
         let (environment, evaluations) = (self.environment.clone(), self.evaluations);
         Mortal::new(move || {
             let folder = place.join(format!("site-{slot}")).display().to_string();
-            let arguments = ["join", &line, "--folder", &folder, "--max-epsilon", "20", "--command", TRAIN];
+            let arguments = [
+                "join",
+                &line,
+                "--folder",
+                &folder,
+                "--max-epsilon",
+                "20",
+                "--command",
+                TRAIN,
+            ];
             let mut command = program(&[&arguments[..], &["--evaluations", evaluations]].concat());
             let path = place.join(format!("site-{slot}.log"));
-            let log = std::fs::File::options().create(true).append(true).open(path).unwrap();
-            command.env("SITE", slot.to_string()).envs(environment.iter().cloned());
+            let log = std::fs::File::options()
+                .create(true)
+                .append(true)
+                .open(path)
+                .unwrap();
+            command
+                .env("SITE", slot.to_string())
+                .envs(environment.iter().cloned());
             command.stdout(log.try_clone().unwrap()).stderr(log);
             Process::start(command)
         })
@@ -73,15 +117,33 @@ impl<'a> Sites<'a> {
         let running = std::mem::take(&mut self.running);
         let theirs = |slot: usize| self.federation.place.0.join(format!("site-{slot}"));
         for (slot, site) in running.into_iter().enumerate() {
-            assert!(site.ended().success(), "{}\n{}", self.log(slot), self.federation.heard());
-            assert!(self.log(slot).contains("2 rounds contributed to"), "{}", self.log(slot));
+            assert!(
+                site.ended().success(),
+                "{}\n{}",
+                self.log(slot),
+                self.federation.heard()
+            );
+            assert!(
+                self.log(slot).contains("2 rounds contributed to"),
+                "{}",
+                self.log(slot)
+            );
         }
-        let file = PriorFile::load(&self.federation.place.server().join("prior.safetensors")).unwrap();
+        let file =
+            PriorFile::load(&self.federation.place.server().join("prior.safetensors")).unwrap();
         for slot in 0..self.lines.len() {
             let own = PriorFile::load(&theirs(slot).join("prior.safetensors")).unwrap();
-            assert_eq!(own.digest(), file.digest(), "site {slot} computes another file");
+            assert_eq!(
+                own.digest(),
+                file.digest(),
+                "site {slot} computes another file"
+            );
             let output = said(&["replay", &theirs(slot).display().to_string()]);
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
         }
         file
     }
@@ -89,7 +151,10 @@ impl<'a> Sites<'a> {
 
 fn charged_twice(federation: &Federation) {
     let replayed = federation.replay();
-    assert!(replayed.contains("frames 3, broadcasts 2, charges 2"), "{replayed}");
+    assert!(
+        replayed.contains("frames 3, broadcasts 2, charges 2"),
+        "{replayed}"
+    );
 }
 
 #[test]
@@ -104,10 +169,16 @@ fn sixty_kills_of_server_and_sites_and_each_release_is_charged_once() {
         let (mut stream, mut of_sites, start) = (Stream::from_seed(21), 0, Instant::now());
         let last = federation.place.server().join("frames/000002.frame");
         while !last.exists() {
-            assert!(start.elapsed() < Duration::from_secs(150), "{of_sites} kills of sites\n{}", federation.heard());
+            assert!(
+                start.elapsed() < Duration::from_secs(150),
+                "{of_sites} kills of sites\n{}",
+                federation.heard()
+            );
             // Once all have died often enough, a machine that others keep busy gets time to come to an end.
             let longer = 1 + (server.kills + of_sites) / KILLS;
-            std::thread::sleep(Duration::from_millis(u64::from(longer * (20 + stream.below(120)))));
+            std::thread::sleep(Duration::from_millis(u64::from(
+                longer * (20 + stream.below(120)),
+            )));
             let slot = stream.below(8) as usize;
             if slot < 5 {
                 of_sites += u32::from(sites.kill(slot));
@@ -123,7 +194,10 @@ fn sixty_kills_of_server_and_sites_and_each_release_is_charged_once() {
         assert!(server.ended().success(), "{}", federation.heard());
         charged_twice(&federation);
         println!("{of_server} kills of the server, {of_sites} of sites");
-        assert!(of_server + of_sites >= KILLS && of_server >= 10, "{of_server} of the server, {of_sites} of sites");
+        assert!(
+            of_server + of_sites >= KILLS && of_server >= 10,
+            "{of_server} of the server, {of_sites} of sites"
+        );
     });
 }
 
@@ -151,10 +225,19 @@ fn clock(place: &Path) -> Option<Vec<(&'static str, String)>> {
     std::fs::write(&source, CLOCK).unwrap();
     std::fs::write(&offset, "0").unwrap();
     let mut cc = Command::new("cc");
-    cc.args(["-shared", "-fPIC", "-o"]).args([&library, &source]).arg("-ldl");
+    cc.args(["-shared", "-fPIC", "-o"])
+        .args([&library, &source])
+        .arg("-ldl");
     let made = cc.output().ok()?;
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    Some(vec![("LD_PRELOAD", library.display().to_string()), ("CLOCK_OFFSET", offset.display().to_string())])
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+    Some(vec![
+        ("LD_PRELOAD", library.display().to_string()),
+        ("CLOCK_OFFSET", offset.display().to_string()),
+    ])
 }
 
 #[test]
@@ -162,7 +245,9 @@ fn clocks_that_jump_by_years_change_nothing() {
     bounded(|| {
         let federation = campaign("sites-clocks", 3, &["--delay", "300ms"]);
         let Some(clock) = clock(&federation.place.0) else {
-            println!("skipped: there is no C compiler, cc, to make the library that moves the clock");
+            println!(
+                "skipped: there is no C compiler, cc, to make the library that moves the clock"
+            );
             return;
         };
         let offset = federation.place.0.join("offset");
@@ -173,8 +258,17 @@ fn clocks_that_jump_by_years_change_nothing() {
         };
         let shown = |offset_of: &str| {
             std::fs::write(&offset, offset_of).unwrap();
-            let year = Command::new("date").arg("+%Y").envs(clock.iter().cloned()).output().unwrap().stdout;
-            String::from_utf8(year).unwrap().trim().parse::<u32>().unwrap()
+            let year = Command::new("date")
+                .arg("+%Y")
+                .envs(clock.iter().cloned())
+                .output()
+                .unwrap()
+                .stdout;
+            String::from_utf8(year)
+                .unwrap()
+                .trim()
+                .parse::<u32>()
+                .unwrap()
         };
         // Negative control: the library does what it says.
         let now = shown("0");
@@ -184,7 +278,10 @@ fn clocks_that_jump_by_years_change_nothing() {
         sites.running = (0..3).map(|slot| sites.begin(slot)).collect();
         let (mut stream, start) = (Stream::from_seed(3), Instant::now());
         let last = federation.place.server().join("frames/000002.frame");
-        for jump in ["34560000", "-315360000", "3600", "-86400", "630720000", "0"].iter().cycle() {
+        for jump in ["34560000", "-315360000", "3600", "-86400", "630720000", "0"]
+            .iter()
+            .cycle()
+        {
             if last.exists() {
                 break;
             }
@@ -208,7 +305,12 @@ fn clocks_that_jump_by_years_change_nothing() {
 fn wait_for_frames(federation: &Federation, count: usize) {
     let (folder, start) = (federation.place.server(), Instant::now());
     while whole_frames(&folder) < count {
-        assert!(start.elapsed() < PATIENCE, "{} frames: {}", whole_frames(&folder), federation.heard());
+        assert!(
+            start.elapsed() < PATIENCE,
+            "{} frames: {}",
+            whole_frames(&folder),
+            federation.heard()
+        );
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -216,11 +318,18 @@ fn wait_for_frames(federation: &Federation, count: usize) {
 #[test]
 fn a_campaign_s_folder_from_yesterday_is_refused_by_the_ledger_and_by_its_sites() {
     bounded(|| {
-        let federation = campaign("sites-yesterday", 3, &["--releases", "6", "--delay", "700ms"]);
+        let federation = campaign(
+            "sites-yesterday",
+            3,
+            &["--releases", "6", "--delay", "700ms"],
+        );
         let mut server = federation.serve();
         let mut sites = Sites::new(&federation, &[], "12");
         sites.running = (0..3).map(|slot| sites.begin(slot)).collect();
-        let (folder, counter) = (federation.place.server(), federation.place.0.join("counter"));
+        let (folder, counter) = (
+            federation.place.server(),
+            federation.place.0.join("counter"),
+        );
         wait_for_frames(&federation, 2);
         server.kill();
         let old = federation.place.0.join("old");
@@ -239,7 +348,10 @@ fn a_campaign_s_folder_from_yesterday_is_refused_by_the_ledger_and_by_its_sites(
         std::fs::remove_dir_all(&counter).unwrap();
         copy(&old.join("counter"), &counter);
         let told = federation.refused();
-        assert!(told.contains("its folder is older than what it released"), "{told}");
+        assert!(
+            told.contains("its folder is older than what it released"),
+            "{told}"
+        );
         sites.running.iter_mut().for_each(|site| {
             site.dies();
         });
@@ -256,7 +368,8 @@ fn best_of(mut search: Search, evaluations: u32) -> f64 {
         let point = serde_json::Value::Object(search.ask(&json!({})).unwrap());
         let rate = point["rate"].as_f64().unwrap().log10() + 2.0;
         let depth = point["depth"].as_f64().unwrap() - 3.0;
-        let loss = rate * rate + 0.15 * depth * depth + if point["kind"] == "sgd" { 0.5 } else { 0.0 };
+        let loss =
+            rate * rate + 0.15 * depth * depth + if point["kind"] == "sgd" { 0.5 } else { 0.0 };
         search.tell(&point, 40.0 + 7.0 * loss).unwrap();
         best = best.min(loss);
     }
@@ -274,7 +387,10 @@ fn who_comes_late_with_the_address_alone_finds_more_in_five_evaluations() {
         let theirs = sites.end();
         // What `serve` prints is all that a newcomer has.
         let heard = federation.heard();
-        let url = heard.split_whitespace().find(|word| word.starts_with("https://")).expect("serve prints the address");
+        let url = heard
+            .split_whitespace()
+            .find(|word| word.starts_with("https://"))
+            .expect("serve prints the address");
         let out = federation.place.0.join("fetched.safetensors");
         // A server that starts again stays for a while, for those who come late.
         drop(server);
@@ -285,7 +401,11 @@ fn who_comes_late_with_the_address_alone_finds_more_in_five_evaluations() {
             if output.status.success() {
                 break;
             }
-            assert!(start.elapsed() < PATIENCE, "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(
+                start.elapsed() < PATIENCE,
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
         let fetched = PriorFile::load(&out).unwrap();
@@ -298,8 +418,15 @@ fn who_comes_late_with_the_address_alone_finds_more_in_five_evaluations() {
             with += best_of(Search::guided(head.clone(), &fetched).unwrap(), 5);
             alone += best_of(Search::new(head).unwrap(), 5);
         }
-        println!("regret after five evaluations: {} with the file, {} alone", with / 12.0, alone / 12.0);
-        assert!(with < 0.7 * alone, "{with} with the file, {alone} alone, summed over {NEWCOMERS} newcomers");
+        println!(
+            "regret after five evaluations: {} with the file, {} alone",
+            with / 12.0,
+            alone / 12.0
+        );
+        assert!(
+            with < 0.7 * alone,
+            "{with} with the file, {alone} alone, summed over {NEWCOMERS} newcomers"
+        );
     });
 }
 
@@ -311,31 +438,48 @@ fn the_commands_of_the_compose_file_run_a_campaign() {
         let text = std::fs::read_to_string(deploy.join("compose.yaml")).unwrap();
         let place = Place::new("sites-compose");
         let listen = format!("127.0.0.1:{}", free_port());
-        let commands: Vec<Vec<String>> =
-            text.lines().filter_map(|line| serde_json::from_str(line.trim().strip_prefix("command: ")?).ok()).collect();
+        let commands: Vec<Vec<String>> = text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line.trim().strip_prefix("command: ")?).ok())
+            .collect();
         assert_eq!(commands.len(), 7, "a server, invitations, five sites");
         let begin = |number: usize| {
             let own = place.0.join(number.to_string()).display().to_string();
             let shared = place.0.join("invitations").display().to_string();
             // The server's folder is also that of who invites.
-            let folder = if number < 2 { place.0.join("0").display().to_string() } else { own };
+            let folder = if number < 2 {
+                place.0.join("0").display().to_string()
+            } else {
+                own
+            };
             let words = commands[number].iter().map(|word| {
-                let word = word.replace("/var/lib/sordino-invitations", &shared).replace("/var/lib/sordino", &folder);
-                let word = word.replace("0.0.0.0:8443", &listen).replace("server:8443", &listen);
+                let word = word
+                    .replace("/var/lib/sordino-invitations", &shared)
+                    .replace("/var/lib/sordino", &folder);
+                let word = word
+                    .replace("0.0.0.0:8443", &listen)
+                    .replace("server:8443", &listen);
                 word.replace("127.0.0.1:9464", "127.0.0.1:0")
                     .replace("/campaign/", &format!("{}/campaign/", deploy.display()))
             });
             let mut words: Vec<String> = words.collect();
             if number == 0 {
-                let linger = words.iter().position(|word| word == "2m").expect("--linger 2m");
+                let linger = words
+                    .iter()
+                    .position(|word| word == "2m")
+                    .expect("--linger 2m");
                 words[linger] = "3s".into();
             }
             let log = std::fs::File::create(place.0.join(format!("{number}.log"))).unwrap();
             let mut command = program(&words.iter().map(String::as_str).collect::<Vec<_>>());
-            command.env("SITE", number.saturating_sub(2).to_string()).stdout(log.try_clone().unwrap()).stderr(log);
+            command
+                .env("SITE", number.saturating_sub(2).to_string())
+                .stdout(log.try_clone().unwrap())
+                .stderr(log);
             Process::start(command)
         };
-        let log = |number: usize| std::fs::read_to_string(place.0.join(format!("{number}.log"))).unwrap();
+        let log =
+            |number: usize| std::fs::read_to_string(place.0.join(format!("{number}.log"))).unwrap();
         let (server, start) = (begin(0), Instant::now());
         while !place.0.join("0/wards/round.bin").exists() {
             assert!(start.elapsed() < PATIENCE, "{}", log(0));
@@ -345,7 +489,11 @@ fn the_commands_of_the_compose_file_run_a_campaign() {
         let sites: Vec<Process> = (2..7).map(begin).collect();
         for (number, site) in (2..).zip(sites) {
             assert!(site.ended().success(), "{}", log(number));
-            assert!(log(number).contains("20 points measured, 2 rounds contributed to"), "{}", log(number));
+            assert!(
+                log(number).contains("20 points measured, 2 rounds contributed to"),
+                "{}",
+                log(number)
+            );
         }
         assert!(server.ended().success(), "{}", log(0));
     });

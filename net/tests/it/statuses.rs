@@ -33,7 +33,10 @@ pub struct Hostile {
 
 impl Hostile {
     pub fn new(invitation: &Invitation) -> Hostile {
-        Hostile { identity: Identity::generate().unwrap(), invitation: invitation.clone() }
+        Hostile {
+            identity: Identity::generate().unwrap(),
+            invitation: invitation.clone(),
+        }
     }
 
     pub fn run(&self) -> String {
@@ -45,8 +48,13 @@ impl Hostile {
         let tls = self.identity.client(&self.invitation.pins).unwrap();
         let tcp = TcpStream::connect(&self.invitation.address).await.unwrap();
         let name = ServerName::try_from("sordino").unwrap();
-        let io = tokio_rustls::TlsConnector::from(tls).connect(name, tcp).await.ok()?;
-        let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(io)).await.ok()?;
+        let io = tokio_rustls::TlsConnector::from(tls)
+            .connect(name, tcp)
+            .await
+            .ok()?;
+        let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(io))
+            .await
+            .ok()?;
         tokio::spawn(async move { drop(connection.await) });
         Some(sender)
     }
@@ -55,16 +63,28 @@ impl Hostile {
         self.try_connect().await.unwrap()
     }
 
-    pub async fn says(&self, method: Method, path: &str, headers: &[(&str, String)], body: Vec<u8>) -> u16 {
+    pub async fn says(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, String)],
+        body: Vec<u8>,
+    ) -> u16 {
         // A body that is refused while it is being sent ends the connection, sometimes before the status was read.
         for _ in 0..ATTEMPTS {
-            let mut request = Request::builder().method(method.clone()).uri(path).header("host", "x");
+            let mut request = Request::builder()
+                .method(method.clone())
+                .uri(path)
+                .header("host", "x");
             for (name, value) in headers {
                 request = request.header(*name, value);
             }
             let request = request.body(Full::new(Bytes::from(body.clone()))).unwrap();
             let mut sender = self.connect().await;
-            if let Ok(answer) = tokio::time::timeout(PATIENCE, sender.send_request(request)).await.unwrap() {
+            if let Ok(answer) = tokio::time::timeout(PATIENCE, sender.send_request(request))
+                .await
+                .unwrap()
+            {
                 return answer.status().as_u16();
             }
         }
@@ -81,7 +101,13 @@ impl Hostile {
     }
 
     async fn shows(&self, slot: u32, token: Vec<u8>) -> u16 {
-        self.says(Method::POST, &format!("/v1/{}/enrol/{slot}", self.run()), &[], token).await
+        self.says(
+            Method::POST,
+            &format!("/v1/{}/enrol/{slot}", self.run()),
+            &[],
+            token,
+        )
+        .await
     }
 }
 
@@ -97,11 +123,27 @@ pub fn frame<T: Scalar>(header: Header, numbers: &[T]) -> Vec<u8> {
 pub async fn honest(hostile: &Hostile) -> (Header, Agreement) {
     let invitation = &hostile.invitation;
     let tls = hostile.identity.client(&invitation.pins).unwrap();
-    let mut link = Link::new(&invitation.address, invitation.deployment, tls, Duration::from_secs(2));
-    link.enrol(invitation.slot, invitation.token.as_ref()).await.unwrap();
-    let agreement = Terms::from_bytes(&link.terms().await.unwrap(), Some(&invitation.terms)).unwrap().agreement;
+    let mut link = Link::new(
+        &invitation.address,
+        invitation.deployment,
+        tls,
+        Duration::from_secs(2),
+    );
+    link.enrol(invitation.slot, invitation.token.as_ref())
+        .await
+        .unwrap();
+    let agreement = Terms::from_bytes(&link.terms().await.unwrap(), Some(&invitation.terms))
+        .unwrap()
+        .agreement;
     let mut exchange = AgentExchange::new(&agreement, invitation.slot);
-    let Asked::Frame { bytes, current, seal } = link.ask(exchange.have()).await.unwrap() else { panic!("no frame") };
+    let Asked::Frame {
+        bytes,
+        current,
+        seal,
+    } = link.ask(exchange.have()).await.unwrap()
+    else {
+        panic!("no frame")
+    };
     let (header, payload) = wire::decode(&bytes, 1 << 20).unwrap();
     exchange.frame(&header, &payload, current, seal).unwrap();
     exchange.made();
@@ -126,7 +168,12 @@ impl Besieged {
         let server = federation.serve();
         let invitations = federation.invite();
         let (hostile, stranger) = (Hostile::new(&invitations[0]), Hostile::new(&invitations[1]));
-        Besieged { federation, server, hostile, stranger }
+        Besieged {
+            federation,
+            server,
+            hostile,
+            stranger,
+        }
     }
 
     /// Nothing of what was said ended anything.
@@ -146,19 +193,67 @@ fn another_sender_is_403_whatever_its_frame_says() {
             // No key, another's slot, another's name in the frame, another run's or another agreement's frame.
             assert_eq!(stranger.puts(1, frame(header, &numbers)).await, 403);
             assert_eq!(hostile.puts(1, frame(header, &numbers)).await, 403);
-            assert_eq!(hostile.puts(0, frame(Header { agent: 1, ..header }, &numbers)).await, 403);
-            assert_eq!(hostile.puts(0, frame(Header { deployment: 1, ..header }, &numbers)).await, 403);
-            assert_eq!(hostile.puts(0, frame(Header { config: 1, ..header }, &numbers)).await, 403);
+            assert_eq!(
+                hostile
+                    .puts(0, frame(Header { agent: 1, ..header }, &numbers))
+                    .await,
+                403
+            );
+            assert_eq!(
+                hostile
+                    .puts(
+                        0,
+                        frame(
+                            Header {
+                                deployment: 1,
+                                ..header
+                            },
+                            &numbers
+                        )
+                    )
+                    .await,
+                403
+            );
+            assert_eq!(
+                hostile
+                    .puts(
+                        0,
+                        frame(
+                            Header {
+                                config: 1,
+                                ..header
+                            },
+                            &numbers
+                        )
+                    )
+                    .await,
+                403
+            );
             // Somebody else's token, and a slot that is taken.
             assert_eq!(stranger.shows(0, vec![0; 16]).await, 403);
-            assert_eq!(stranger.shows(0, hostile.invitation.token.unwrap().to_vec()).await, 403);
-            assert_eq!(stranger.shows(9, stranger.invitation.token.unwrap().to_vec()).await, 403);
+            assert_eq!(
+                stranger
+                    .shows(0, hostile.invitation.token.unwrap().to_vec())
+                    .await,
+                403
+            );
+            assert_eq!(
+                stranger
+                    .shows(9, stranger.invitation.token.unwrap().to_vec())
+                    .await,
+                403
+            );
             // A revoked key: at once, with its token as well.
             let folder = besieged.federation.place.server().display().to_string();
             assert!(said(&["revoke", &folder, "0"]).status.success());
             tokio::time::sleep(Duration::from_millis(1500)).await;
             assert_eq!(hostile.puts(0, frame(header, &numbers)).await, 403);
-            assert_eq!(hostile.shows(0, hostile.invitation.token.unwrap().to_vec()).await, 403);
+            assert_eq!(
+                hostile
+                    .shows(0, hostile.invitation.token.unwrap().to_vec())
+                    .await,
+                403
+            );
         });
         besieged.lives();
     });
@@ -173,12 +268,21 @@ fn what_comes_at_another_time_is_410_and_what_comes_twice_409() {
             let (header, agreement) = honest(hostile).await;
             let m = agreement.protocol.upload_len();
             let numbers = vec![0.5f32; m];
-            for other in [Header { round: 1, ..header }, Header { attempt: 9, ..header }, Header { chain: 1, ..header }]
-            {
+            for other in [
+                Header { round: 1, ..header },
+                Header {
+                    attempt: 9,
+                    ..header
+                },
+                Header { chain: 1, ..header },
+            ] {
                 assert_eq!(hostile.puts(0, frame(other, &numbers)).await, 410);
             }
             // NaN is taken like every other vector: what it counts for nobody is told. Then it is there.
-            assert_eq!(hostile.puts(0, frame(header, &vec![f32::NAN; m])).await, 200);
+            assert_eq!(
+                hostile.puts(0, frame(header, &vec![f32::NAN; m])).await,
+                200
+            );
             assert_eq!(hostile.puts(0, frame(header, &numbers)).await, 409);
         });
         besieged.lives();
@@ -197,9 +301,18 @@ fn what_is_no_frame_is_422_and_what_is_too_long_413() {
             // Garbage, nothing, cut off, f64 for f32, too few numbers.
             assert_eq!(hostile.puts(0, vec![7; 40]).await, 422);
             assert_eq!(hostile.puts(0, Vec::new()).await, 422);
-            assert_eq!(hostile.puts(0, whole[..whole.len() - 1].to_vec()).await, 422);
-            assert_eq!(hostile.puts(0, frame(header, &vec![0.5f64; m / 2])).await, 422);
-            assert_eq!(hostile.puts(0, frame(header, &vec![0.5f32; m - 1])).await, 422);
+            assert_eq!(
+                hostile.puts(0, whole[..whole.len() - 1].to_vec()).await,
+                422
+            );
+            assert_eq!(
+                hostile.puts(0, frame(header, &vec![0.5f64; m / 2])).await,
+                422
+            );
+            assert_eq!(
+                hostile.puts(0, frame(header, &vec![0.5f32; m - 1])).await,
+                422
+            );
             assert_eq!(hostile.shows(0, vec![0; 15]).await, 422);
             // As many numbers as agreed, in the other format: longer than any upload.
             assert_eq!(hostile.puts(0, frame(header, &vec![0.5f64; m])).await, 413);
@@ -221,10 +334,17 @@ fn another_run_is_404_another_history_409_and_one_that_was_never_made_422() {
             let (_, agreement) = honest(hostile).await;
             let run = hostile.run();
             let ask = |run: &str, frames: u32| format!("/v1/{run}/rounds/{frames}");
-            let have = |chain: String, seal: String| [("sordino-chain", chain), ("sordino-seal", seal)];
+            let have =
+                |chain: String, seal: String| [("sordino-chain", chain), ("sordino-seal", seal)];
             let start = || have(agreement.digest().to_string(), hex(&[0; 16]));
-            assert_eq!(hostile.gets(&ask("0123456789abcdef", 0), &start()).await, 404);
-            assert_eq!(hostile.gets("/v1/0123456789abcdef/agreement", &[]).await, 404);
+            assert_eq!(
+                hostile.gets(&ask("0123456789abcdef", 0), &start()).await,
+                404
+            );
+            assert_eq!(
+                hostile.gets("/v1/0123456789abcdef/agreement", &[]).await,
+                404
+            );
             assert_eq!(hostile.gets("/else", &[]).await, 404);
             assert_eq!(hostile.gets(&ask(&run, 0), &[]).await, 400);
             assert_eq!(stranger.gets(&ask(&run, 0), &start()).await, 403);
@@ -248,10 +368,19 @@ fn an_agent_talks_to_the_pinned_key_and_no_other() {
         runtime().block_on(async {
             let tls = |pins: &[_]| Identity::generate().unwrap().client(pins).unwrap();
             invitation.pins = vec![Identity::generate().unwrap().fingerprint().unwrap()];
-            let link =
-                |pins: &[_]| Link::new(&invitation.address, invitation.deployment, tls(pins), Duration::from_secs(1));
+            let link = |pins: &[_]| {
+                Link::new(
+                    &invitation.address,
+                    invitation.deployment,
+                    tls(pins),
+                    Duration::from_secs(1),
+                )
+            };
             let refused = link(&invitation.pins).terms().await.unwrap_err();
-            assert!(refused.to_string().starts_with("no connection"), "{refused}");
+            assert!(
+                refused.to_string().starts_with("no connection"),
+                "{refused}"
+            );
             // Two pins: the old key and the one that is to follow.
             link(&[invitation.pins[0], right[0]]).terms().await.unwrap();
         });

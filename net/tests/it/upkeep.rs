@@ -11,13 +11,19 @@ use hyper::Method;
 use sordino_net::stored::with_version;
 
 use super::statuses::Hostile;
-use super::util::{Federation, PATIENCE, Process, bounded, free_port, program, runtime, said, take_part};
+use super::util::{
+    Federation, PATIENCE, Process, bounded, free_port, program, runtime, said, take_part,
+};
 
 /// A file without its first line, as the version before wrote it; an agent's file has a digest of all at its end.
 fn without_version(path: &Path) {
     let bytes = fs::read(path).unwrap();
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-    assert!(bytes.starts_with(b"sordino ") && bytes[..end].ends_with(b" 2\n"), "{}", path.display());
+    assert!(
+        bytes.starts_with(b"sordino ") && bytes[..end].ends_with(b" 2\n"),
+        "{}",
+        path.display()
+    );
     fs::write(path, signed(path, bytes[end..].to_vec())).unwrap();
 }
 
@@ -41,8 +47,12 @@ fn mended3_files_of_the_version_before_are_read_and_newer_ones_refused_by_name()
         let mut server = federation.serve();
         let invitations = federation.invite();
         let runtime = runtime();
-        let begin =
-            || invitations.iter().map(|line| runtime.spawn(take_part(federation.joining(line)))).collect::<Vec<_>>();
+        let begin = || {
+            invitations
+                .iter()
+                .map(|line| runtime.spawn(take_part(federation.joining(line))))
+                .collect::<Vec<_>>()
+        };
         let agents = begin();
         let given = || federation.given(&invitations[0]).len();
         let reach = |count: usize| {
@@ -58,10 +68,16 @@ fn mended3_files_of_the_version_before_are_read_and_newer_ones_refused_by_name()
             drop(runtime.block_on(agent));
         }
         server.kill();
-        let folders = [federation.place.server(), federation.joining(&invitations[0]).folder];
+        let folders = [
+            federation.place.server(),
+            federation.joining(&invitations[0]).folder,
+        ];
         let names: [&[&str]; 2] = [&["round.bin", "terms.bin"], &["agent.bin", "terms.bin"]];
-        let files: Vec<PathBuf> =
-            folders.iter().zip(names).flat_map(|(folder, names)| names.iter().map(|name| folder.join(name))).collect();
+        let files: Vec<PathBuf> = folders
+            .iter()
+            .zip(names)
+            .flat_map(|(folder, names)| names.iter().map(|name| folder.join(name)))
+            .collect();
         files.iter().for_each(|path| without_version(path));
         // As before there were versions: both go on.
         let before = given();
@@ -73,34 +89,68 @@ fn mended3_files_of_the_version_before_are_read_and_newer_ones_refused_by_name()
             drop(runtime.block_on(agent));
         }
         server.kill();
-        assert!(fs::read(&files[0]).unwrap().starts_with(b"sordino round 2\n"), "what is written next has a version");
+        assert!(
+            fs::read(&files[0])
+                .unwrap()
+                .starts_with(b"sordino round 2\n"),
+            "what is written next has a version"
+        );
         // Of a version to come, of another file, with a field that nobody knows.
         for path in &files {
             let folder = path.parent().unwrap().display().to_string();
-            let (whole, name) = (fs::read(path).unwrap(), path.file_stem().unwrap().to_str().unwrap());
-            let end =
-                if whole.starts_with(b"sordino ") { whole.iter().position(|b| *b == b'\n').unwrap() + 1 } else { 0 };
+            let (whole, name) = (
+                fs::read(path).unwrap(),
+                path.file_stem().unwrap().to_str().unwrap(),
+            );
+            let end = if whole.starts_with(b"sordino ") {
+                whole.iter().position(|b| *b == b'\n').unwrap() + 1
+            } else {
+                0
+            };
             for (head, expected) in [
-                (format!("sordino {name} 3\n"), format!("{name}: version 3, this program (sordino-net ")),
-                ("sordino other 2\n".into(), format!("{name}: is \"other 2\"")),
+                (
+                    format!("sordino {name} 3\n"),
+                    format!("{name}: version 3, this program (sordino-net "),
+                ),
+                (
+                    "sordino other 2\n".into(),
+                    format!("{name}: is \"other 2\""),
+                ),
             ] {
-                fs::write(path, signed(path, [head.as_bytes(), &whole[end..]].concat())).unwrap();
+                fs::write(
+                    path,
+                    signed(path, [head.as_bytes(), &whole[end..]].concat()),
+                )
+                .unwrap();
                 let output = said(&["replay", &folder]);
                 let told = String::from_utf8_lossy(&output.stderr).into_owned();
-                assert!(!output.status.success() && told.contains(&expected), "{expected}: {told}");
+                assert!(
+                    !output.status.success() && told.contains(&expected),
+                    "{expected}: {told}"
+                );
             }
             fs::write(path, &whole).unwrap();
         }
         let (path, whole) = (&files[0], fs::read(&files[0]).unwrap());
-        let text = whole.windows(9).position(|window| window == b"{\"round\":").unwrap();
+        let text = whole
+            .windows(9)
+            .position(|window| window == b"{\"round\":")
+            .unwrap();
         let unknown = [&whole[..text], b"{\"colour\":1,", &whole[text + 1..]].concat();
         fs::write(path, unknown).unwrap();
         let told = federation.command("replay");
-        assert!(String::from_utf8_lossy(&told.stderr).contains("unknown field `colour`"), "{told:?}");
+        assert!(
+            String::from_utf8_lossy(&told.stderr).contains("unknown field `colour`"),
+            "{told:?}"
+        );
         fs::write(path, whole).unwrap();
         // Negative control: as they were, both folders are whole.
         federation.replay();
-        assert!(said(&["replay", &folders[1].display().to_string()]).status.success());
+        assert!(
+            said(&["replay", &folders[1].display().to_string()])
+                .status
+                .success()
+        );
         assert!(with_version("agent", b"x").starts_with(b"sordino agent 2\n"));
     });
 }
@@ -113,20 +163,42 @@ fn mended3_every_answer_names_the_program_and_its_version() {
         let _server = federation.serve();
         let hostile = Hostile::new(&federation.invite()[0]);
         runtime().block_on(async {
-            for path in [format!("/v1/{}/agreement", hostile.run()), "/v1/0/agreement".into(), "/else".into()] {
+            for path in [
+                format!("/v1/{}/agreement", hostile.run()),
+                "/v1/0/agreement".into(),
+                "/else".into(),
+            ] {
                 let mut sender = hostile.connect().await;
-                let request = hyper::Request::builder().method(Method::GET).uri(&path).header("host", "x");
-                let request = request.body(http_body_util::Full::new(bytes::Bytes::new())).unwrap();
+                let request = hyper::Request::builder()
+                    .method(Method::GET)
+                    .uri(&path)
+                    .header("host", "x");
+                let request = request
+                    .body(http_body_util::Full::new(bytes::Bytes::new()))
+                    .unwrap();
                 let answer = sender.send_request(request).await.unwrap();
-                let name = answer.headers().get("server").map(|name| name.to_str().unwrap().to_owned());
-                assert_eq!(name.as_deref(), Some(concat!("sordino-net/", env!("CARGO_PKG_VERSION"))), "{path}");
+                let name = answer
+                    .headers()
+                    .get("server")
+                    .map(|name| name.to_str().unwrap().to_owned());
+                assert_eq!(
+                    name.as_deref(),
+                    Some(concat!("sordino-net/", env!("CARGO_PKG_VERSION"))),
+                    "{path}"
+                );
             }
         });
     });
 }
 
 fn terminate(process: &Process) {
-    assert!(Command::new("kill").args(["-TERM", &process.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args(["-TERM", &process.id().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 /// The first process of a container gets no SIGTERM that it did not ask for; here it ended both without a word.
@@ -136,12 +208,24 @@ fn mended3_sigterm_ends_server_and_agent_cleanly_with_what_the_agent_started() {
         let federation = Federation::new("terminated", 2, 2, &["--deadline", "60s"]);
         let server = federation.serve();
         let invitation = federation.invite().remove(0);
-        let (folder, line) = (federation.joining(&invitation).folder.display().to_string(), invitation.to_string());
-        let (started, late) = (federation.place.0.join("started"), federation.place.0.join("late"));
-        let command = format!("touch {}; (sleep 2; touch {}); echo 1", started.display(), late.display());
+        let (folder, line) = (
+            federation.joining(&invitation).folder.display().to_string(),
+            invitation.to_string(),
+        );
+        let (started, late) = (
+            federation.place.0.join("started"),
+            federation.place.0.join("late"),
+        );
+        let command = format!(
+            "touch {}; (sleep 2; touch {}); echo 1",
+            started.display(),
+            late.display()
+        );
         // As the first process of its own, where that is allowed: a signal without a handler never comes there.
         let mut alone = Command::new("unshare");
-        let inside = Command::new("unshare").args(["--user", "--pid", "--fork", "true"]).status();
+        let inside = Command::new("unshare")
+            .args(["--user", "--pid", "--fork", "true"])
+            .status();
         let is_first = inside.is_ok_and(|status| status.success());
         let agent = if is_first {
             alone.args([
@@ -152,7 +236,16 @@ fn mended3_sigterm_ends_server_and_agent_cleanly_with_what_the_agent_started() {
                 "--kill-child",
                 env!("CARGO_BIN_EXE_sordino-net"),
             ]);
-            alone.args(["join", &line, "--folder", &folder, "--max-epsilon", "100", "--command", &command]);
+            alone.args([
+                "join",
+                &line,
+                "--folder",
+                &folder,
+                "--max-epsilon",
+                "100",
+                "--command",
+                &command,
+            ]);
             Process::start(alone)
         } else {
             Process::start(program(&[
@@ -174,15 +267,31 @@ fn mended3_sigterm_ends_server_and_agent_cleanly_with_what_the_agent_started() {
         if is_first {
             let of = format!("/proc/{0}/task/{0}/children", agent.id());
             let child = fs::read_to_string(of).unwrap().trim().to_owned();
-            assert!(Command::new("kill").args(["-TERM", &child]).status().unwrap().success());
+            assert!(
+                Command::new("kill")
+                    .args(["-TERM", &child])
+                    .status()
+                    .unwrap()
+                    .success()
+            );
         } else {
             terminate(&agent);
         }
         let ended = agent.ended();
-        assert_eq!(ended.code(), Some(0), "{ended:?}, first process: {is_first}");
+        assert_eq!(
+            ended.code(),
+            Some(0),
+            "{ended:?}, first process: {is_first}"
+        );
         terminate(&server);
         assert_eq!(server.ended().code(), Some(0), "{}", federation.heard());
-        assert!(federation.heard().contains("stopped by SIGTERM; the same command goes on"), "{}", federation.heard());
+        assert!(
+            federation
+                .heard()
+                .contains("stopped by SIGTERM; the same command goes on"),
+            "{}",
+            federation.heard()
+        );
         std::thread::sleep(Duration::from_millis(2500));
         assert!(!late.exists(), "what the agent had started lives on");
     });
@@ -205,11 +314,24 @@ fn mended3_a_finished_server_that_starts_again_stays_for_the_rest_of_its_time() 
         let start = Instant::now();
         let server = federation.serve_with(again, &["--linger", "1h"]);
         assert!(server.ended().success(), "{}", federation.heard());
-        assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
-        assert!(federation.heard().contains("it stays for the rest of --linger, 3 s"), "{}", federation.heard());
+        assert!(
+            start.elapsed() < Duration::from_secs(30),
+            "{:?}",
+            start.elapsed()
+        );
+        assert!(
+            federation
+                .heard()
+                .contains("it stays for the rest of --linger, 3 s"),
+            "{}",
+            federation.heard()
+        );
         // Negative control: of an announcement just now the hour is not over.
         fs::remove_file(&last).unwrap();
-        let mut server = federation.serve_with(Command::new(env!("CARGO_BIN_EXE_sordino-net")), &["--linger", "1h"]);
+        let mut server = federation.serve_with(
+            Command::new(env!("CARGO_BIN_EXE_sordino-net")),
+            &["--linger", "1h"],
+        );
         std::thread::sleep(Duration::from_secs(8));
         assert!(!server.is_over(), "{}", federation.heard());
     });
@@ -220,14 +342,19 @@ fn mended3_a_finished_server_that_starts_again_stays_for_the_rest_of_its_time() 
 fn mended3_connections_to_the_metrics_are_bounded() {
     bounded(|| {
         let admin = format!("127.0.0.1:{}", free_port());
-        let federation = Federation::new("metrics", 2, 2, &["--deadline", "60s", "--admin", &admin]);
+        let federation =
+            Federation::new("metrics", 2, 2, &["--deadline", "60s", "--admin", &admin]);
         let server = federation.serve();
         federation.invite();
-        let silent: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(&admin).unwrap()).collect();
+        let silent: Vec<TcpStream> = (0..100)
+            .map(|_| TcpStream::connect(&admin).unwrap())
+            .collect();
         std::thread::sleep(Duration::from_millis(500));
         let handles = fs::read_dir(format!("/proc/{}/fd", server.id())).unwrap();
         let sockets = handles.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
-        let sockets = sockets.filter(|to| to.to_string_lossy().starts_with("socket:")).count();
+        let sockets = sockets
+            .filter(|to| to.to_string_lossy().starts_with("socket:"))
+            .count();
         assert!(sockets <= 16 + 6, "{sockets} sockets are open");
         // They are hung up on, and then there is an answer again.
         let start = Instant::now();
@@ -237,7 +364,10 @@ fn mended3_connections_to_the_metrics_are_bounded() {
         drop(silent);
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        assert!(answer.starts_with("HTTP/1.0 200") && answer.ends_with("ok\n"), "{answer}");
+        assert!(
+            answer.starts_with("HTTP/1.0 200") && answer.ends_with("ok\n"),
+            "{answer}"
+        );
         assert!(start.elapsed() < PATIENCE);
         numbers_have_names(&admin);
     });
@@ -250,15 +380,35 @@ fn numbers_have_names(admin: &str) {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let (_, text) = answer.split_once("\r\n\r\n").unwrap();
-    for needed in
-        ["sordino_agents 2", "sordino_rounds 2", "sordino_enrolled 0", "sordino_round 0", "sordino_delta 0.00001"]
-    {
+    for needed in [
+        "sordino_agents 2",
+        "sordino_rounds 2",
+        "sordino_enrolled 0",
+        "sordino_round 0",
+        "sordino_delta 0.00001",
+    ] {
         assert!(text.lines().any(|line| line == needed), "{needed}: {text}");
     }
-    assert!(text.contains(concat!("sordino_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1\n")), "{text}");
-    let types: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
-    let helps: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next()).collect();
-    assert!(types == helps && types.len() >= 16, "every number has a line that says what it is: {text}");
+    assert!(
+        text.contains(concat!(
+            "sordino_build_info{version=\"",
+            env!("CARGO_PKG_VERSION"),
+            "\"} 1\n"
+        )),
+        "{text}"
+    );
+    let types: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
+        .collect();
+    let helps: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next())
+        .collect();
+    assert!(
+        types == helps && types.len() >= 16,
+        "every number has a line that says what it is: {text}"
+    );
 }
 
 /// `COPY . .` took every folder of a server along, with its keys.
@@ -266,22 +416,41 @@ fn numbers_have_names(admin: &str) {
 fn mended3_an_image_is_built_from_what_it_needs_and_no_folder_with_keys() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let rules = fs::read_to_string(root.join(".dockerignore")).unwrap();
-    let rules: Vec<&str> = rules.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    let rules: Vec<&str> = rules
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .collect();
     assert_eq!(rules[0], "*", "everything is left out that is not named");
     let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
-    let members = manifest.lines().find(|line| line.starts_with("members = ")).unwrap();
+    let members = manifest
+        .lines()
+        .find(|line| line.starts_with("members = "))
+        .unwrap();
     // A package inside of another one comes along with it.
     let whole = |member: &&str| !member.contains('/');
-    let mut needed: Vec<&str> = members.split('"').skip(1).step_by(2).filter(whole).collect();
+    let mut needed: Vec<&str> = members
+        .split('"')
+        .skip(1)
+        .step_by(2)
+        .filter(whole)
+        .collect();
     needed.extend(["Cargo.toml", "Cargo.lock"]);
-    let mut named: Vec<&str> = rules.iter().filter_map(|rule| rule.strip_prefix('!')).collect();
+    let mut named: Vec<&str> = rules
+        .iter()
+        .filter_map(|rule| rule.strip_prefix('!'))
+        .collect();
     needed.sort_unstable();
     named.sort_unstable();
     assert_eq!(named, needed, "the members of the workspace, and no more");
     // What a server or an agent writes is left out wherever it lies, and after what is named.
-    for secret in
-        ["**/*.key", "**/agent.bin", "**/agent.journal", "**/round.bin", "**/invitations.jsonl", "**/enrolled.jsonl"]
-    {
+    for secret in [
+        "**/*.key",
+        "**/agent.bin",
+        "**/agent.journal",
+        "**/round.bin",
+        "**/invitations.jsonl",
+        "**/enrolled.jsonl",
+    ] {
         assert!(rules.contains(&secret), "{secret}");
     }
     let containerfile = fs::read_to_string(root.join("net/deploy/Containerfile")).unwrap();
@@ -300,18 +469,33 @@ fn mended3_a_promise_is_verified_and_any_change_of_it_noticed() {
         let verify = |text: &str, more: &[&str]| {
             fs::write(&path, text).unwrap();
             let output = said(&[&["verify", &path.display().to_string()], more].concat());
-            (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+            (
+                output.status.code(),
+                String::from_utf8([output.stdout, output.stderr].concat()).unwrap(),
+            )
         };
         let [present, next] = [0, 1].map(|i: usize| pins[i].to_string());
-        assert_eq!(verify(&promise, &["--key", &present]), (Some(0), format!("signed by {present}, as expected\n")));
+        assert_eq!(
+            verify(&promise, &["--key", &present]),
+            (Some(0), format!("signed by {present}, as expected\n"))
+        );
         assert!(verify(&promise, &[]).1.contains(&present));
-        assert!(verify(&promise, &["--key", &next]).1.contains("not by"), "another key");
+        assert!(
+            verify(&promise, &["--key", &next]).1.contains("not by"),
+            "another key"
+        );
         // One character of each line, and a line less.
-        for (from, to) in [("\"agents\":2", "\"agents\":3"), ("): 30", "): 31"), ("public key 3059", "public key 3058")]
-        {
+        for (from, to) in [
+            ("\"agents\":2", "\"agents\":3"),
+            ("): 30", "): 31"),
+            ("public key 3059", "public key 3058"),
+        ] {
             assert!(promise.contains(from), "{from}: {promise}");
             let (code, told) = verify(&promise.replacen(from, to, 1), &["--key", &present]);
-            assert!(code == Some(1) && told.contains("not signed by this key"), "{from}: {told}");
+            assert!(
+                code == Some(1) && told.contains("not signed by this key"),
+                "{from}: {told}"
+            );
         }
         let (code, told) = verify(promise.lines().next().unwrap(), &[]);
         assert!(code == Some(2) && told.contains("three lines"), "{told}");

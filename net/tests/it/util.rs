@@ -35,17 +35,29 @@ fn running(change: impl FnOnce(&mut Vec<u32>)) {
 pub fn bounded(body: impl FnOnce() + Send + 'static) {
     let (running_on, over) = channel::<()>();
     let name = std::thread::current().name().unwrap_or("a test").to_owned();
-    let thread = std::thread::Builder::new().name(name.clone()).spawn(move || {
-        let _until_here = running_on;
-        body();
-    });
+    let thread = std::thread::Builder::new()
+        .name(name.clone())
+        .spawn(move || {
+            let _until_here = running_on;
+            body();
+        });
     let thread = thread.unwrap();
-    let is_asked_for = ["SORDINO_BODIES", "SORDINO_SHARE_AGENTS"].iter().any(|name| std::env::var_os(name).is_some());
-    let limit = if is_asked_for { LIMIT_OF_A_FLOOD } else { LIMIT };
+    let is_asked_for = ["SORDINO_BODIES", "SORDINO_SHARE_AGENTS"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some());
+    let limit = if is_asked_for {
+        LIMIT_OF_A_FLOOD
+    } else {
+        LIMIT
+    };
     if over.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
         running(|children| {
             for child in children.iter() {
-                drop(Command::new("kill").args(["-9", &child.to_string()]).status());
+                drop(
+                    Command::new("kill")
+                        .args(["-9", &child.to_string()])
+                        .status(),
+                );
             }
         });
         // Past what libtest captures.
@@ -90,7 +102,10 @@ impl Process {
     pub fn ended(mut self) -> ExitStatus {
         let start = Instant::now();
         while !self.is_over() {
-            assert!(start.elapsed() < PATIENCE, "a process did not end within {PATIENCE:?}");
+            assert!(
+                start.elapsed() < PATIENCE,
+                "a process did not end within {PATIENCE:?}"
+            );
             std::thread::sleep(Duration::from_millis(5));
         }
         self.0.wait().unwrap()
@@ -111,7 +126,11 @@ impl Place {
         // In memory where there is such a folder: a server syncs about ten times in a round, and on a disk that others keep
         // busy a sync takes longer than the deadlines of these tests.
         let memory = PathBuf::from("/dev/shm");
-        let root = if memory.is_dir() { memory } else { std::env::temp_dir() };
+        let root = if memory.is_dir() {
+            memory
+        } else {
+            std::env::temp_dir()
+        };
         let path = root.join(format!("sordino-net-{name}-{}", std::process::id()));
         drop(std::fs::remove_dir_all(&path));
         std::fs::create_dir_all(&path).unwrap();
@@ -133,7 +152,10 @@ pub fn program(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sordino-net"));
     command.args(arguments).stdin(Stdio::null());
     // Nothing of a test is counted among what this user's data gave.
-    if let Some(at) = arguments.iter().position(|argument| *argument == "--folder") {
+    if let Some(at) = arguments
+        .iter()
+        .position(|argument| *argument == "--folder")
+    {
         command.env("XDG_STATE_HOME", format!("{}.state", arguments[at + 1]));
     }
     command
@@ -146,7 +168,11 @@ pub fn said(arguments: &[&str]) -> Output {
 
 /// A port that was free a moment ago.
 pub fn free_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
+    TcpListener::bind(("127.0.0.1", 0))
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
 }
 
 /// A private federation that is small and quick: `agents` agents in single precision.
@@ -160,7 +186,12 @@ impl Federation {
     /// With these further arguments of `serve`, and rounds that go by the clock whoever is there: what a server waits for
     /// has tests of its own.
     pub fn new(name: &str, agents: u32, rounds: u32, more: &[&str]) -> Federation {
-        Federation::waiting(name, agents, rounds, &[more, &["--min-agents", "0"]].concat())
+        Federation::waiting(
+            name,
+            agents,
+            rounds,
+            &[more, &["--min-agents", "0"]].concat(),
+        )
     }
 
     /// With these further arguments of `serve` and no others.
@@ -182,7 +213,11 @@ impl Federation {
             arguments.extend(["--delay".into(), "1ms".into()]);
         }
         arguments.extend(more.iter().map(|argument| argument.to_string()));
-        Federation { place, agents, arguments }
+        Federation {
+            place,
+            agents,
+            arguments,
+        }
     }
 
     /// A campaign that searches this space, with these further arguments of `serve`.
@@ -191,14 +226,23 @@ impl Federation {
         let path = place.0.join("space.toml");
         std::fs::write(&path, space).unwrap();
         let mut arguments = served(&place, &path.display().to_string());
-        arguments.extend(["--agents", &agents.to_string(), "--ask-again", "200ms"].map(String::from));
+        arguments
+            .extend(["--agents", &agents.to_string(), "--ask-again", "200ms"].map(String::from));
         arguments.extend(more.iter().map(|argument| argument.to_string()));
-        Federation { place, agents, arguments }
+        Federation {
+            place,
+            agents,
+            arguments,
+        }
     }
 
     /// Where it listens.
     pub fn listens(&self) -> String {
-        let at = self.arguments.iter().position(|argument| argument == "--listen").unwrap();
+        let at = self
+            .arguments
+            .iter()
+            .position(|argument| argument == "--listen")
+            .unwrap();
         self.arguments[at + 1].clone()
     }
 
@@ -222,14 +266,27 @@ impl Federation {
     /// The same with another value of an option that it has.
     pub fn serve_with(&self, command: Command, [option, value]: &[&str; 2]) -> Process {
         let mut arguments = self.arguments.clone();
-        let at = arguments.iter().position(|argument| argument == option).unwrap();
+        let at = arguments
+            .iter()
+            .position(|argument| argument == option)
+            .unwrap();
         arguments[at + 1] = value.to_string();
         self.start(command, &arguments)
     }
 
     fn start(&self, mut command: Command, arguments: &[String]) -> Process {
-        let log = || File::options().create(true).append(true).open(self.log()).unwrap();
-        command.args(arguments).stdin(Stdio::null()).stdout(log()).stderr(log());
+        let log = || {
+            File::options()
+                .create(true)
+                .append(true)
+                .open(self.log())
+                .unwrap()
+        };
+        command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(log())
+            .stderr(log());
         Process::start(command)
     }
 
@@ -260,15 +317,24 @@ impl Federation {
     pub fn invite(&self) -> Vec<Invitation> {
         let start = Instant::now();
         while !self.place.server().join("round.bin").exists() {
-            assert!(start.elapsed() < PATIENCE, "the server did not begin: {}", self.heard());
+            assert!(
+                start.elapsed() < PATIENCE,
+                "the server did not begin: {}",
+                self.heard()
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
         let folder = self.place.server().display().to_string();
         let range = format!("0..{}", self.agents);
         let output = said(&["invite", &folder, "--agents", &range]);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         let lines = String::from_utf8(output.stdout).unwrap();
-        let invitations: Vec<Invitation> = lines.lines().map(|line| line.parse().unwrap()).collect();
+        let invitations: Vec<Invitation> =
+            lines.lines().map(|line| line.parse().unwrap()).collect();
         assert_eq!(invitations.len(), self.agents as usize);
         invitations
     }
@@ -281,7 +347,11 @@ impl Federation {
     pub fn replay(&self) -> String {
         let output = self.command("replay");
         let said = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{said}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         said
     }
 
@@ -298,8 +368,10 @@ impl Federation {
 
     /// The agent as its file has it.
     pub fn agent(&self, invitation: &Invitation) -> HostAgent<f32, Draws<f32>> {
-        let (shared, file) =
-            (Draws::new(&self.terms(invitation)).unwrap(), self.joining(invitation).folder.join("agent.bin"));
+        let (shared, file) = (
+            Draws::new(&self.terms(invitation)).unwrap(),
+            self.joining(invitation).folder.join("agent.bin"),
+        );
         assert!(self.has_begun(invitation));
         HostAgent::open(&shared, invitation.slot, RunSeed::new(0, 0), Some(file)).unwrap()
     }
@@ -332,7 +404,11 @@ impl Federation {
         let last = folder.join(format!("frames/{last:06}.frame"));
         let (before, start) = (whole_frames(&folder), Instant::now());
         while gets_on && whole_frames(&folder) == before && !last.exists() {
-            assert!(start.elapsed() < PATIENCE, "the server does not get on: {}", self.heard());
+            assert!(
+                start.elapsed() < PATIENCE,
+                "the server does not get on: {}",
+                self.heard()
+            );
             std::thread::sleep(Duration::from_millis(1));
         }
         std::thread::sleep(longer);
@@ -342,20 +418,47 @@ impl Federation {
 
 /// The arguments of a server of this scenario or space, in a folder of this place.
 fn served(place: &Place, what: &str) -> Vec<String> {
-    let (folder, counter) = (place.server().display().to_string(), place.0.join("counter").display().to_string());
+    let (folder, counter) = (
+        place.server().display().to_string(),
+        place.0.join("counter").display().to_string(),
+    );
     let listen = format!("127.0.0.1:{}", free_port());
-    ["serve", what, "--folder", &folder, "--counter", &counter, "--listen", &listen].map(String::from).into()
+    [
+        "serve",
+        what,
+        "--folder",
+        &folder,
+        "--counter",
+        &counter,
+        "--listen",
+        &listen,
+    ]
+    .map(String::from)
+    .into()
 }
 
 /// How many frames a server's folder has, those that are being written left out; none before there is a folder.
 pub fn whole_frames(folder: &Path) -> usize {
-    let Ok(files) = std::fs::read_dir(folder.join("frames")) else { return 0 };
-    files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|end| end == "frame")).count()
+    let Ok(files) = std::fs::read_dir(folder.join("frames")) else {
+        return 0;
+    };
+    files
+        .filter(|file| {
+            file.as_ref()
+                .unwrap()
+                .path()
+                .extension()
+                .is_some_and(|end| end == "frame")
+        })
+        .count()
 }
 
 /// A quick function of one input.
 pub async fn take_part(joining: Joining) -> Result<Joined, JoinError> {
-    join(&joining, |query| std::future::ready(Ok(1.0 - (query.point[0] - 0.3).powi(2)))).await
+    join(&joining, |query| {
+        std::future::ready(Ok(1.0 - (query.point[0] - 0.3).powi(2)))
+    })
+    .await
 }
 
 /// Whether any file below the folder holds these bytes.
@@ -371,7 +474,11 @@ pub fn holds(folder: &Path, bytes: &[u8]) -> bool {
 }
 
 pub fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
 }
 
 /// Copies a folder with all that is in it.

@@ -38,8 +38,19 @@ const LESS: f64 = 0.5;
 #[test]
 fn a_vote_that_is_killed_is_charged_once_and_agents_make_all_queries() {
     bounded(|| {
-        let (epsilon, budget) = (format!("prior.epsilon={EPSILON}"), format!("privacy.max_epsilon={EPSILON}"));
-        let mut more = vec!["--close-early", "--deadline", "60s", "--linger", "2s", "--delay", "500ms"];
+        let (epsilon, budget) = (
+            format!("prior.epsilon={EPSILON}"),
+            format!("privacy.max_epsilon={EPSILON}"),
+        );
+        let mut more = vec![
+            "--close-early",
+            "--deadline",
+            "60s",
+            "--linger",
+            "2s",
+            "--delay",
+            "500ms",
+        ];
         for setting in ["federation.methods=[\"vote\"]", &epsilon, &budget] {
             more.extend(["--set", setting]);
         }
@@ -67,7 +78,11 @@ fn a_vote_that_is_killed_is_charged_once_and_agents_make_all_queries() {
             .collect();
         // There is one frame after the first, so deaths come at any moment; a little later each time, until the shares are whole.
         let (mut stream, mut kills) = (Stream::from_seed(3), 0);
-        while !federation.lives(1, false, Duration::from_millis(u64::from(20 * kills + stream.below(60)))) {
+        while !federation.lives(
+            1,
+            false,
+            Duration::from_millis(u64::from(20 * kills + stream.below(60))),
+        ) {
             server.kill();
             kills += 1;
             server = federation.serve();
@@ -79,20 +94,30 @@ fn a_vote_that_is_killed_is_charged_once_and_agents_make_all_queries() {
             let joined = joined.unwrap().unwrap().unwrap();
             assert_eq!(joined.observations, 2 + ROUNDS, "agent {index}");
             // One that accepts less than a vote costs does not vote, and searches with what the others released.
-            assert_eq!(joined.given, if index == 0 { vec![] } else { vec![0] }, "agent {index}");
+            assert_eq!(
+                joined.given,
+                if index == 0 { vec![] } else { vec![0] },
+                "agent {index}"
+            );
             chains.push(joined.chain.to_string());
         }
         assert!(chains.iter().all(|chain| *chain == chains[0]), "{chains:?}");
         assert!(server.ended().success(), "{}", federation.heard());
         assert!(kills >= 3, "only {kills} kills");
         let replayed = federation.replay();
-        assert!(replayed.contains("frames 2, broadcasts 1, charges 1"), "{replayed} after {kills} kills");
+        assert!(
+            replayed.contains("frames 2, broadcasts 1, charges 1"),
+            "{replayed} after {kills} kills"
+        );
         assert!(replayed.contains(&chains[0]), "{replayed}");
         for invitation in &invitations {
             let folder = federation.joining(invitation).folder.display().to_string();
             let output = said(&["replay", &folder]);
             let told = String::from_utf8(output.stdout).unwrap();
-            assert!(output.status.success() && told.contains(&chains[0]), "{told}");
+            assert!(
+                output.status.success() && told.contains(&chains[0]),
+                "{told}"
+            );
         }
         promises_what_it_costs(&federation);
     });
@@ -102,8 +127,19 @@ fn a_vote_that_is_killed_is_charged_once_and_agents_make_all_queries() {
 #[test]
 fn an_agent_that_dies_with_queries_left_makes_them_without_its_server() {
     bounded(|| {
-        let (epsilon, budget) = (format!("prior.epsilon={EPSILON}"), format!("privacy.max_epsilon={EPSILON}"));
-        let mut more = vec!["--close-early", "--deadline", "60s", "--linger", "1s", "--delay", "10ms"];
+        let (epsilon, budget) = (
+            format!("prior.epsilon={EPSILON}"),
+            format!("privacy.max_epsilon={EPSILON}"),
+        );
+        let mut more = vec![
+            "--close-early",
+            "--deadline",
+            "60s",
+            "--linger",
+            "1s",
+            "--delay",
+            "10ms",
+        ];
         for setting in ["federation.methods=[\"vote\"]", &epsilon, &budget] {
             more.extend(["--set", setting]);
         }
@@ -119,16 +155,26 @@ fn an_agent_that_dies_with_queries_left_makes_them_without_its_server() {
         let dying = joining(0);
         // It never ends its fourth query, the second of those behind the last frame.
         let hanging = runtime.spawn(async move {
-            join(&dying, async |query| if query.number < 3 { Ok(query.point[0]) } else { std::future::pending().await })
-                .await
+            join(&dying, async |query| {
+                if query.number < 3 {
+                    Ok(query.point[0])
+                } else {
+                    std::future::pending().await
+                }
+            })
+            .await
         });
         assert!(server.ended().success(), "{}", federation.heard());
         hanging.abort();
         assert!(runtime.block_on(hanging).unwrap_err().is_cancelled());
-        let joined = runtime.block_on(async { tokio::time::timeout(PATIENCE, take_part(joining(0))).await });
+        let joined =
+            runtime.block_on(async { tokio::time::timeout(PATIENCE, take_part(joining(0))).await });
         let joined = joined.expect("it waits for its server").unwrap();
         assert_eq!((joined.observations, joined.given), (2 + ROUNDS, vec![0]));
-        assert_eq!(runtime.block_on(other).unwrap().unwrap().chain, joined.chain);
+        assert_eq!(
+            runtime.block_on(other).unwrap().unwrap().chain,
+            joined.chain
+        );
     });
 }
 
@@ -137,8 +183,14 @@ fn promises_what_it_costs(federation: &Federation) {
     let promise = federation.command("promise");
     let line = promise.stdout.split(|byte| *byte == b'\n').next().unwrap();
     let promise: serde_json::Value = serde_json::from_slice(line).unwrap();
-    assert_eq!((&promise["method"], &promise["releases"]), (&"vote".into(), &1.into()));
-    assert_eq!((&promise["sampling_probability"], &promise["clipping_norm"]), (&1.0.into(), &1.0.into()));
+    assert_eq!(
+        (&promise["method"], &promise["releases"]),
+        (&"vote".into(), &1.into())
+    );
+    assert_eq!(
+        (&promise["sampling_probability"], &promise["clipping_norm"]),
+        (&1.0.into(), &1.0.into())
+    );
     let mut accountant = GaussianAccountant::new();
     let event = Event::PoissonSampledGaussian {
         sampling_probability: 1.0,
@@ -146,7 +198,10 @@ fn promises_what_it_costs(federation: &Federation) {
         relation: NeighboringRelation::ReplaceSpecial,
     };
     accountant.compose(&event, 1).unwrap();
-    let epsilon = accountant.epsilon(promise["delta"].as_f64().unwrap()).unwrap().epsilon;
+    let epsilon = accountant
+        .epsilon(promise["delta"].as_f64().unwrap())
+        .unwrap()
+        .epsilon;
     assert_eq!(promise["epsilon_of_all_rounds"], epsilon);
     // Negative control: more than the first agent accepts, and no more than was promised.
     assert!(epsilon > LESS && epsilon <= EPSILON, "{epsilon}");
@@ -161,13 +216,21 @@ fn terms_of(protocol: Protocol) -> Terms {
 
 /// A vote, with a ballot that was changed, and then changed itself.
 fn vote(ballot: impl FnOnce(&mut Parameters), change: impl FnOnce(&mut VoteProtocol)) -> Terms {
-    let (candidates, noised) = (bodies::terms().points() as u32, Aggregation::private(1.0, 1.0, 3.0).unwrap());
+    let (candidates, noised) = (
+        bodies::terms().points() as u32,
+        Aggregation::private(1.0, 1.0, 3.0).unwrap(),
+    );
     let dim = bodies::terms().agreement.dim as usize;
-    let mut parameters = Parameters::usual(AGENTS, Regions::whole(dim).unwrap(), 1, candidates, noised);
+    let mut parameters =
+        Parameters::usual(AGENTS, Regions::whole(dim).unwrap(), 1, candidates, noised);
     ballot(&mut parameters);
     let features = PublicFeatures::new(7, Stationary::SquaredExponential, 0.2, 1.0);
-    let mut vote =
-        VoteProtocol { ballot: Config::new(parameters).unwrap(), rounds: ROUNDS, feature_count: 16, features };
+    let mut vote = VoteProtocol {
+        ballot: Config::new(parameters).unwrap(),
+        rounds: ROUNDS,
+        feature_count: 16,
+        features,
+    };
     change(&mut vote);
     terms_of(Protocol::Vote(vote))
 }
@@ -181,21 +244,51 @@ fn a_vote_with_other_numbers_is_neither_served_nor_joined() {
         }
     };
     for (expected, terms) in [
-        ("protect nobody", vote(|p| p.aggregation = Aggregation::Mean, as_it_is)),
-        ("sampling_probability", vote(|p| p.aggregation = Aggregation::private(1.0, 0.5, 3.0).unwrap(), as_it_is)),
-        ("clipping_norm", vote(|p| p.aggregation = Aggregation::private(2.0, 1.0, 3.0).unwrap(), as_it_is)),
+        (
+            "protect nobody",
+            vote(|p| p.aggregation = Aggregation::Mean, as_it_is),
+        ),
+        (
+            "sampling_probability",
+            vote(
+                |p| p.aggregation = Aggregation::private(1.0, 0.5, 3.0).unwrap(),
+                as_it_is,
+            ),
+        ),
+        (
+            "clipping_norm",
+            vote(
+                |p| p.aggregation = Aggregation::private(2.0, 1.0, 3.0).unwrap(),
+                as_it_is,
+            ),
+        ),
         ("aggregation", vote(silent, as_it_is)),
         ("rounds of the ballot", vote(|p| p.rounds = 2, as_it_is)),
-        ("the number of candidates", vote(|p| p.feature_count += 1, as_it_is)),
+        (
+            "the number of candidates",
+            vote(|p| p.feature_count += 1, as_it_is),
+        ),
         ("rounds = 0", vote(|_| {}, |vote| vote.rounds = 0)),
-        ("prior_tolerance", vote(|_| {}, |vote| vote.features.prior_tolerance = f64::NAN)),
-        ("multiply-adds", vote(|_| {}, |vote| (vote.rounds, vote.feature_count) = (1 << 20, 1 << 14))),
+        (
+            "prior_tolerance",
+            vote(|_| {}, |vote| vote.features.prior_tolerance = f64::NAN),
+        ),
+        (
+            "multiply-adds",
+            vote(
+                |_| {},
+                |vote| (vote.rounds, vote.feature_count) = (1 << 20, 1 << 14),
+            ),
+        ),
         // Each query is little work, and there are a million of them.
         ("multiply-adds", vote(|_| {}, |vote| vote.rounds = 1 << 20)),
     ] {
         let refused = admit(&terms).unwrap_err().to_string();
         assert!(refused.contains(expected), "{expected}: {refused}");
-        assert!(expected == "protect nobody" || Voting::<f64>::new(&terms).is_err(), "{expected}");
+        assert!(
+            expected == "protect nobody" || Voting::<f64>::new(&terms).is_err(),
+            "{expected}"
+        );
     }
     // Negative control: as it is, it is admitted, over one release.
     let admitted = admit(&vote(|_| {}, as_it_is)).unwrap();
@@ -221,19 +314,39 @@ fn a_method_of_somebody_s_own_is_neither_served_nor_joined() {
         assert!(matches!(admit(&terms), Err(Inadmissible::Unprotected)));
         assert!(matches!(terms.bounded(), Err(TermsError::Method)));
         let enrolment = Arc::new(Enrolment::in_memory());
-        let (joined, measured) = runtime().block_on(offered(&terms, &enrolment, place.0.join("agent"), OWNED));
+        let (joined, measured) =
+            runtime().block_on(offered(&terms, &enrolment, place.0.join("agent"), OWNED));
         let refused = joined.unwrap_err();
         assert!(matches!(&refused, JoinError::Inadmissible(_)), "{refused}");
-        assert_eq!((measured, enrolment.count()), (0, 0), "it joined or measured");
+        assert_eq!(
+            (measured, enrolment.count()),
+            (0, 0),
+            "it joined or measured"
+        );
         let folder = Folder::begin(&place.server(), terms).unwrap();
         let served = runtime().block_on(serve(&folder, serving()));
-        assert!(matches!(served, Err(ServeError::Inadmissible(Inadmissible::Unprotected))), "{served:?}");
-        assert!(!place.server().join("ledger.jsonl").exists(), "a ledger was begun");
+        assert!(
+            matches!(
+                served,
+                Err(ServeError::Inadmissible(Inadmissible::Unprotected))
+            ),
+            "{served:?}"
+        );
+        assert!(
+            !place.server().join("ledger.jsonl").exists(),
+            "a ledger was begun"
+        );
         let replayed = replay(&place.server()).unwrap_err();
-        assert!(replayed.to_string().contains("another method"), "{replayed}");
+        assert!(
+            replayed.to_string().contains("another method"),
+            "{replayed}"
+        );
         let output = said(&["promise", &place.server().display().to_string()]);
         let told = String::from_utf8(output.stderr).unwrap();
-        assert!(!output.status.success() && output.stdout.is_empty() && told.contains("protect nobody"), "{told}");
+        assert!(
+            !output.status.success() && output.stdout.is_empty() && told.contains("protect nobody"),
+            "{told}"
+        );
     });
 }
 
@@ -245,7 +358,10 @@ fn serving() -> Serving {
         data: "own".into(),
         counter: CounterPlace::Nowhere,
         delay: Duration::from_millis(1),
-        pace: sordino_core::federated::exchange::Pace { ask_again_ms: 200, spread_ms: 10 },
+        pace: sordino_core::federated::exchange::Pace {
+            ask_again_ms: 200,
+            spread_ms: 10,
+        },
         begin: Begin::default(),
         helper: None,
         linger: Duration::from_secs(1),

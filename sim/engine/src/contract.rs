@@ -68,7 +68,9 @@ impl Options {
     ///
     /// **Errors**: the system's.
     pub fn pool(&self) -> Result<Arc<ThreadPool>, PoolError> {
-        self.pool.clone().map_or_else(|| sordino_experiment::pool::pool(self.threads), Ok)
+        self.pool
+            .clone()
+            .map_or_else(|| sordino_experiment::pool::pool(self.threads), Ok)
     }
 }
 
@@ -163,7 +165,10 @@ pub trait Model: std::fmt::Debug + Send + Sync {
 
     /// What an execution of all runs is counted in, and how many of them there are.
     fn jobs(&self) -> Jobs {
-        Jobs { count: u64::from(self.head().runs) * self.work().len() as u64, unit: "jobs" }
+        Jobs {
+            count: u64::from(self.head().runs) * self.work().len() as u64,
+            unit: "jobs",
+        }
     }
 
     /// Executes all runs of all methods. What it leaves is for programs: the summary, `rounds.csv`, `README.md` and the
@@ -206,7 +211,9 @@ pub trait Model: std::fmt::Debug + Send + Sync {
 ///
 /// **Errors**: as [`Model::view`].
 pub fn complete<M: Model + ?Sized>(model: &M, mut record: Record) -> Result<Record, ModelError> {
-    record.files.push((SCENARIO, scenario_file(&model.resolved())));
+    record
+        .files
+        .push((SCENARIO, scenario_file(&model.resolved())));
     let shown = shown(model, RunFiles::Made(&record))?;
     record.files.extend(shown);
     Ok(record)
@@ -216,7 +223,10 @@ pub fn complete<M: Model + ?Sized>(model: &M, mut record: Record) -> Result<Reco
 /// files that programs read.
 ///
 /// **Errors**: files that are missing or do not belong together.
-pub fn shown<M: Model + ?Sized>(model: &M, files: RunFiles<'_>) -> Result<Vec<(&'static str, String)>, ModelError> {
+pub fn shown<M: Model + ?Sized>(
+    model: &M,
+    files: RunFiles<'_>,
+) -> Result<Vec<(&'static str, String)>, ModelError> {
     let view = model.view(files)?;
     let results = Results::read(files).map_err(ModelError::input)?;
     Ok(view.files(&model.head(), model.resolved(), model.explain()?, &results))
@@ -226,7 +236,9 @@ impl From<ModelError> for CliError {
     fn from(error: ModelError) -> Self {
         match error {
             ModelError::Input(why) => CliError::input(why),
-            ModelError::Failure(_) | ModelError::Interrupted | ModelError::PartDone => CliError::failure(error),
+            ModelError::Failure(_) | ModelError::Interrupted | ModelError::PartDone => {
+                CliError::failure(error)
+            }
         }
     }
 }

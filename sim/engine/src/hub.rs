@@ -52,14 +52,20 @@ pub trait Hub: Debug + Send + Sync {
     /// Takes up a task: fresh agents, or agents as in the snapshots, one for each lot. What was held before is dropped.
     ///
     /// **Errors**: [`HubError`].
-    fn begin(&self, task: &Task, lots: &[Range<u32>], snapshots: Option<Vec<Vec<u8>>>) -> Result<(), HubError>;
+    fn begin(
+        &self,
+        task: &Task,
+        lots: &[Range<u32>],
+        snapshots: Option<Vec<Vec<u8>>>,
+    ) -> Result<(), HubError>;
 
     /// Takes all agents through an order, once, even if workers are lost in the meantime; `tell` is called with its progress.
     ///
     /// **Returns** answers that together cover all lots, in any order.
     ///
     /// **Errors**: [`HubError`].
-    fn round(&self, letter: Letter, tell: &mut dyn FnMut(&Heard)) -> Result<Vec<Vec<u8>>, HubError>;
+    fn round(&self, letter: Letter, tell: &mut dyn FnMut(&Heard))
+    -> Result<Vec<Vec<u8>>, HubError>;
 
     /// The state of all agents between two orders: one snapshot for each lot, in the order of the lots. Earlier orders
     /// are no longer needed.

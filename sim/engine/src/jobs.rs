@@ -35,7 +35,12 @@ pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
         let known = journal.map_or(Ok(None), |journal| journal.finished(&part))?;
         let result = match known {
             Some(result) => result,
-            None if options.share.is_some_and(|share| !share.takes(place as u64)) => return Ok(None),
+            None if options
+                .share
+                .is_some_and(|share| !share.takes(place as u64)) =>
+            {
+                return Ok(None);
+            }
             None if options.stop.load(Ordering::Relaxed) => return Err(ModelError::Interrupted),
             None => {
                 let result = work(job)?;
@@ -47,10 +52,18 @@ pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
         Ok(Some(result))
     };
     let pool = options.pool()?;
-    let results: Vec<Result<Option<R>, ModelError>> =
-        pool.install(|| jobs.par_iter().with_max_len(1).enumerate().map(one).collect());
+    let results: Vec<Result<Option<R>, ModelError>> = pool.install(|| {
+        jobs.par_iter()
+            .with_max_len(1)
+            .enumerate()
+            .map(one)
+            .collect()
+    });
     let results: Vec<Option<R>> = results.into_iter().collect::<Result<_, _>>()?;
-    results.into_iter().collect::<Option<_>>().ok_or(ModelError::PartDone)
+    results
+        .into_iter()
+        .collect::<Option<_>>()
+        .ok_or(ModelError::PartDone)
 }
 
 /// How many runs, from the first on, have all of their parts in the journal.
@@ -58,10 +71,16 @@ pub fn execute<J: Sync, R: Serialize + DeserializeOwned + Send>(
 /// **Errors**: the journal's.
 pub fn whole_runs(journal: &Journal, runs: u32, in_a_run: usize) -> Result<u32, ModelError> {
     let mut finished: BTreeMap<u32, usize> = BTreeMap::new();
-    for run in journal.finished_parts()?.iter().filter_map(|part| stored_run(part)) {
+    for run in journal
+        .finished_parts()?
+        .iter()
+        .filter_map(|part| stored_run(part))
+    {
         *finished.entry(run).or_default() += 1;
     }
-    Ok((0..runs).take_while(|run| finished.get(run) == Some(&in_a_run)).count() as u32)
+    Ok((0..runs)
+        .take_while(|run| finished.get(run) == Some(&in_a_run))
+        .count() as u32)
 }
 
 /// The model with fewer runs, if some are complete: fewer runs are a prefix of more. `head` finds the model's [`Head`].
@@ -75,7 +94,10 @@ pub fn finished<M: Model + Clone + 'static>(
     let (mut shorter, all) = (model.clone(), model.head().runs);
     let runs = whole_runs(journal, all, model.work().len())?;
     let head = head(&mut shorter);
-    (head.runs, head.description) = (runs, unfinished(&format!("{runs} of {all} runs"), &head.description));
+    (head.runs, head.description) = (
+        runs,
+        unfinished(&format!("{runs} of {all} runs"), &head.description),
+    );
     Ok((runs > 0).then(|| Box::new(shorter) as Box<dyn Model>))
 }
 
@@ -114,10 +136,16 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("sordino-jobs-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         let calls = AtomicU64::new(0);
-        let with =
-            |journal| Options { threads: NonZeroUsize::new(1), journal: Some(Arc::new(journal)), ..Options::default() };
+        let with = |journal| Options {
+            threads: NonZeroUsize::new(1),
+            journal: Some(Arc::new(journal)),
+            ..Options::default()
+        };
         let options = with(Journal::create(&folder, "a = 1", None).unwrap());
-        assert!(matches!(squares(&options, &calls, 7), Err(ModelError::Interrupted)));
+        assert!(matches!(
+            squares(&options, &calls, 7),
+            Err(ModelError::Interrupted)
+        ));
         let first = calls.load(Ordering::Relaxed);
         assert!((1..20).contains(&first));
         let journal = Journal::look(&folder, "a = 1").unwrap();
@@ -126,7 +154,10 @@ mod tests {
         let whole = whole_runs(&journal, 10, 2).unwrap();
         assert!(whole < 10 && u64::from(whole) <= first / 2, "{whole}");
         let again = with(Journal::resume(&folder, "a = 1", None).unwrap());
-        assert_eq!(squares(&again, &calls, 99).unwrap(), (0..20).map(|x| x * x).collect::<Vec<u32>>());
+        assert_eq!(
+            squares(&again, &calls, 99).unwrap(),
+            (0..20).map(|x| x * x).collect::<Vec<u32>>()
+        );
         assert_eq!(calls.load(Ordering::Relaxed), 20, "every job was done once");
         assert_eq!(whole_runs(&journal, 10, 2).unwrap(), 10);
         // Of another scenario, of other data: refused, not mixed.
@@ -141,7 +172,12 @@ mod tests {
         let mut bytes = fs::read(&file).unwrap();
         bytes[33] ^= 1;
         fs::write(&file, bytes).unwrap();
-        assert!(squares(&again, &calls, 99).unwrap_err().to_string().contains("damaged"));
+        assert!(
+            squares(&again, &calls, 99)
+                .unwrap_err()
+                .to_string()
+                .contains("damaged")
+        );
         again.journal.unwrap().discard().unwrap();
         fs::remove_dir_all(&folder).unwrap();
     }

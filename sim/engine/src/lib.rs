@@ -34,11 +34,20 @@ pub use part::{Part, Share};
 use sordino_experiment::scenario::{self, ScenarioError};
 
 /// All trust models; a scenario that names none has the first.
-pub const MODELS: &[&TrustModel] = &[&federated::TRUST, &outsourced::TRUST, &local::TRUST, &output::TRUST];
+pub const MODELS: &[&TrustModel] = &[
+    &federated::TRUST,
+    &outsourced::TRUST,
+    &local::TRUST,
+    &output::TRUST,
+];
 
 /// Reads a scenario of any trust model.
 ///
 /// **Errors**: as [`scenario::parse`].
-pub fn parse(source: &str, text: &str, settings: &[String]) -> Result<Box<dyn Model>, ScenarioError> {
+pub fn parse(
+    source: &str,
+    text: &str,
+    settings: &[String],
+) -> Result<Box<dyn Model>, ScenarioError> {
     scenario::parse(MODELS, source, text, settings)
 }

@@ -28,7 +28,11 @@ impl Part {
     /// **Errors**: [`NoPart`] unless 1 ≤ `number` ≤ `of` ≤ [`PARTS_MAX`].
     pub fn new(number: u32, of: u32) -> Result<Self, NoPart> {
         let admissible = 1 <= number && number <= of && of <= PARTS_MAX;
-        if admissible { Ok(Part { number, of }) } else { Err(NoPart(format!("{number}/{of}"))) }
+        if admissible {
+            Ok(Part { number, of })
+        } else {
+            Err(NoPart(format!("{number}/{of}")))
+        }
     }
 
     /// Number i of the part, from 1 on.
@@ -91,16 +95,28 @@ mod tests {
     fn every_job_belongs_to_one_part_and_parts_are_even() {
         for of in 1..=9 {
             for jobs in [1u64, 8, 40, 97] {
-                let parts: Vec<Part> = (1..=of).map(|number| Part::new(number, of).unwrap()).collect();
-                let counts: Vec<usize> =
-                    parts.iter().map(|part| (0..jobs).filter(|job| part.takes(*job)).count()).collect();
-                assert!((0..jobs).all(|job| parts.iter().filter(|part| part.takes(job)).count() == 1));
-                assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1, "{of} {jobs}: {counts:?}");
+                let parts: Vec<Part> = (1..=of)
+                    .map(|number| Part::new(number, of).unwrap())
+                    .collect();
+                let counts: Vec<usize> = parts
+                    .iter()
+                    .map(|part| (0..jobs).filter(|job| part.takes(*job)).count())
+                    .collect();
+                assert!(
+                    (0..jobs).all(|job| parts.iter().filter(|part| part.takes(job)).count() == 1)
+                );
+                assert!(
+                    counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1,
+                    "{of} {jobs}: {counts:?}"
+                );
             }
         }
         // As many parts as methods: each part has each method in turn. Dealt without the shift it would have one.
         let part = Part::new(2, 4).unwrap();
-        let methods: Vec<u64> = (0..16).filter(|job| part.takes(*job)).map(|job| job % 4).collect();
+        let methods: Vec<u64> = (0..16)
+            .filter(|job| part.takes(*job))
+            .map(|job| job % 4)
+            .collect();
         assert_eq!(methods, [1, 0, 3, 2]);
         let share = Share { part, first: 4 };
         assert!((0..12).all(|job| share.takes(job) == part.takes(job + 4)));
@@ -109,7 +125,18 @@ mod tests {
     #[test]
     fn a_part_is_read_as_it_is_written_and_nothing_else() {
         assert_eq!("2/3".parse::<Part>().unwrap().to_string(), "2/3");
-        for text in ["0/3", "4/3", "1/0", "3", "1/3/3", "a/3", "-1/3", "1/100001", "", "1/99999999999"] {
+        for text in [
+            "0/3",
+            "4/3",
+            "1/0",
+            "3",
+            "1/3/3",
+            "a/3",
+            "-1/3",
+            "1/100001",
+            "",
+            "1/99999999999",
+        ] {
             let said = text.parse::<Part>().unwrap_err().to_string();
             assert!(said.contains("admissible: I/N"), "{text}: {said}");
         }

@@ -28,18 +28,36 @@ fn measure(name: String, x: f64, case: Case, runs: u32) -> Outcome<Row> {
     let seeds: Vec<RunSeed> = (0..runs).map(|run| RunSeed::new(2_027, run)).collect();
     let found = thread::scope(|scope| {
         let part = |part: Vec<RunSeed>| {
-            scope.spawn(move || part.into_iter().map(|seed| run::run(world, seed)).collect::<Outcome<Vec<_>>>())
+            scope.spawn(move || {
+                part.into_iter()
+                    .map(|seed| run::run(world, seed))
+                    .collect::<Outcome<Vec<_>>>()
+            })
         };
-        let workers: Vec<_> = seeds.chunks(seeds.len().div_ceil(2).max(1)).map(|p| part(p.to_vec())).collect();
-        workers.into_iter().map(|worker| worker.join().expect("a worker")).collect::<Outcome<Vec<_>>>()
+        let workers: Vec<_> = seeds
+            .chunks(seeds.len().div_ceil(2).max(1))
+            .map(|p| part(p.to_vec()))
+            .collect();
+        workers
+            .into_iter()
+            .map(|worker| worker.join().expect("a worker"))
+            .collect::<Outcome<Vec<_>>>()
     })?;
     eprintln!("{name}");
-    Ok(Row { name, x, found: found.concat(), features: world.config.features() })
+    Ok(Row {
+        name,
+        x,
+        found: found.concat(),
+        features: world.config.features(),
+    })
 }
 
 /// Puts `text` between the marks of `name` in a document.
 fn insert(document: &str, name: &str, text: &str) -> Outcome<String> {
-    let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
+    let (begin, end) = (
+        format!("<!-- begin {name} -->\n"),
+        format!("<!-- end {name} -->"),
+    );
     let missing = || format!("no marks of {name}");
     let (before, rest) = document.split_once(&begin).ok_or_else(missing)?;
     let (_, after) = rest.split_once(&end).ok_or_else(missing)?;
@@ -58,20 +76,33 @@ fn main() -> Outcome<()> {
         }
     }
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
-    for (document, plan) in
-        cases::tables().into_iter().filter(|(_, plan)| only.as_deref().is_none_or(|o| o == plan.name))
+    for (document, plan) in cases::tables()
+        .into_iter()
+        .filter(|(_, plan)| only.as_deref().is_none_or(|o| o == plan.name))
     {
-        let rows = plan.rows.into_iter().map(|(name, x, case)| measure(name, x, case, runs));
-        let table = Table { rows: rows.collect::<Outcome<Vec<_>>>()?, ..plan.table };
+        let rows = plan
+            .rows
+            .into_iter()
+            .map(|(name, x, case)| measure(name, x, case, runs));
+        let table = Table {
+            rows: rows.collect::<Outcome<Vec<_>>>()?,
+            ..plan.table
+        };
         let (text, figure) = (table.markdown(), table.figure(runs));
         if !write {
             println!("{}\n\n{text}", plan.name);
             continue;
         }
         let path = docs.join(document);
-        fs::write(&path, insert(&fs::read_to_string(&path)?, plan.name, &text)?)?;
+        fs::write(
+            &path,
+            insert(&fs::read_to_string(&path)?, plan.name, &text)?,
+        )?;
         if let Some(figure) = figure {
-            fs::write(docs.join(format!("pictures/beyond-{}.svg", plan.name)), figure)?;
+            fs::write(
+                docs.join(format!("pictures/beyond-{}.svg", plan.name)),
+                figure,
+            )?;
         }
     }
     for (name, text) in [("discreteness", sums::discreteness()?)] {

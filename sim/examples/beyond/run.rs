@@ -1,8 +1,9 @@
 //! One run of a case: the parties of core, one after the other, in one loop.
 
 use sordino_core::federated::prior::{
-    Draw, Factors, Mechanism, Model, Observations, PublicState, contribution, contribution_scratch_len, factors_len,
-    levels, models, mu_spent, query, query_scratch_len, repeats, scratch_len, shares,
+    Draw, Factors, Mechanism, Model, Observations, PublicState, contribution,
+    contribution_scratch_len, factors_len, levels, models, mu_spent, query, query_scratch_len,
+    repeats, scratch_len, shares,
 };
 use sordino_core::kernel::{Kernel, SquaredExponential};
 use sordino_core::linalg::{lower, packed_len, sum_of_squares};
@@ -35,9 +36,16 @@ struct Agent {
 
 impl Agent {
     fn observe(&mut self, seed: RunSeed, n: u32, candidate: u32) {
-        let mut stream = seed.stream(Party::Agent(n), Purpose::ObservationNoise, self.log.len() as u32 / 2);
+        let mut stream = seed.stream(
+            Party::Agent(n),
+            Purpose::ObservationNoise,
+            self.log.len() as u32 / 2,
+        );
         let value = self.function[candidate as usize];
-        self.log.extend([f64::from(candidate), value + NOISE.sqrt() * normal::draw::<f64>(&mut stream)]);
+        self.log.extend([
+            f64::from(candidate),
+            value + NOISE.sqrt() * normal::draw::<f64>(&mut stream),
+        ]);
         self.best = self.best.max(value);
     }
 }
@@ -54,14 +62,26 @@ fn agents(world: &World, seed: RunSeed, models: &[Model<f64>]) -> Vec<Agent> {
     (0..case.agents)
         .map(|n| {
             let mut stream = seed.stream(Party::Agent(n), Purpose::Perturbation, 0);
-            let mut function: Vec<f64> = common.iter().map(|f| f + 0.02 * (2.0 * stream.unit::<f64>() - 1.0)).collect();
+            let mut function: Vec<f64> = common
+                .iter()
+                .map(|f| f + 0.02 * (2.0 * stream.unit::<f64>() - 1.0))
+                .collect();
             if case.own > 0.0 {
                 let own = world.truth.draw(seed, Party::Agent(n));
-                function.iter_mut().zip(own).for_each(|(f, g)| *f += case.own.sqrt() * g);
+                function
+                    .iter_mut()
+                    .zip(own)
+                    .for_each(|(f, g)| *f += case.own.sqrt() * g);
             }
             let optimum = function.iter().copied().fold(f64::MIN, f64::max);
             let factors = vec![(0, vec![0.0; numbers]); world.assumed.len()];
-            let mut agent = Agent { function, optimum, best: f64::MIN, log: Vec::new(), factors };
+            let mut agent = Agent {
+                function,
+                optimum,
+                best: f64::MIN,
+                log: Vec::new(),
+                factors,
+            };
             let mut stream = seed.stream(Party::Agent(n), Purpose::InitialPoints, 0);
             for _ in 0..case.sizes[n as usize % case.sizes.len()] {
                 agent.observe(seed, n, stream.below(POINTS as u32));
@@ -81,11 +101,29 @@ struct Budget {
 impl Budget {
     fn new(case: &Case) -> Outcome<Self> {
         let mut planned = vec![0.0; case.releases.len()];
-        let Some(epsilon) = case.epsilon else { return Ok(Budget { planned, made: Vec::new(), left: 0.0 }) };
+        let Some(epsilon) = case.epsilon else {
+            return Ok(Budget {
+                planned,
+                made: Vec::new(),
+                left: 0.0,
+            });
+        };
         let mu = sums::mu(case, epsilon)?;
         let even = vec![1.0; planned.len()];
-        shares(mu, if case.shares.is_empty() { &even } else { case.shares }, &mut planned)?;
-        Ok(Budget { planned, made: Vec::new(), left: mu * mu })
+        shares(
+            mu,
+            if case.shares.is_empty() {
+                &even
+            } else {
+                case.shares
+            },
+            &mut planned,
+        )?;
+        Ok(Budget {
+            planned,
+            made: Vec::new(),
+            left: mu * mu,
+        })
     }
 
     /// z of release j, at whose noise the sum of variances of sampling, `sampling`, is in the proportion asked for;
@@ -93,7 +131,9 @@ impl Budget {
     fn next(&mut self, case: &Case, j: usize, sampling: f64, unit: f64) -> Option<f64> {
         let z = match case.adaptive {
             None => self.planned[j],
-            Some(proportion) => (proportion * sampling / unit).sqrt().max(1.0 / self.left.max(1e-9).sqrt()),
+            Some(proportion) => (proportion * sampling / unit)
+                .sqrt()
+                .max(1.0 / self.left.max(1e-9).sqrt()),
         };
         if case.adaptive.is_some() && self.left < 1e-6 {
             return None;
@@ -113,14 +153,36 @@ pub fn run(world: &World, seed: RunSeed) -> Outcome<Found> {
     let mut state = world.posterior()?;
     let mut scratch = vec![0.0; scratch_len(m, config.design_len())];
     let mut budget = Budget::new(case)?;
-    let rank = world.assumed.iter().map(|factor| factor.rank).max().unwrap_or(0).max(m);
+    let rank = world
+        .assumed
+        .iter()
+        .map(|factor| factor.rank)
+        .max()
+        .unwrap_or(0)
+        .max(m);
     let mut work = vec![0.0; query_scratch_len(capacity(case), rank)];
     let (mut weights, mut values) = (vec![0.0; m], vec![0.0; POINTS]);
-    let mut found = Found { sum: 0.0, by_size: vec![0.0; case.sizes.len()], epsilon: 0.0 };
+    let mut found = Found {
+        sum: 0.0,
+        by_size: vec![0.0; case.sizes.len()],
+        epsilon: 0.0,
+    };
     tally(&agents, &mut found);
     for round in 0..ROUNDS {
-        for (j, _) in case.releases.iter().enumerate().filter(|(_, at)| sharing && **at == round) {
-            release(world, &mut state, &agents, (&mut budget, j), seed, &mut scratch)?;
+        for (j, _) in case
+            .releases
+            .iter()
+            .enumerate()
+            .filter(|(_, at)| sharing && **at == round)
+        {
+            release(
+                world,
+                &mut state,
+                &agents,
+                (&mut budget, j),
+                seed,
+                &mut scratch,
+            )?;
         }
         let public = world.public(&world.config, 0)?;
         if sharing {
@@ -131,7 +193,10 @@ pub fn run(world: &World, seed: RunSeed) -> Outcome<Found> {
             }
             Draw::values_of(&public, &weights, &mut values)?;
         }
-        let draw = sharing.then_some(Draw { weights: &weights, values: &values });
+        let draw = sharing.then_some(Draw {
+            weights: &weights,
+            values: &values,
+        });
         for (agent, n) in agents.iter_mut().zip(0..) {
             let mut stream = seed.stream(Party::Agent(n), Purpose::OwnDraw, round + 1);
             let common = sharing.then_some(&values[..]);
@@ -144,7 +209,15 @@ pub fn run(world: &World, seed: RunSeed) -> Outcome<Found> {
             }
             let factors = &mut Factors::new(capacity(case), rows, numbers);
             let public = world.public(&config, kernel)?;
-            let next = query(&public, &models, draw.as_ref(), &observations, &mut stream, factors, &mut work)?;
+            let next = query(
+                &public,
+                &models,
+                draw.as_ref(),
+                &observations,
+                &mut stream,
+                factors,
+                &mut work,
+            )?;
             agent.observe(seed, n, next.candidate);
         }
         tally(&agents, &mut found);
@@ -167,25 +240,46 @@ fn tally(agents: &[Agent], found: &mut Found) {
 }
 
 /// Kernel and noise variance that an agent's own data speak for, drawn by evidence summed over the models.
-fn believed(world: &World, models: &[Model<f64>], agent: &Agent, common: Option<&[f64]>, unit: f64) -> (usize, f64) {
-    let noises = if world.case.noises.is_empty() { &[NOISE][..] } else { world.case.noises };
-    let pairs: Vec<(usize, f64)> =
-        (0..world.assumed.len()).flat_map(|k| noises.iter().map(move |noise| (k, *noise))).collect();
+fn believed(
+    world: &World,
+    models: &[Model<f64>],
+    agent: &Agent,
+    common: Option<&[f64]>,
+    unit: f64,
+) -> (usize, f64) {
+    let noises = if world.case.noises.is_empty() {
+        &[NOISE][..]
+    } else {
+        world.case.noises
+    };
+    let pairs: Vec<(usize, f64)> = (0..world.assumed.len())
+        .flat_map(|k| noises.iter().map(move |noise| (k, *noise)))
+        .collect();
     if pairs.len() == 1 {
         return pairs[0];
     }
-    let seen: Vec<(usize, f64)> = agent.log.chunks(2).map(|entry| (entry[0] as usize, entry[1])).collect();
+    let seen: Vec<(usize, f64)> = agent
+        .log
+        .chunks(2)
+        .map(|entry| (entry[0] as usize, entry[1]))
+        .collect();
     let dim = world.case.dim;
     let point = |i: usize| &world.points[i * dim..(i + 1) * dim];
     let (mut logs, mut factor) = (Vec::new(), vec![0.0; packed_len(seen.len())]);
     for (k, noise) in &pairs {
-        let kernel = SquaredExponential::new(world.assumed[*k].lengthscale, 1.0).expect("a lengthscale in range");
-        for Model { trust, variance, .. } in models {
+        let kernel = SquaredExponential::new(world.assumed[*k].lengthscale, 1.0)
+            .expect("a lengthscale in range");
+        for Model {
+            trust, variance, ..
+        } in models
+        {
             for (i, (x, _)) in seen.iter().enumerate() {
                 for (to, (other, _)) in lower::row_mut(&mut factor, i).iter_mut().zip(&seen) {
                     *to = variance * kernel.covariance(point(*x), point(*other));
                 }
-                *lower::row_mut(&mut factor, i).last_mut().expect("a diagonal") += noise;
+                *lower::row_mut(&mut factor, i)
+                    .last_mut()
+                    .expect("a diagonal") += noise;
             }
             lower::factor(&mut factor, seen.len(), 0.0).expect("positive definite");
             let mean = |x: usize| common.map_or(0.0, |common| trust * common[x]);
@@ -195,8 +289,10 @@ fn believed(world: &World, models: &[Model<f64>], agent: &Agent, common: Option<
         }
     }
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let each: Vec<f64> =
-        logs.chunks(models.len()).map(|of| of.iter().map(|x| (x - largest).exp()).sum::<f64>()).collect();
+    let each: Vec<f64> = logs
+        .chunks(models.len())
+        .map(|of| of.iter().map(|x| (x - largest).exp()).sum::<f64>())
+        .collect();
     let (total, mut sum) = (each.iter().sum::<f64>(), 0.0);
     let chosen = each.iter().position(|weight| {
         sum += weight;
@@ -219,7 +315,9 @@ fn release(
     let (m, n) = (config.features(), f64::from(case.agents));
     let sampling = (0..m).map(|i| state.scatter()[i * m + i]).sum::<f64>() / (m as f64 * n);
     let sensitivity = Mechanism::new(&config, &terms, 1.0)?.l2_sensitivity();
-    let Some(z) = budget.next(case, j, sampling, (sensitivity / n).powi(2)) else { return Ok(()) };
+    let Some(z) = budget.next(case, j, sampling, (sensitivity / n).powi(2)) else {
+        return Ok(());
+    };
     let mechanism = Mechanism::new(&config, &terms, z)?;
     let (encoder, len) = (mechanism.encoder()?, config.contribution_len());
     let (mut total, mut out) = (vec![0i64; len], vec![0.0; len]);
@@ -228,7 +326,14 @@ fn release(
     for agent in agents {
         let observations = Observations::new(&agent.log, POINTS)?;
         let mut work = vec![0.0; contribution_scratch_len(observations.len())];
-        contribution(&public, &terms, state.weights(), &observations, &mut work, &mut out)?;
+        contribution(
+            &public,
+            &terms,
+            state.weights(),
+            &observations,
+            &mut work,
+            &mut out,
+        )?;
         let mut own = vec![0i64; len];
         encoder.add(&out, &[1.0], &mut own)?;
         match case.dropouts {
@@ -239,7 +344,11 @@ fn release(
     let c = repeats(case.releases, j);
     if case.dropouts.is_some() {
         let unit = mechanism.grid().decode_unit(mechanism.l2_sensitivity())?;
-        let value: Vec<f64> = shares.open(&total).iter().map(|x| *x as f64 * unit).collect();
+        let value: Vec<f64> = shares
+            .open(&total)
+            .iter()
+            .map(|x| *x as f64 * unit)
+            .collect();
         let noise_std = mechanism.noise_std() * shares.inflation();
         return Ok(state.update(&value, noise_std, c, scratch)?);
     }
@@ -247,6 +356,12 @@ fn release(
     let mut noise = vec![0i64; len];
     let pool = mechanism.grid().fill_noise(source, &mut noise)?;
     let everybody = mechanism.grid().everybody()?;
-    let released = mechanism.grid().release(&mut total, everybody, pool, mechanism.l2_sensitivity(), &mut out)?;
+    let released = mechanism.grid().release(
+        &mut total,
+        everybody,
+        pool,
+        mechanism.l2_sensitivity(),
+        &mut out,
+    )?;
     Ok(state.update(released.value(), mechanism.noise_std(), c, scratch)?)
 }

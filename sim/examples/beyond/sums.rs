@@ -16,7 +16,10 @@ const TAIL: f64 = 12.0;
 
 /// The configuration under another λ.
 pub fn with_noise(config: &Config, noise_variance: f64) -> Outcome<Config> {
-    Ok(Config::new(Parameters { noise_variance, ..*config.parameters() })?)
+    Ok(Config::new(Parameters {
+        noise_variance,
+        ..*config.parameters()
+    })?)
 }
 
 /// ε of one Gaussian of 1/μ at δ by Rényi divergences: what is proven for discrete Gaussians and Skellams too, up to terms
@@ -24,7 +27,13 @@ pub fn with_noise(config: &Config, noise_variance: f64) -> Outcome<Config> {
 pub fn renyi(mu: f64, delta: f64) -> Outcome<f64> {
     let mut accountant = RdpAccountant::new();
     let relation = NeighboringRelation::ReplaceSpecial;
-    accountant.compose(&Event::Gaussian { noise_multiplier: 1.0 / mu, relation }, 1)?;
+    accountant.compose(
+        &Event::Gaussian {
+            noise_multiplier: 1.0 / mu,
+            relation,
+        },
+        1,
+    )?;
     Ok(accountant.epsilon(delta)?.epsilon)
 }
 
@@ -38,7 +47,11 @@ pub fn mu(case: &Case, epsilon: f64) -> Outcome<f64> {
     let (mut low, mut high) = (0.0, exact);
     for _ in 0..40 {
         let middle = 0.5 * (low + high);
-        if renyi(middle, delta)? <= epsilon { low = middle } else { high = middle }
+        if renyi(middle, delta)? <= epsilon {
+            low = middle
+        } else {
+            high = middle
+        }
     }
     Ok(low)
 }
@@ -48,7 +61,8 @@ pub fn mu(case: &Case, epsilon: f64) -> Outcome<f64> {
 /// variance 2²ᵐ, min(((2α − 1)Δ₂² + 6Δ₁)/(4·2⁴ᵐ), 3Δ₁/(2·2²ᵐ)) with Δ₂ = 2ᵐ/z, Δ₁ = √d·Δ₂ (Agarwal, Kairouz, Liu 2021).
 pub fn surcharge(m: u32, z: f64, d: usize, t: f64, order: f64) -> (f64, f64) {
     let variance = 4f64.powi(m as i32);
-    let exponent = |k: f64| (-2.0 * std::f64::consts::PI.powi(2) * variance / t * k / (k + 1.0)).exp();
+    let exponent =
+        |k: f64| (-2.0 * std::f64::consts::PI.powi(2) * variance / t * k / (k + 1.0)).exp();
     let tau = 10.0 * (1..t as u32).map(|k| exponent(f64::from(k))).sum::<f64>();
     let l2 = variance.sqrt() / z;
     let l1 = (d as f64).sqrt() * l2;
@@ -95,13 +109,23 @@ pub struct Shares {
 impl Shares {
     /// Every device's share is as large as is needed if no more than the tolerated fraction is missing.
     pub fn new(case: &Case, grid: &GridGaussian, stream: Stream) -> Self {
-        let needed = (f64::from(case.agents) * (1.0 - case.dropouts.unwrap_or(0.0))).floor().max(1.0);
+        let needed = (f64::from(case.agents) * (1.0 - case.dropouts.unwrap_or(0.0)))
+            .floor()
+            .max(1.0);
         let std = (1u64 << grid.grid_exponent()) as f64;
         let inflation = (f64::from(case.agents) / needed).sqrt();
         let bits = modulus_bits(case.agents, grid.radius(), std * inflation);
         let (first, masks) = (Stream::from_seed(0), Stream::from_seed(0));
         let modulus = 1 << bits.min(62);
-        Shares { share_std: std / needed.sqrt(), inflation, modulus, first, masks, noise: stream, left: case.agents }
+        Shares {
+            share_std: std / needed.sqrt(),
+            inflation,
+            modulus,
+            first,
+            masks,
+            noise: stream,
+            left: case.agents,
+        }
     }
 
     /// Noise of all devices together over what is charged: √(N/t).
@@ -111,13 +135,23 @@ impl Shares {
 
     /// Device i sends own + noise + maskᵢ − maskᵢ₊₁ modulo 2ᵇ, masks in a ring; the sum takes it.
     pub fn send(&mut self, own: &[i64], total: &mut [i64]) -> Outcome<()> {
-        self.left = self.left.checked_sub(1).ok_or("more devices than are enrolled")?;
+        self.left = self
+            .left
+            .checked_sub(1)
+            .ok_or("more devices than are enrolled")?;
         let modulus = self.modulus;
-        let mut next = if self.left == 0 { self.first.clone() } else { Stream::from_seed(u64::from(self.left)) };
+        let mut next = if self.left == 0 {
+            self.first.clone()
+        } else {
+            Stream::from_seed(u64::from(self.left))
+        };
         for (x, sum) in own.iter().zip(total) {
             let noise = (self.share_std * normal::draw::<f64>(&mut self.noise)).round() as i64;
             let sent = (x + noise) as u64;
-            let sent = sent.wrapping_add(self.masks.word()).wrapping_sub(next.word()) % modulus;
+            let sent = sent
+                .wrapping_add(self.masks.word())
+                .wrapping_sub(next.word())
+                % modulus;
             *sum = ((*sum as u64).wrapping_add(sent) % modulus) as i64;
         }
         self.masks = Stream::from_seed(u64::from(self.left));
@@ -127,6 +161,15 @@ impl Shares {
     /// The sum as signed numbers, once all masks are in it.
     pub fn open(&self, total: &[i64]) -> Vec<i64> {
         let half = self.modulus as i64 / 2;
-        total.iter().map(|x| if *x >= half { x - self.modulus as i64 } else { *x }).collect()
+        total
+            .iter()
+            .map(|x| {
+                if *x >= half {
+                    x - self.modulus as i64
+                } else {
+                    *x
+                }
+            })
+            .collect()
     }
 }

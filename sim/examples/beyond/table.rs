@@ -49,9 +49,13 @@ pub struct Table {
 impl Table {
     /// A row for every case: summed regret, ε that was spent, difference from the row it is compared with.
     pub fn markdown(&self) -> String {
-        let classes = self.rows.iter().any(|row| row.found.iter().any(|found| found.by_size.len() > 1));
-        let mut out =
-            String::from("| case | M | ε spent | summed regret | s.e. | minus reference (95 %) | smaller in |");
+        let classes = self
+            .rows
+            .iter()
+            .any(|row| row.found.iter().any(|found| found.by_size.len() > 1));
+        let mut out = String::from(
+            "| case | M | ε spent | summed regret | s.e. | minus reference (95 %) | smaller in |",
+        );
         out += if classes {
             " by size |\n|---|---|---|---|---|---|---|---|\n"
         } else {
@@ -63,20 +67,41 @@ impl Table {
                 reference = Some(row);
             }
             let (mean, error) = row.mean();
-            let spent = row.found.iter().map(|found| found.epsilon).sum::<f64>() / row.found.len() as f64;
-            let epsilon = if spent > 0.0 { significant(spent, 3) } else { "–".into() };
-            let compared = reference.filter(|other| other.name != row.name).map(|other| {
-                let paired = Paired::of(&row.sums(), &other.sums());
-                let half = paired.half_width.map_or("?".into(), |half| significant(half, 2));
-                format!("{} ± {half} | {} of {}", significant(paired.mean, 2), paired.smaller, paired.pairs)
-            });
+            let spent =
+                row.found.iter().map(|found| found.epsilon).sum::<f64>() / row.found.len() as f64;
+            let epsilon = if spent > 0.0 {
+                significant(spent, 3)
+            } else {
+                "–".into()
+            };
+            let compared = reference
+                .filter(|other| other.name != row.name)
+                .map(|other| {
+                    let paired = Paired::of(&row.sums(), &other.sums());
+                    let half = paired
+                        .half_width
+                        .map_or("?".into(), |half| significant(half, 2));
+                    format!(
+                        "{} ± {half} | {} of {}",
+                        significant(paired.mean, 2),
+                        paired.smaller,
+                        paired.pairs
+                    )
+                });
             let compared = compared.unwrap_or_else(|| "reference | ".into());
             let (mean, error) = (significant(mean, 3), significant(error, 2));
-            out += &format!("| {} | {} | {epsilon} | {mean} | {error} | {compared} |", row.name, row.features);
+            out += &format!(
+                "| {} | {} | {epsilon} | {mean} | {error} | {compared} |",
+                row.name, row.features
+            );
             if classes {
-                let by =
-                    |i: usize| row.found.iter().map(|found| found.by_size[i]).sum::<f64>() / row.found.len() as f64;
-                let by: Vec<String> = (0..row.found[0].by_size.len()).map(|i| significant(by(i), 3)).collect();
+                let by = |i: usize| {
+                    row.found.iter().map(|found| found.by_size[i]).sum::<f64>()
+                        / row.found.len() as f64
+                };
+                let by: Vec<String> = (0..row.found[0].by_size.len())
+                    .map(|i| significant(by(i), 3))
+                    .collect();
                 out += &format!(" {} |", by.join(", "));
             }
             out.push('\n');
@@ -95,24 +120,45 @@ impl Table {
         for row in &self.rows {
             let label = row.name.split(':').next().unwrap_or("");
             let (y, error) = row.mean();
-            let point = Point { x: place(row.x), y, low: y - error, high: y + error };
+            let point = Point {
+                x: place(row.x),
+                y,
+                low: y - error,
+                high: y + error,
+            };
             match curves.iter_mut().find(|curve| curve.label == label) {
                 Some(curve) => curve.points.push(point),
                 None => {
                     let class = CLASSES[curves.len() % CLASSES.len()];
-                    curves.push(Curve { class, label: label.to_owned(), note: String::new(), points: vec![point] });
+                    curves.push(Curve {
+                        class,
+                        label: label.to_owned(),
+                        note: String::new(),
+                        points: vec![point],
+                    });
                 }
             }
         }
-        curves.iter_mut().for_each(|curve| curve.points.sort_by(|a, b| a.x.total_cmp(&b.x)));
-        let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.high).fold(0.0, f64::max);
+        curves
+            .iter_mut()
+            .for_each(|curve| curve.points.sort_by(|a, b| a.x.total_cmp(&b.x)));
+        let top = curves
+            .iter()
+            .flat_map(|curve| &curve.points)
+            .map(|point| point.high)
+            .fold(0.0, f64::max);
         let mut at: Vec<f64> = self.rows.iter().map(|row| row.x).collect();
         at.sort_by(f64::total_cmp);
         at.dedup();
         let (first, last) = (place(at[0]), place(at[at.len() - 1]));
         let margin = 0.04 * (last - first).max(0.1);
         let ticks = at.iter().map(|x| (place(*x), x.to_string())).collect();
-        let ruler = Ruler { from: first - margin, to: last + margin, ticks, points: Points::Joined };
+        let ruler = Ruler {
+            from: first - margin,
+            to: last + margin,
+            ticks,
+            points: Points::Joined,
+        };
         let chart = Chart {
             title: String::new(),
             x_label: self.axis.into(),
@@ -121,7 +167,9 @@ impl Table {
             scale: Scale::Linear { from: 0.0 },
             y_max: 1.05 * top,
         };
-        let said = format!("Mean of {runs} paired functions, bar ± one standard error; simulation: not private");
+        let said = format!(
+            "Mean of {runs} paired functions, bar ± one standard error; simulation: not private"
+        );
         Some(compose(self.title, &[&said, ""], &[chart], Some(&ruler)))
     }
 }

@@ -84,7 +84,10 @@ impl Case {
 
     /// Agents that share nothing.
     pub const fn alone(self) -> Case {
-        Case { epsilon: None, ..self }
+        Case {
+            epsilon: None,
+            ..self
+        }
     }
 
     /// Initial points, on average, as the virtual designs have them.
@@ -106,16 +109,27 @@ impl Factor {
         let at = |i: usize| &points[i * dim..(i + 1) * dim];
         let (mut wide, mut diagonal) = (vec![0.0; POINTS * RANK_MAX], vec![0.0; POINTS]);
         let covariance = |i: usize, j: usize| kernel.covariance(at(i), at(j));
-        let rank = pivoted_cholesky(POINTS, RANK_MAX, &mut wide, &mut diagonal, 1e-8, covariance).rank;
-        let rows = wide.chunks(RANK_MAX).flat_map(|row| row[..rank].to_vec()).collect();
-        Ok(Factor { lengthscale, rows, rank })
+        let rank =
+            pivoted_cholesky(POINTS, RANK_MAX, &mut wide, &mut diagonal, 1e-8, covariance).rank;
+        let rows = wide
+            .chunks(RANK_MAX)
+            .flat_map(|row| row[..rank].to_vec())
+            .collect();
+        Ok(Factor {
+            lengthscale,
+            rows,
+            rank,
+        })
     }
 
     /// A draw of the process on the candidates.
     pub fn draw(&self, seed: RunSeed, party: Party) -> Vec<f64> {
         let mut z = vec![0.0; self.rank];
         normal::fill(&mut seed.stream(party, Purpose::Objective, 0), &mut z);
-        self.rows.chunks(self.rank).map(|row| dot(row, &z)).collect()
+        self.rows
+            .chunks(self.rank)
+            .map(|row| dot(row, &z))
+            .collect()
     }
 }
 
@@ -138,25 +152,61 @@ impl World {
         let dim = case.dim;
         let mut stream = RunSeed::new(9, 0).stream(Party::World, Purpose::Candidates, dim as u32);
         let points: Vec<f64> = match dim {
-            1 => (0..POINTS).map(|i| i as f64 / (POINTS - 1) as f64).collect(),
+            1 => (0..POINTS)
+                .map(|i| i as f64 / (POINTS - 1) as f64)
+                .collect(),
             _ => (0..POINTS * dim).map(|_| stream.unit()).collect(),
         };
         let truth = Factor::new(&points, dim, case.lengthscale)?;
-        let lengthscales = if case.assumed.is_empty() { vec![case.lengthscale] } else { case.assumed.to_vec() };
-        let assumed = lengthscales.iter().map(|l| Factor::new(&points, dim, *l)).collect::<Outcome<Vec<_>>>()?;
+        let lengthscales = if case.assumed.is_empty() {
+            vec![case.lengthscale]
+        } else {
+            case.assumed.to_vec()
+        };
+        let assumed = lengthscales
+            .iter()
+            .map(|l| Factor::new(&points, dim, *l))
+            .collect::<Outcome<Vec<_>>>()?;
         let features = rows(&case, &points, &assumed[0]);
         let m = features.len() / POINTS;
-        let config = Config::new(Parameters::usual(case.agents, m as u32, case.initial(), NOISE))?;
+        let config = Config::new(Parameters::usual(
+            case.agents,
+            m as u32,
+            case.initial(),
+            NOISE,
+        ))?;
         let mut mean = vec![0.0; m * m];
         gram(&config, &features, &mut mean)?;
         let mut designs = vec![0; config.design_len() * config.parameters().designs as usize];
-        draw_designs(&config, RunSeed::new(1_000_003, 0), POINTS as u32, &mut designs)?;
-        Ok(World { case, points, truth, assumed, config, features, gram: mean, designs })
+        draw_designs(
+            &config,
+            RunSeed::new(1_000_003, 0),
+            POINTS as u32,
+            &mut designs,
+        )?;
+        Ok(World {
+            case,
+            points,
+            truth,
+            assumed,
+            config,
+            features,
+            gram: mean,
+            designs,
+        })
     }
 
     /// What is public, with the factor of one of the kernels that are taken for possible.
-    pub fn public<'a>(&'a self, config: &'a Config, kernel: usize) -> Result<Public<'a, f64>, PriorError> {
-        let tables = Tables { prior_rows: &self.assumed[kernel].rows, gram: &self.gram, designs: &self.designs };
+    pub fn public<'a>(
+        &'a self,
+        config: &'a Config,
+        kernel: usize,
+    ) -> Result<Public<'a, f64>, PriorError> {
+        let tables = Tables {
+            prior_rows: &self.assumed[kernel].rows,
+            gram: &self.gram,
+            designs: &self.designs,
+        };
         Public::new(config, &self.features, tables)
     }
 
@@ -196,31 +246,51 @@ impl World {
 /// Φ, a row of M numbers for every candidate.
 fn rows(case: &Case, points: &[f64], factor: &Factor) -> Vec<f64> {
     let rank = factor.rank;
-    let first = |rows: &[f64], m: usize| rows.chunks(rank).flat_map(|row| row[..m.min(rank)].to_vec()).collect();
+    let first = |rows: &[f64], m: usize| {
+        rows.chunks(rank)
+            .flat_map(|row| row[..m.min(rank)].to_vec())
+            .collect()
+    };
     match case.features {
         Features::Greedy(m) => first(&factor.rows, m),
         Features::Eigen(m) => {
             let mut square = vec![0.0; rank * rank];
             for row in factor.rows.chunks(rank) {
-                row.iter().zip(square.chunks_mut(rank)).for_each(|(x, to)| axpy(*x, row, to));
+                row.iter()
+                    .zip(square.chunks_mut(rank))
+                    .for_each(|(x, to)| axpy(*x, row, to));
             }
             let (mut values, mut vectors) = (vec![0.0; rank], vec![0.0; rank * rank]);
             symmetric::eigen(&mut square, &mut values, &mut vectors);
             let mut order: Vec<usize> = (0..rank).collect();
             order.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
-            let largest: Vec<&[f64]> = order.iter().take(m).map(|j| &vectors[j * rank..(j + 1) * rank]).collect();
-            factor.rows.chunks(rank).flat_map(|row| largest.iter().map(|v| dot(row, v)).collect::<Vec<_>>()).collect()
+            let largest: Vec<&[f64]> = order
+                .iter()
+                .take(m)
+                .map(|j| &vectors[j * rank..(j + 1) * rank])
+                .collect();
+            factor
+                .rows
+                .chunks(rank)
+                .flat_map(|row| largest.iter().map(|v| dot(row, v)).collect::<Vec<_>>())
+                .collect()
         }
         Features::Fourier(m) => {
             let mut stream = RunSeed::new(77, 0).stream(Party::World, Purpose::Features, 0);
             let mut frequencies = vec![0.0; m * case.dim];
             normal::fill(&mut stream, &mut frequencies);
-            let phases: Vec<f64> = (0..m).map(|_| std::f64::consts::TAU * stream.unit::<f64>()).collect();
+            let phases: Vec<f64> = (0..m)
+                .map(|_| std::f64::consts::TAU * stream.unit::<f64>())
+                .collect();
             let value = |x: &[f64], i: usize| {
-                let turned = dot(&frequencies[i * case.dim..(i + 1) * case.dim], x) / factor.lengthscale;
+                let turned =
+                    dot(&frequencies[i * case.dim..(i + 1) * case.dim], x) / factor.lengthscale;
                 (2.0 / m as f64).sqrt() * (turned + phases[i]).cos()
             };
-            points.chunks(case.dim).flat_map(|x| (0..m).map(|i| value(x, i)).collect::<Vec<_>>()).collect()
+            points
+                .chunks(case.dim)
+                .flat_map(|x| (0..m).map(|i| value(x, i)).collect::<Vec<_>>())
+                .collect()
         }
     }
 }

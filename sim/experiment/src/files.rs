@@ -87,28 +87,42 @@ impl FolderLock {
     /// **Errors**: [`LockError::Held`], at once, if another process has it.
     pub fn take(folder: &Path) -> Result<Self, LockError> {
         let path = folder.join(LOCK);
-        let refused = |error| LockError::Io { path: path.clone(), error };
+        let refused = |error| LockError::Io {
+            path: path.clone(),
+            error,
+        };
         loop {
-            let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(refused)?;
+            let file = OpenOptions::new()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .open(&path)
+                .map_err(refused)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     let holder = read_to_string_bounded(&path, HOLDER_MAX).unwrap_or_default();
-                    return Err(LockError::Held { folder: folder.to_owned(), holder: holder.trim().to_owned() });
+                    return Err(LockError::Held {
+                        folder: folder.to_owned(),
+                        holder: holder.trim().to_owned(),
+                    });
                 }
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
                 Err(TryLockError::Error(error)) => return Err(refused(error)),
             }
             // Whoever held it before has removed the file between our opening and locking it: not the one others see.
             if is_at(&file, &path).map_err(refused)? {
-                let _ = file
-                    .set_len(0)
-                    .and_then(|()| (&file).write_all(format!("process {}\n", std::process::id()).as_bytes()));
+                let _ = file.set_len(0).and_then(|()| {
+                    (&file).write_all(format!("process {}\n", std::process::id()).as_bytes())
+                });
                 let taken = FolderLock { path, _file: file };
                 // What a writer that was killed had not finished.
                 return match files::remove_leftovers(folder) {
                     Ok(()) => Ok(taken),
-                    Err(error) => Err(LockError::Io { path: folder.to_owned(), error: error.into() }),
+                    Err(error) => Err(LockError::Io {
+                        path: folder.to_owned(),
+                        error: error.into(),
+                    }),
                 };
             }
         }
@@ -145,7 +159,8 @@ mod tests {
     use super::*;
 
     fn scratch(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("sordino-files-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("sordino-files-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         folder
@@ -158,14 +173,25 @@ mod tests {
         fs::write(&path, "0123456789").unwrap();
         assert_eq!(read_bounded(&path, 10).unwrap(), b"0123456789");
         let long = read_bounded(&path, 9).unwrap_err();
-        assert_eq!((long.kind(), long.to_string()), (io::ErrorKind::FileTooLarge, "longer than 9 bytes".into()));
+        assert_eq!(
+            (long.kind(), long.to_string()),
+            (io::ErrorKind::FileTooLarge, "longer than 9 bytes".into())
+        );
         let directory = read_bounded(&folder, 10).unwrap_err();
         assert_eq!(directory.kind(), io::ErrorKind::IsADirectory);
-        assert_eq!(read_bounded(&folder.join("no"), 10).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            read_bounded(&folder.join("no"), 10).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
         fs::write(&path, [0xff]).unwrap();
-        assert_eq!(read_to_string_bounded(&path, 10).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(
+            read_to_string_bounded(&path, 10).unwrap_err().kind(),
+            io::ErrorKind::InvalidData
+        );
         if cfg!(unix) {
-            let device = read_bounded(Path::new("/dev/zero"), 10).unwrap_err().to_string();
+            let device = read_bounded(Path::new("/dev/zero"), 10)
+                .unwrap_err()
+                .to_string();
             assert_eq!(device, "is not a regular file but a device");
         }
         fs::remove_dir_all(folder).unwrap();
@@ -176,13 +202,19 @@ mod tests {
         let folder = scratch("lock");
         let first = FolderLock::take(&folder).unwrap();
         let said = FolderLock::take(&folder).unwrap_err().to_string();
-        assert!(said.contains(&format!("process {}", std::process::id())), "{said}");
+        assert!(
+            said.contains(&format!("process {}", std::process::id())),
+            "{said}"
+        );
         drop(first);
         assert!(!folder.join(LOCK).exists());
         fs::write(folder.join(LOCK), "process 1\n").unwrap();
         drop(FolderLock::take(&folder).unwrap());
         // Many at once: never two inside, and each of them comes in at last.
-        let (inside, entered) = (std::sync::atomic::AtomicU32::new(0), std::sync::atomic::AtomicU32::new(0));
+        let (inside, entered) = (
+            std::sync::atomic::AtomicU32::new(0),
+            std::sync::atomic::AtomicU32::new(0),
+        );
         let order = std::sync::atomic::Ordering::SeqCst;
         std::thread::scope(|scope| {
             for _ in 0..4 {

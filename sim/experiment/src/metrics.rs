@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use sordino_core::digest::Digest;
 use sordino_core::digest::combine;
-use sordino_core::privacy::accountant::{Accountant, AccountantError, MomentsAccountant, PldAccountant, PrivacySpent};
+use sordino_core::privacy::accountant::{
+    Accountant, AccountantError, MomentsAccountant, PldAccountant, PrivacySpent,
+};
 use sordino_core::privacy::{Event, NeighboringRelation};
 
 use crate::record::{Measure, MethodRun};
@@ -28,18 +30,28 @@ impl Estimate {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
-        Estimate { mean, standard_error: (values.len() > 1).then(|| (squares / (n - 1.0) / n).sqrt()) }
+        Estimate {
+            mean,
+            standard_error: (values.len() > 1).then(|| (squares / (n - 1.0) / n).sqrt()),
+        }
     }
 
     /// The estimate under a name, as it is written down.
     pub fn measure(self, name: &str) -> Measure {
-        Measure { name: name.to_owned(), mean: self.mean, standard_error: self.standard_error }
+        Measure {
+            name: name.to_owned(),
+            mean: self.mean,
+            standard_error: self.standard_error,
+        }
     }
 }
 
 impl From<&Measure> for Estimate {
     fn from(measure: &Measure) -> Self {
-        Estimate { mean: measure.mean, standard_error: measure.standard_error }
+        Estimate {
+            mean: measure.mean,
+            standard_error: measure.standard_error,
+        }
     }
 }
 
@@ -63,8 +75,13 @@ impl Paired {
         let estimate = Estimate::of(&differences);
         Paired {
             mean: estimate.mean,
-            half_width: estimate.standard_error.map(|error| student_95(differences.len() - 1) * error),
-            smaller: differences.iter().filter(|difference| **difference < 0.0).count(),
+            half_width: estimate
+                .standard_error
+                .map(|error| student_95(differences.len() - 1) * error),
+            smaller: differences
+                .iter()
+                .filter(|difference| **difference < 0.0)
+                .count(),
             pairs: differences.len(),
         }
     }
@@ -73,7 +90,17 @@ impl Paired {
 /// The 97.5 % quantile of Student's t. Exact to three digits: a table for few degrees of freedom, then the expansion of
 /// Cornish and Fisher around the normal quantile.
 fn student_95(degrees: usize) -> f64 {
-    const FEW: [f64; 9] = [f64::INFINITY, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306];
+    const FEW: [f64; 9] = [
+        f64::INFINITY,
+        12.706,
+        4.303,
+        3.182,
+        2.776,
+        2.571,
+        2.447,
+        2.365,
+        2.306,
+    ];
     if let Some(t) = FEW.get(degrees) {
         return *t;
     }
@@ -114,7 +141,11 @@ pub fn vote_event(scenario: &Scenario) -> Event {
     let relation = NeighboringRelation::ReplaceSpecial;
     let together = scenario.prior.as_ref().and_then(|prior| prior.together());
     let noise_multiplier = together.map_or(0.0, |together| together.value());
-    Event::PoissonSampledGaussian { sampling_probability: 1.0, noise_multiplier, relation }
+    Event::PoissonSampledGaussian {
+        sampling_probability: 1.0,
+        noise_multiplier,
+        relation,
+    }
 }
 
 /// What the first `releases` releases of a private method spend: an event, and how often it occurs.
@@ -129,7 +160,11 @@ pub fn spending(scenario: &Scenario, method: Method, releases: u32) -> (Event, u
     if method.is_vote() {
         return (vote_event(scenario), releases);
     }
-    match scenario.prior.as_ref().and_then(|prior| prior.spent_by(method, releases)) {
+    match scenario
+        .prior
+        .as_ref()
+        .and_then(|prior| prior.spent_by(method, releases))
+    {
         Some(event) => (event, 1),
         None => (release_event(scenario), 0),
     }
@@ -138,7 +173,11 @@ pub fn spending(scenario: &Scenario, method: Method, releases: u32) -> (Event, u
 /// Loss of `releases` equal releases.
 ///
 /// **Errors**: numbers out of range, δ outside (0, 1).
-pub fn privacy_loss(event: &Event, releases: u32, delta: f64) -> Result<PrivacyLoss, AccountantError> {
+pub fn privacy_loss(
+    event: &Event,
+    releases: u32,
+    delta: f64,
+) -> Result<PrivacyLoss, AccountantError> {
     let mut tight = PldAccountant::new();
     tight.compose(event, releases)?;
     Ok(PrivacyLoss {
@@ -182,30 +221,49 @@ pub fn loss_curve(
 ) -> Result<Vec<(u32, Option<f64>)>, AccountantError> {
     let steps = points.min(releases).max(1);
     let count = |i: u32| (u64::from(releases) * u64::from(i) / u64::from(steps)) as u32;
-    let at = |count: u32| Ok((count, loss_by(&mut PldAccountant::new(), event, count, delta)?));
+    let at = |count: u32| {
+        Ok((
+            count,
+            loss_by(&mut PldAccountant::new(), event, count, delta)?,
+        ))
+    };
     (0..=steps).map(|i| at(count(i))).collect()
 }
 
 /// ε after `releases`, or after the next larger count of the curve: never below the truth. `None` beyond its end.
 pub fn loss_after(curve: &[(u32, Option<f64>)], releases: u32) -> Option<f64> {
-    curve.iter().find(|(count, _)| *count >= releases).and_then(|(_, epsilon)| *epsilon)
+    curve
+        .iter()
+        .find(|(count, _)| *count >= releases)
+        .and_then(|(_, epsilon)| *epsilon)
 }
 
 /// The tight ε at the scenario's δ after up to `releases` releases of a private method, for [`loss_after`]. Empty for a
 /// method that releases nothing.
 ///
 /// **Errors**: as [`privacy_loss`].
-pub fn losses(scenario: &Scenario, method: Method, releases: u32) -> Result<Vec<(u32, Option<f64>)>, AccountantError> {
+pub fn losses(
+    scenario: &Scenario,
+    method: Method,
+    releases: u32,
+) -> Result<Vec<(u32, Option<f64>)>, AccountantError> {
     let delta = scenario.privacy.delta;
     if !method.samples() {
         let after = |made| {
             let (event, count) = spending(scenario, method, made);
-            Ok((made, loss_by(&mut PldAccountant::new(), &event, count, delta)?))
+            Ok((
+                made,
+                loss_by(&mut PldAccountant::new(), &event, count, delta)?,
+            ))
         };
         return (0..=releases).map(after).collect();
     }
     let event = release_event(scenario.of(method));
-    if releases == 0 { Ok(Vec::new()) } else { loss_curve(&event, releases, delta, LOSSES_MAX) }
+    if releases == 0 {
+        Ok(Vec::new())
+    } else {
+        loss_curve(&event, releases, delta, LOSSES_MAX)
+    }
 }
 
 /// Largest number of counts at which a run asks for ε.
@@ -260,7 +318,9 @@ pub struct Statistics {
 impl Statistics {
     /// What a method paid for; `None` unless it is private.
     pub fn paid_by(&self, name: MethodName) -> Option<&Paid> {
-        self.paid.iter().find(|paid| paid.methods.iter().any(|method| name == *method))
+        self.paid
+            .iter()
+            .find(|paid| paid.methods.iter().any(|method| name == *method))
     }
 }
 
@@ -285,8 +345,14 @@ impl Paid {
 /// The private methods of a scenario, grouped by the releases they pay for; methods that sample come first.
 pub fn paid_alike(scenario: &Scenario) -> Vec<Vec<Method>> {
     let mut groups: Vec<Vec<Method>> = Vec::new();
-    for method in scenario.methods().filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy) {
-        match groups.iter_mut().find(|group| pay_alike(scenario, group[0], method)) {
+    for method in scenario
+        .methods()
+        .filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy)
+    {
+        match groups
+            .iter_mut()
+            .find(|group| pay_alike(scenario, group[0], method))
+        {
             Some(group) => group.push(method),
             None => groups.push(vec![method]),
         }
@@ -298,8 +364,11 @@ pub fn paid_alike(scenario: &Scenario) -> Vec<Vec<Method>> {
 /// Whether the releases of two private methods are the same events after the same rounds.
 fn pay_alike(scenario: &Scenario, one: Method, other: Method) -> bool {
     let [a, b] = [one, other].map(|method| scenario.of(method));
-    let planned =
-        |of: &Scenario| of.prior.as_ref().map(|prior| (prior.plan.releases.clone(), prior.noise_multipliers.clone()));
+    let planned = |of: &Scenario| {
+        of.prior
+            .as_ref()
+            .map(|prior| (prior.plan.releases.clone(), prior.noise_multipliers.clone()))
+    };
     match (one.purse(), other.purse()) {
         (0, 0) => release_event(a) == release_event(b),
         (1, 1) => planned(a) == planned(b),
@@ -313,33 +382,62 @@ fn pay_alike(scenario: &Scenario, one: Method, other: Method) -> bool {
 fn column_means<'r>(rows: impl Iterator<Item = &'r [f64]> + Clone) -> Vec<f64> {
     let width = rows.clone().map(<[f64]>::len).min().unwrap_or(0);
     let count = rows.clone().count() as f64;
-    (0..width).map(|column| rows.clone().map(|row| row[column]).sum::<f64>() / count).collect()
+    (0..width)
+        .map(|column| rows.clone().map(|row| row[column]).sum::<f64>() / count)
+        .collect()
 }
 
 /// Condenses the results of a federation, whatever their order.
 ///
 /// **Errors**: the accountant's; none for a scenario that was read from TOML.
-pub fn summarize(scenario: &Scenario, results: &[MethodRun]) -> Result<Statistics, AccountantError> {
+pub fn summarize(
+    scenario: &Scenario,
+    results: &[MethodRun],
+) -> Result<Statistics, AccountantError> {
     let mut by_place: BTreeMap<(u32, usize), &Digest> = BTreeMap::new();
     for result in results {
-        let place = scenario.federation.methods.iter().position(|name| *name == result.method);
+        let place = scenario
+            .federation
+            .methods
+            .iter()
+            .position(|name| *name == result.method);
         by_place.extend(place.map(|place| ((result.run, place), &result.digest)));
     }
     let runs: Vec<Digest> = (0..scenario.runs)
-        .map(|run| combine(by_place.range((run, 0)..=(run, usize::MAX)).map(|(_, digest)| *digest)))
+        .map(|run| {
+            combine(
+                by_place
+                    .range((run, 0)..=(run, usize::MAX))
+                    .map(|(_, digest)| *digest),
+            )
+        })
         .collect();
-    let methods = scenario.methods().map(|method| method_summary(scenario, method, results));
+    let methods = scenario
+        .methods()
+        .map(|method| method_summary(scenario, method, results));
     let methods = methods.collect::<Result<Vec<_>, _>>()?;
     let paid = |group: Vec<Method>| {
-        let of = methods.iter().filter(|found: &&MethodStatistics| group.contains(&found.method));
+        let of = methods
+            .iter()
+            .filter(|found: &&MethodStatistics| group.contains(&found.method));
         let losses = match of.map(|found| found.releases).max() {
             None | Some(0) => Vec::new(),
             Some(releases) => losses(scenario, group[0], releases)?,
         };
-        Ok(Paid { methods: group, losses })
+        Ok(Paid {
+            methods: group,
+            losses,
+        })
     };
-    let paid = paid_alike(scenario).into_iter().map(paid).collect::<Result<_, _>>()?;
-    Ok(Statistics { digest: combine(runs.iter()), methods, paid })
+    let paid = paid_alike(scenario)
+        .into_iter()
+        .map(paid)
+        .collect::<Result<_, _>>()?;
+    Ok(Statistics {
+        digest: combine(runs.iter()),
+        methods,
+        paid,
+    })
 }
 
 fn method_summary(
@@ -347,22 +445,40 @@ fn method_summary(
     method: Method,
     results: &[MethodRun],
 ) -> Result<MethodStatistics, AccountantError> {
-    let mut runs: Vec<&MethodRun> = results.iter().filter(|result| result.method == method).collect();
+    let mut runs: Vec<&MethodRun> = results
+        .iter()
+        .filter(|result| result.method == method)
+        .collect();
     runs.sort_by_key(|result| result.run);
     let sums: Vec<f64> = runs.iter().map(|run| run.regret.iter().sum()).collect();
     let rounds = runs.iter().map(|run| run.regret.len()).min().unwrap_or(0);
-    let curve = (0..rounds).map(|t| Estimate::of(&runs.iter().map(|run| run.regret[t]).collect::<Vec<_>>())).collect();
+    let curve = (0..rounds)
+        .map(|t| Estimate::of(&runs.iter().map(|run| run.regret[t]).collect::<Vec<_>>()))
+        .collect();
     let quantile = |which: usize| {
-        let rows: Vec<Vec<f64>> =
-            runs.iter().map(|run| run.regret_quantiles.iter().map(|(_, three)| three[which]).collect()).collect();
+        let rows: Vec<Vec<f64>> = runs
+            .iter()
+            .map(|run| {
+                run.regret_quantiles
+                    .iter()
+                    .map(|(_, three)| three[which])
+                    .collect()
+            })
+            .collect();
         column_means(rows.iter().map(Vec::as_slice))
     };
     let (low, middle, high) = (quantile(0), quantile(1), quantile(2));
-    let reports = runs.first().into_iter().flat_map(|run| &run.regret_quantiles).map(|(round, _)| *round);
+    let reports = runs
+        .first()
+        .into_iter()
+        .flat_map(|run| &run.regret_quantiles)
+        .map(|(round, _)| *round);
     let spread = reports.zip(low.into_iter().zip(middle).zip(high));
     let clipped = |run: &&MethodRun| -> Vec<f64> {
         let counts = run.clipped.iter().zip(&run.selected);
-        counts.map(|(clipped, selected)| f64::from(*clipped) / f64::from(*selected).max(1.0)).collect()
+        counts
+            .map(|(clipped, selected)| f64::from(*clipped) / f64::from(*selected).max(1.0))
+            .collect()
     };
     let clipped: Vec<Vec<f64>> = runs.iter().map(clipped).collect();
     let releases = runs.iter().map(|run| run.releases).max().unwrap_or(0);
@@ -380,7 +496,9 @@ fn method_summary(
         summed_regret: Estimate::of(&sums),
         sums,
         curve,
-        spread: spread.map(|(round, ((low, middle), high))| (round, [low, middle, high])).collect(),
+        spread: spread
+            .map(|(round, ((low, middle), high))| (round, [low, middle, high]))
+            .collect(),
         clipped_share: column_means(clipped.iter().map(Vec::as_slice)),
         releases,
         losses,
@@ -393,14 +511,26 @@ mod tests {
 
     #[test]
     fn estimate_of_few_values() {
-        assert_eq!(Estimate::of(&[3.0]), Estimate { mean: 3.0, standard_error: None });
+        assert_eq!(
+            Estimate::of(&[3.0]),
+            Estimate {
+                mean: 3.0,
+                standard_error: None
+            }
+        );
         let estimate = Estimate::of(&[1.0, 3.0]);
         assert_eq!((estimate.mean, estimate.standard_error), (2.0, Some(1.0)));
     }
 
     #[test]
     fn paired_differences_use_students_quantile() {
-        for (degrees, quantile) in [(1, 12.706), (5, 2.571), (9, 2.262), (29, 2.045), (1000, 1.962)] {
+        for (degrees, quantile) in [
+            (1, 12.706),
+            (5, 2.571),
+            (9, 2.262),
+            (29, 2.045),
+            (1000, 1.962),
+        ] {
             assert!((student_95(degrees) - quantile).abs() < 1.5e-3, "{degrees}");
         }
         let paired = Paired::of(&[1.0, 2.0, 4.0], &[2.0, 4.0, 7.0]);
@@ -412,7 +542,12 @@ mod tests {
     /// The paper's losses, N = 200, T = 40.
     #[test]
     fn losses_are_the_papers() {
-        for (q, z, printed) in [(0.15, 1.0, 5.93), (0.25, 1.0, 9.91), (0.5, 1.0, 20.12), (0.25, 1.2, 7.39)] {
+        for (q, z, printed) in [
+            (0.15, 1.0, 5.93),
+            (0.25, 1.0, 9.91),
+            (0.5, 1.0, 20.12),
+            (0.25, 1.2, 7.39),
+        ] {
             let event = Event::PoissonSampledGaussian {
                 sampling_probability: q,
                 noise_multiplier: z,
@@ -433,14 +568,24 @@ mod tests {
         };
         let delta = 200f64.powf(-1.1);
         let loss = privacy_loss(&event(1.0), 40, delta).unwrap();
-        assert!((loss.tight.unwrap() - 7.054).abs() < 1e-3 && (loss.moments.unwrap() - 9.908).abs() < 1e-3);
+        assert!(
+            (loss.tight.unwrap() - 7.054).abs() < 1e-3
+                && (loss.moments.unwrap() - 9.908).abs() < 1e-3
+        );
         // `tests/vectors/replace.csv`: between two contributions, and the best guess.
-        assert!((loss.between.unwrap() - 12.1818).abs() < 2e-3 && (loss.best_guess - 0.80051).abs() < 2e-4, "{loss:?}");
+        assert!(
+            (loss.between.unwrap() - 12.1818).abs() < 2e-3
+                && (loss.best_guess - 0.80051).abs() < 2e-4,
+            "{loss:?}"
+        );
         // At little noise the paper's accountant says more than twice as much as is needed.
         let low = privacy_loss(&event(0.5), 40, delta).unwrap();
         assert!(low.moments.unwrap() > 2.2 * low.tight.unwrap(), "{low:?}");
         let curve = loss_curve(&event(1.0), 40, delta, 256).unwrap();
-        assert_eq!((curve.len(), curve[0], curve[40].1), (41, (0, Some(0.0)), loss.tight));
+        assert_eq!(
+            (curve.len(), curve[0], curve[40].1),
+            (41, (0, Some(0.0)), loss.tight)
+        );
         assert!(curve.windows(2).all(|pair| pair[0].1 < pair[1].1));
         // Fewer points: what stands between them is never below.
         let few = loss_curve(&event(1.0), 40, delta, 7).unwrap();

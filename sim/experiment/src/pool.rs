@@ -12,7 +12,12 @@ pub struct PoolError(#[source] rayon::ThreadPoolBuildError);
 ///
 /// **Errors**: [`PoolError`].
 pub fn pool(threads: Option<NonZeroUsize>) -> Result<Arc<rayon::ThreadPool>, PoolError> {
-    let threads = threads.or(std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(PoolError)?;
+    let threads = threads
+        .or(std::thread::available_parallelism().ok())
+        .map_or(1, NonZeroUsize::get);
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(PoolError)?;
     Ok(Arc::new(pool))
 }

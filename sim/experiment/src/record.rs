@@ -232,7 +232,12 @@ impl Summary {
     ///
     /// **Errors**, in words: text that is not a summary, or one of another version.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let version = |text| serde_json::from_str::<Value>(text).ok()?.get("version")?.as_u64();
+        let version = |text| {
+            serde_json::from_str::<Value>(text)
+                .ok()?
+                .get("version")?
+                .as_u64()
+        };
         match version(text) {
             Some(version) if version == u64::from(SUMMARY_VERSION) => {
                 serde_json::from_str(text).map_err(|error| error.to_string())
@@ -270,7 +275,10 @@ impl MethodSummary {
 impl Loss {
     /// A loss, or the statement that it has no finite bound.
     pub fn new(name: &str, value: impl Into<Option<f64>>) -> Self {
-        Loss { name: name.to_owned(), value: value.into() }
+        Loss {
+            name: name.to_owned(),
+            value: value.into(),
+        }
     }
 }
 
@@ -306,16 +314,27 @@ impl<'n> Twins<'n> {
     /// The first method that did the same as this one; `None` for the first itself and for a method that no other
     /// matches.
     pub fn first(&self, name: &str) -> Option<&'n str> {
-        self.0.iter().find(|(twin, _)| *twin == name).map(|(_, first)| *first)
+        self.0
+            .iter()
+            .find(|(twin, _)| *twin == name)
+            .map(|(_, first)| *first)
     }
 
     /// Which methods are the same; `None` if all differ.
     pub fn sentence(&self) -> Option<String> {
         let like = |first: &str| {
-            let names: Vec<&str> = self.0.iter().filter(|twin| twin.1 == first).map(|twin| twin.0).collect();
+            let names: Vec<&str> = self
+                .0
+                .iter()
+                .filter(|twin| twin.1 == first)
+                .map(|twin| twin.0)
+                .collect();
             format!("{} as {first}", names.join(", "))
         };
-        let said: Vec<String> = distinct(self.0.iter().map(|twin| twin.1)).into_iter().map(like).collect();
+        let said: Vec<String> = distinct(self.0.iter().map(|twin| twin.1))
+            .into_iter()
+            .map(like)
+            .collect();
         (!said.is_empty()).then(|| format!("The same, bit by bit: {}.", said.join("; ")))
     }
 }
@@ -342,7 +361,10 @@ impl Record {
 
     /// The text of one of its files; empty if there is none of this name.
     pub fn file(&self, name: &str) -> &str {
-        self.files.iter().find(|file| file.0 == name).map_or("", |file| &file.1)
+        self.files
+            .iter()
+            .find(|file| file.0 == name)
+            .map_or("", |file| &file.1)
     }
 }
 
@@ -382,22 +404,61 @@ mod tests {
 
     #[test]
     fn twins_are_named_after_the_first_of_them() {
-        let digests =
-            [("a", Some("1")), ("b", Some("2")), ("c", Some("1")), ("d", None), ("e", Some("1")), ("f", None)];
-        let twins = Twins::of(digests.iter().map(|(name, digest)| (*name, digest.map(str::to_owned))));
-        assert_eq!((twins.first("c"), twins.first("a"), twins.first("f")), (Some("a"), None, None));
-        assert_eq!(twins.sentence().unwrap(), "The same, bit by bit: c, e as a.");
-        assert_eq!(Twins::of(digests[..2].iter().map(|(name, _)| (*name, None))).sentence(), None);
+        let digests = [
+            ("a", Some("1")),
+            ("b", Some("2")),
+            ("c", Some("1")),
+            ("d", None),
+            ("e", Some("1")),
+            ("f", None),
+        ];
+        let twins = Twins::of(
+            digests
+                .iter()
+                .map(|(name, digest)| (*name, digest.map(str::to_owned))),
+        );
+        assert_eq!(
+            (twins.first("c"), twins.first("a"), twins.first("f")),
+            (Some("a"), None, None)
+        );
+        assert_eq!(
+            twins.sentence().unwrap(),
+            "The same, bit by bit: c, e as a."
+        );
+        assert_eq!(
+            Twins::of(digests[..2].iter().map(|(name, _)| (*name, None))).sentence(),
+            None
+        );
     }
 
     #[test]
     fn a_summary_is_read_as_it_was_written_and_another_version_is_refused() {
-        let scenario = crate::scenario::Shipped::find("default").unwrap().parse(&[]).unwrap();
-        let measures = vec![Measure { name: "final_regret".into(), mean: 0.1 + 0.2, standard_error: None }];
-        let losses = vec![Loss::new("epsilon_pld", 1.0 / 3.0), Loss::new("epsilon", None)];
+        let scenario = crate::scenario::Shipped::find("default")
+            .unwrap()
+            .parse(&[])
+            .unwrap();
+        let measures = vec![Measure {
+            name: "final_regret".into(),
+            mean: 0.1 + 0.2,
+            standard_error: None,
+        }];
+        let losses = vec![
+            Loss::new("epsilon_pld", 1.0 / 3.0),
+            Loss::new("epsilon", None),
+        ];
         let regret_at = BTreeMap::from([(2, 0.5), (10, 1e-300)]);
-        let facts = serde_json::json!({"raised": true}).as_object().unwrap().clone();
-        let method = MethodSummary { name: "m".into(), measures, losses, regret_at, facts, ..MethodSummary::default() };
+        let facts = serde_json::json!({"raised": true})
+            .as_object()
+            .unwrap()
+            .clone();
+        let method = MethodSummary {
+            name: "m".into(),
+            measures,
+            losses,
+            regret_at,
+            facts,
+            ..MethodSummary::default()
+        };
         let summary = Summary::new(&scenario.head(), &Digest::default(), vec![method]);
         let text = serde_json::to_string_pretty(&summary).unwrap();
         assert_eq!(Summary::parse(&text).unwrap(), summary);

@@ -61,7 +61,10 @@ pub fn significant(x: f64, digits: usize) -> String {
     if !(-4.0..7.0).contains(&magnitude) {
         return format!("{x:.*e}", digits.saturating_sub(1));
     }
-    format!("{x:.*}", (digits as f64 - 1.0 - magnitude).max(0.0) as usize)
+    format!(
+        "{x:.*}",
+        (digits as f64 - 1.0 - magnitude).max(0.0) as usize
+    )
 }
 
 /// The same, never below x > 0: for bounds that are told as bounds.
@@ -69,7 +72,10 @@ pub fn significant_up(x: f64, digits: usize) -> String {
     let nearest = significant(x, digits);
     match nearest.parse::<f64>() {
         // One unit of the last digit is more than what rounding took away.
-        Ok(told) if told < x => significant(x + 10f64.powf(x.abs().log10().floor() + 1.0 - digits as f64), digits),
+        Ok(told) if told < x => significant(
+            x + 10f64.powf(x.abs().log10().floor() + 1.0 - digits as f64),
+            digits,
+        ),
         _ => nearest,
     }
 }
@@ -85,13 +91,22 @@ pub struct Lines<'t> {
 impl<'t> Lines<'t> {
     /// The lines of this text.
     pub fn new(text: &'t [u8]) -> Self {
-        Lines { text, at: 0, line: 1 }
+        Lines {
+            text,
+            at: 0,
+            line: 1,
+        }
     }
 
     /// The 1-based line of the record that begins at this byte or behind the line ends that stand there.
     pub fn of(&mut self, byte: u64) -> u64 {
-        let byte = usize::try_from(byte).unwrap_or(usize::MAX).min(self.text.len());
-        let ends = self.text[byte..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        let byte = usize::try_from(byte)
+            .unwrap_or(usize::MAX)
+            .min(self.text.len());
+        let ends = self.text[byte..]
+            .iter()
+            .take_while(|byte| matches!(byte, b'\r' | b'\n'))
+            .count();
         if byte + ends < self.at {
             (self.at, self.line) = (0, 1);
         }
@@ -119,14 +134,20 @@ mod tests {
             below += usize::from(significant(x, 3).parse::<f64>().unwrap() < x);
         }
         assert!(below > 1000, "{below}");
-        assert_eq!((significant_up(7.054, 3), significant_up(7.05, 3)), ("7.06".to_owned(), "7.05".to_owned()));
+        assert_eq!(
+            (significant_up(7.054, 3), significant_up(7.05, 3)),
+            ("7.06".to_owned(), "7.05".to_owned())
+        );
         assert_eq!(significant_up(f64::INFINITY, 3), "inf");
     }
 
     #[test]
     fn one_line_of_bounded_length() {
         assert_eq!(Quoted("a\n\u{0}ä").to_string(), "a\\n\\u{0}ä");
-        assert_eq!(Quoted(&"x".repeat(500)).to_string().chars().count(), LENGTH_MAX + 1);
+        assert_eq!(
+            Quoted(&"x".repeat(500)).to_string().chars().count(),
+            LENGTH_MAX + 1
+        );
     }
 
     #[test]
@@ -145,14 +166,26 @@ mod tests {
     /// A reader of records begins a record at the second half of CRLF, or at the empty lines above it.
     #[test]
     fn mended3_lines_are_those_of_an_editor_whatever_ends_them() {
-        for text in ["h\na\n\nb\nc\n", "h\r\na\r\n\r\nb\r\nc\r\n", "h\ra\r\rb\rc\r"] {
+        for text in [
+            "h\na\n\nb\nc\n",
+            "h\r\na\r\n\r\nb\r\nc\r\n",
+            "h\ra\r\rb\rc\r",
+        ] {
             let mut lines = Lines::new(text.as_bytes());
             let mut found = Vec::new();
-            for record in csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes()).records() {
+            for record in csv::ReaderBuilder::new()
+                .has_headers(false)
+                .from_reader(text.as_bytes())
+                .records()
+            {
                 found.push(lines.of(record.unwrap().position().unwrap().byte()));
             }
             assert_eq!(found, [1, 2, 4, 5], "{text:?}");
-            assert_eq!((lines.of(0), lines.of(u64::MAX)), (1, 6), "backwards, and behind the end");
+            assert_eq!(
+                (lines.of(0), lines.of(u64::MAX)),
+                (1, 6),
+                "backwards, and behind the end"
+            );
         }
     }
 

@@ -119,16 +119,24 @@ impl Side {
                 }
             }
         }
-        Ok(Side { path: path.to_owned(), results, digests })
+        Ok(Side {
+            path: path.to_owned(),
+            results,
+            digests,
+        })
     }
 
     /// Digests of the first `runs` runs of a method, or the one digest of all its runs together.
     fn digests(&self, method: &str, runs: usize) -> Vec<String> {
         match self.digests.iter().find(|(name, _)| name == method) {
             Some((_, digests)) => digests.iter().take(runs).cloned().collect(),
-            None if self.results.summary.runs as usize == runs => {
-                self.results.summary.method(method).and_then(|found| found.digest.clone()).into_iter().collect()
-            }
+            None if self.results.summary.runs as usize == runs => self
+                .results
+                .summary
+                .method(method)
+                .and_then(|found| found.digest.clone())
+                .into_iter()
+                .collect(),
             None => Vec::new(),
         }
     }
@@ -197,27 +205,55 @@ pub fn compare(sides: &[Side], wanted: &[String]) -> Result<Comparison, CompareE
     for other in sides.iter().skip(1) {
         pairable(&sides[0], other)?;
     }
-    let runs = sides.iter().map(|side| side.results.summary.runs).min().unwrap_or(0);
-    let methods =
-        |side: &'_ Side| side.results.summary.methods.iter().map(|found| found.name.clone()).collect::<Vec<_>>();
+    let runs = sides
+        .iter()
+        .map(|side| side.results.summary.runs)
+        .min()
+        .unwrap_or(0);
+    let methods = |side: &'_ Side| {
+        side.results
+            .summary
+            .methods
+            .iter()
+            .map(|found| found.name.clone())
+            .collect::<Vec<_>>()
+    };
     let all: Vec<String> = sides.iter().flat_map(methods).collect();
     let mut names: Vec<&str> = distinct(all.iter().map(String::as_str));
     if let Some(unknown) = wanted.iter().find(|name| !names.contains(&name.as_str())) {
-        return Err(CompareError::UnknownMethod { name: unknown.clone(), there: names.join(", ") });
+        return Err(CompareError::UnknownMethod {
+            name: unknown.clone(),
+            there: names.join(", "),
+        });
     }
     let often = |name: &str| all.iter().filter(|other| *other == name).count() > 1;
     let there = names.join(", ");
     let alone = |name: &str| {
-        let place = sides.iter().position(|side| side.results.summary.method(name).is_some());
+        let place = sides
+            .iter()
+            .position(|side| side.results.summary.method(name).is_some());
         (name.to_owned(), place.map_or(String::new(), letter))
     };
-    let left_out = names.iter().filter(|name| wanted.is_empty() && !often(name)).map(|name| alone(name)).collect();
-    names.retain(|name| if wanted.is_empty() { often(name) } else { wanted.iter().any(|other| other == name) });
+    let left_out = names
+        .iter()
+        .filter(|name| wanted.is_empty() && !often(name))
+        .map(|name| alone(name))
+        .collect();
+    names.retain(|name| {
+        if wanted.is_empty() {
+            often(name)
+        } else {
+            wanted.iter().any(|other| other == name)
+        }
+    });
     if names.is_empty() {
         return Err(CompareError::NoMethod(there));
     }
     let of = |name: &str| {
-        let entries = sides.iter().enumerate().map(|(place, side)| entry(side, place, name, runs as usize));
+        let entries = sides
+            .iter()
+            .enumerate()
+            .map(|(place, side)| entry(side, place, name, runs as usize));
         entries.collect::<Vec<_>>()
     };
     let entries: Vec<Entry> = names.iter().flat_map(|name| of(name)).flatten().collect();
@@ -226,10 +262,18 @@ pub fn compare(sides: &[Side], wanted: &[String]) -> Result<Comparison, CompareE
         return Err(CompareError::NoMethod(there));
     }
     Ok(Comparison {
-        folders: sides.iter().enumerate().map(|(i, side)| (letter(i), side.path.display().to_string())).collect(),
+        folders: sides
+            .iter()
+            .enumerate()
+            .map(|(i, side)| (letter(i), side.path.display().to_string()))
+            .collect(),
         runs,
-        regret: sides.first().map_or(String::new(), |side| side.results.regret()),
-        compared_by: sides.first().map_or(String::new(), |side| side.results.compared_by()),
+        regret: sides
+            .first()
+            .map_or(String::new(), |side| side.results.regret()),
+        compared_by: sides
+            .first()
+            .map_or(String::new(), |side| side.results.compared_by()),
         differences: differences(sides),
         entries,
         pairs,
@@ -244,9 +288,17 @@ fn letter(place: usize) -> String {
 
 fn pairable(a: &Side, b: &Side) -> Result<(), CompareError> {
     let (one, two) = (&a.results.summary.trust, &b.results.summary.trust);
-    let Some((_, by)) = PAIRED_BY.iter().find(|(trust, _)| one == two && trust == one) else {
+    let Some((_, by)) = PAIRED_BY
+        .iter()
+        .find(|(trust, _)| one == two && trust == one)
+    else {
         let (first, second) = (one.clone(), two.clone());
-        return Err(CompareError::Trust { a: a.path.clone(), b: b.path.clone(), first, second });
+        return Err(CompareError::Trust {
+            a: a.path.clone(),
+            b: b.path.clone(),
+            first,
+            second,
+        });
     };
     let refuse = |key: &str, first: String, second: String| {
         let (a, b) = (a.path.clone(), b.path.clone());
@@ -269,10 +321,16 @@ fn pairable(a: &Side, b: &Side) -> Result<(), CompareError> {
     if is("objective.kind", "csv") {
         return refuse("objective.kind", unknown(), unknown());
     }
-    let names = both.iter().flatten().map(|(name, _)| name.as_str()).filter(|name| name.starts_with("objective."));
+    let names = both
+        .iter()
+        .flatten()
+        .map(|(name, _)| name.as_str())
+        .filter(|name| name.starts_with("objective."));
     // Of two kinds of objectives every key differs: the kind says why.
-    for name in
-        distinct(["objective.kind"].into_iter().chain(names)).into_iter().chain(["seed"]).chain(by.iter().copied())
+    for name in distinct(["objective.kind"].into_iter().chain(names))
+        .into_iter()
+        .chain(["seed"])
+        .chain(by.iter().copied())
     {
         let [first, second] = [0, 1].map(|i| value(&both[i], name));
         if first != second {
@@ -291,7 +349,15 @@ fn keys(scenario: &toml::Table) -> Vec<(String, String)> {
         match value {
             toml::Value::Table(table) => {
                 for (name, value) in table {
-                    walk(&if path.is_empty() { name.clone() } else { format!("{path}.{name}") }, value, out);
+                    walk(
+                        &if path.is_empty() {
+                            name.clone()
+                        } else {
+                            format!("{path}.{name}")
+                        },
+                        value,
+                        out,
+                    );
                 }
             }
             value => out.push((path.to_owned(), value.to_string())),
@@ -303,12 +369,17 @@ fn keys(scenario: &toml::Table) -> Vec<(String, String)> {
 }
 
 fn value(keys: &[(String, String)], name: &str) -> String {
-    keys.iter().find(|(other, _)| other == name).map_or(MISSING.to_owned(), |(_, value)| value.clone())
+    keys.iter()
+        .find(|(other, _)| other == name)
+        .map_or(MISSING.to_owned(), |(_, value)| value.clone())
 }
 
 /// Keys in which the scenarios differ, apart from name and description.
 fn differences(sides: &[Side]) -> Vec<(String, Vec<String>)> {
-    let all: Vec<_> = sides.iter().map(|side| keys(&side.results.scenario)).collect();
+    let all: Vec<_> = sides
+        .iter()
+        .map(|side| keys(&side.results.scenario))
+        .collect();
     let names = distinct(all.iter().flatten().map(|(name, _)| name.as_str()));
     let of = |name: &str| all.iter().map(|keys| value(keys, name)).collect::<Vec<_>>();
     names
@@ -322,10 +393,22 @@ fn differences(sides: &[Side]) -> Vec<(String, Vec<String>)> {
 fn entry(side: &Side, place: usize, name: &str, runs: usize) -> Option<Entry> {
     let summary = side.results.summary.method(name)?;
     let first = side.results.curves.clone().first(runs);
-    let mean = first.means().into_iter().find(|found| found.method == name)?;
-    let worth = side.results.worth().into_iter().find(|(other, _)| other == name)?.1;
+    let mean = first
+        .means()
+        .into_iter()
+        .find(|found| found.method == name)?;
+    let worth = side
+        .results
+        .worth()
+        .into_iter()
+        .find(|(other, _)| other == name)?
+        .1;
     let worth: Vec<f64> = worth.into_iter().take(runs).collect();
-    let last: Vec<f64> = first.of(name).iter().filter_map(|run| run.last().copied()).collect();
+    let last: Vec<f64> = first
+        .of(name)
+        .iter()
+        .filter_map(|run| run.last().copied())
+        .collect();
     let both = |values: &[f64]| {
         let estimate = Estimate::of(values);
         (estimate.mean, estimate.standard_error)
@@ -344,10 +427,15 @@ fn entry(side: &Side, place: usize, name: &str, runs: usize) -> Option<Entry> {
 
 /// Pairs every two folders that have the same method.
 fn pairs(entries: &[Entry]) -> Vec<Pair> {
-    let named: Vec<(String, Vec<f64>)> =
-        entries.iter().map(|entry| (entry.folder.clone(), entry.worth.clone())).collect();
-    let of_one = |i: usize| (i + 1..entries.len()).filter(move |j| entries[*j].method == entries[i].method);
-    let places: Vec<(usize, usize)> = (0..entries.len()).flat_map(|i| of_one(i).map(move |j| (i, j))).collect();
+    let named: Vec<(String, Vec<f64>)> = entries
+        .iter()
+        .map(|entry| (entry.folder.clone(), entry.worth.clone()))
+        .collect();
+    let of_one =
+        |i: usize| (i + 1..entries.len()).filter(move |j| entries[*j].method == entries[i].method);
+    let places: Vec<(usize, usize)> = (0..entries.len())
+        .flat_map(|i| of_one(i).map(move |j| (i, j)))
+        .collect();
     let found = differences::of(places.iter().map(|(i, j)| (&named[*i], &named[*j])));
     let pair = |((i, j), difference): (&(usize, usize), Difference)| Pair {
         method: entries[*i].method.clone(),
@@ -362,15 +450,22 @@ impl Comparison {
     /// The comparison as tables: folders, keys that differ, methods, paired differences.
     pub fn tables(&self) -> Vec<Grid> {
         let row = |cells: &[&str]| cells.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let folders = self.folders.iter().map(|(letter, path)| row(&[letter, path]));
+        let folders = self
+            .folders
+            .iter()
+            .map(|(letter, path)| row(&[letter, path]));
         let letters = self.folders.iter().map(|(letter, _)| letter.clone());
         let head = ["key".to_owned()].into_iter().chain(letters).collect();
-        let keys = self
-            .differences
-            .iter()
-            .map(|(key, values)| [key.clone()].into_iter().chain(values.iter().cloned()).collect::<Vec<_>>());
+        let keys = self.differences.iter().map(|(key, values)| {
+            [key.clone()]
+                .into_iter()
+                .chain(values.iter().cloned())
+                .collect::<Vec<_>>()
+        });
         let entries = self.entries.iter().map(|entry| {
-            let epsilon = entry.epsilon.map_or("–".to_owned(), |epsilon| significant(epsilon, 3));
+            let epsilon = entry
+                .epsilon
+                .map_or("–".to_owned(), |epsilon| significant(epsilon, 3));
             row(&[
                 &entry.method,
                 &entry.folder,
@@ -381,18 +476,52 @@ impl Comparison {
         });
         let pairs = self.pairs.iter().map(|pair| {
             let found = &pair.difference;
-            let interval = if pair.same { "the same bits".to_owned() } else { found.interval() };
+            let interval = if pair.same {
+                "the same bits".to_owned()
+            } else {
+                found.interval()
+            };
             let of = format!("{} of {}", found.smaller, self.runs);
-            row(&[&pair.method, &found.name(), &interval, &of, &p(found.t_test), &p(found.holm), &p(found.wilcoxon)])
+            row(&[
+                &pair.method,
+                &found.name(),
+                &interval,
+                &of,
+                &p(found.t_test),
+                &p(found.holm),
+                &p(found.wilcoxon),
+            ])
         });
-        let first_smaller =
-            row(&["method", "folders", "difference, 95 %", "first smaller", "p (t)", "p (Holm)", "p (Wilcoxon)"]);
-        let regret = row(&["method", "folder", "ε (tight)", &self.compared_by, "at the end"]);
+        let first_smaller = row(&[
+            "method",
+            "folders",
+            "difference, 95 %",
+            "first smaller",
+            "p (t)",
+            "p (Holm)",
+            "p (Wilcoxon)",
+        ]);
+        let regret = row(&[
+            "method",
+            "folder",
+            "ε (tight)",
+            &self.compared_by,
+            "at the end",
+        ]);
         vec![
-            ("Folders", [vec![row(&["", "folder"])], folders.collect()].concat()),
+            (
+                "Folders",
+                [vec![row(&["", "folder"])], folders.collect()].concat(),
+            ),
             ("Keys that differ", [vec![head], keys.collect()].concat()),
-            ("Methods, mean ± standard error", [vec![regret], entries.collect()].concat()),
-            ("Paired differences", [vec![first_smaller], pairs.collect()].concat()),
+            (
+                "Methods, mean ± standard error",
+                [vec![regret], entries.collect()].concat(),
+            ),
+            (
+                "Paired differences",
+                [vec![first_smaller], pairs.collect()].concat(),
+            ),
         ]
     }
 
@@ -406,8 +535,15 @@ impl Comparison {
             self.pairs.len()
         )];
         if !self.left_out.is_empty() {
-            let shown: Vec<String> = self.left_out.iter().map(|(name, folder)| format!("{name} ({folder})")).collect();
-            said.push(format!("Left out, because they are in one folder alone: {}.", shown.join(", ")));
+            let shown: Vec<String> = self
+                .left_out
+                .iter()
+                .map(|(name, folder)| format!("{name} ({folder})"))
+                .collect();
+            said.push(format!(
+                "Left out, because they are in one folder alone: {}.",
+                shown.join(", ")
+            ));
         }
         said.extend(few(self.runs as usize));
         said
@@ -416,14 +552,31 @@ impl Comparison {
     /// All curves in one picture, a panel for each method.
     pub fn picture(&self) -> Picture {
         let names = distinct(self.entries.iter().map(|entry| entry.method.as_str()));
-        let curves = |name: &str| self.entries.iter().filter(|entry| entry.method == name).map(curve).collect();
-        let mut charts: Vec<Chart> = names.iter().map(|name| scaled(name, "round", "", curves(name))).collect();
+        let curves = |name: &str| {
+            self.entries
+                .iter()
+                .filter(|entry| entry.method == name)
+                .map(curve)
+                .collect()
+        };
+        let mut charts: Vec<Chart> = names
+            .iter()
+            .map(|name| scaled(name, "round", "", curves(name)))
+            .collect();
         share_axis(&mut charts, &self.regret);
-        charts.iter_mut().for_each(|chart| chart.y_label.push_str("; lower is better"));
-        let folders =
-            self.folders.iter().map(|(letter, path)| format!("{letter}: {path}.")).collect::<Vec<_>>().join(" ");
-        let band =
-            format!("Mean of {} paired runs, band ± one standard error; ε is the tight accountant's.", self.runs);
+        charts
+            .iter_mut()
+            .for_each(|chart| chart.y_label.push_str("; lower is better"));
+        let folders = self
+            .folders
+            .iter()
+            .map(|(letter, path)| format!("{letter}: {path}."))
+            .collect::<Vec<_>>()
+            .join(" ");
+        let band = format!(
+            "Mean of {} paired runs, band ± one standard error; ε is the tight accountant's.",
+            self.runs
+        );
         Picture {
             name: "comparison".to_owned(),
             title: "Comparison".to_owned(),
@@ -440,11 +593,15 @@ fn curve(entry: &Entry) -> Curve {
         // The second class is the first that is not grey.
         class: other(place + 2),
         label: entry.folder.clone(),
-        note: entry.epsilon.map_or(String::new(), |epsilon| figure::epsilon(Some(epsilon))),
+        note: entry
+            .epsilon
+            .map_or(String::new(), |epsilon| figure::epsilon(Some(epsilon))),
         points: entry.curve.clone(),
     }
 }
 
 fn with_error((mean, error): (f64, Option<f64>)) -> String {
-    error.map_or(significant(mean, 4), |error| format!("{} ± {}", significant(mean, 4), significant(error, 2)))
+    error.map_or(significant(mean, 4), |error| {
+        format!("{} ± {}", significant(mean, 4), significant(error, 2))
+    })
 }

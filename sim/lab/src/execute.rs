@@ -36,16 +36,26 @@ pub enum Place {
 ///
 /// **Errors**: a folder of another scenario, complete or not, with the difference; a folder of anything else; one that
 /// another process writes into.
-pub fn begin_or_resume(path: &Path, model: &dyn Model, data: Option<&Path>) -> Result<Place, ExecuteError> {
+pub fn begin_or_resume(
+    path: &Path,
+    model: &dyn Model,
+    data: Option<&Path>,
+) -> Result<Place, ExecuteError> {
     let folder = RunFolder::open(path)?;
     let journal = Journal::begin_or_resume(path, &model.resolved(), data)?;
-    Ok(journal.map_or(Place::Complete, |journal| Place::Open(folder, Arc::new(journal))))
+    Ok(journal.map_or(Place::Complete, |journal| {
+        Place::Open(folder, Arc::new(journal))
+    }))
 }
 
 /// Begins in a new folder.
 ///
 /// **Errors**: the system's.
-pub fn begin(folder: RunFolder, model: &dyn Model, data: Option<&Path>) -> Result<Place, ExecuteError> {
+pub fn begin(
+    folder: RunFolder,
+    model: &dyn Model,
+    data: Option<&Path>,
+) -> Result<Place, ExecuteError> {
     let journal = Journal::create(folder.path(), &model.resolved(), data)?;
     Ok(Place::Open(folder, Arc::new(journal)))
 }
@@ -61,7 +71,10 @@ pub fn execute(
     options: Options,
     progress: &dyn Progress,
 ) -> Result<Record, ExecuteError> {
-    let options = Options { journal: Some(journal.clone()), ..options };
+    let options = Options {
+        journal: Some(journal.clone()),
+        ..options
+    };
     let record = match model.run(&options, progress) {
         Ok(record) => record,
         Err(error) => {

@@ -58,7 +58,11 @@ const FURTHER: [(char, u16, u16); 73] = [
 
 /// Width of one line of text at a font size, both in pixels.
 pub fn width(text: &str, size: f64, bold: bool) -> f64 {
-    text.chars().map(|c| f64::from(advance(c, bold))).sum::<f64>() * size / 1000.0
+    text.chars()
+        .map(|c| f64::from(advance(c, bold)))
+        .sum::<f64>()
+        * size
+        / 1000.0
 }
 
 fn advance(c: char, bold: bool) -> u16 {
@@ -70,10 +74,10 @@ fn advance(c: char, bold: bool) -> u16 {
         }
         start += range.count();
     }
-    FURTHER
-        .iter()
-        .find(|known| known.0 == c)
-        .map_or(OTHER, |(_, regular, strong)| if bold { *strong } else { *regular })
+    FURTHER.iter().find(|known| known.0 == c).map_or(
+        OTHER,
+        |(_, regular, strong)| if bold { *strong } else { *regular },
+    )
 }
 
 /// The text, or its beginning with an ellipsis, at most `most` pixels wide.
@@ -99,7 +103,11 @@ pub fn wrapped(text: &str, size: f64, bold: bool, most: f64) -> Vec<String> {
     for word in text.split_whitespace() {
         let word = fitted(word, size, bold, most);
         let last = lines.last().map_or("", String::as_str);
-        let joined = if last.is_empty() { word.clone() } else { format!("{last} {word}") };
+        let joined = if last.is_empty() {
+            word.clone()
+        } else {
+            format!("{last} {word}")
+        };
         if width(&joined, size, bold) <= most {
             lines.pop();
             lines.push(joined);
@@ -117,9 +125,18 @@ mod tests {
     #[test]
     fn widths_are_those_of_the_font() {
         // Units of 1/2048: A 1401, b 1300, ε 1108; bold A 1585, ≤ 1716.
-        assert!((width("A", 2048.0, false) - 1401.0).abs() < 1.1 && (width("A", 2048.0, true) - 1585.0).abs() < 1.1);
-        assert!((width("bε", 2048.0, false) - 2408.0).abs() < 2.1 && (width("≤", 2048.0, true) - 1716.0).abs() < 1.1);
-        assert_eq!((width("\u{20}ÿ", 1000.0, false), width("永", 10.0, false)), (910.0, 10.0));
+        assert!(
+            (width("A", 2048.0, false) - 1401.0).abs() < 1.1
+                && (width("A", 2048.0, true) - 1585.0).abs() < 1.1
+        );
+        assert!(
+            (width("bε", 2048.0, false) - 2408.0).abs() < 2.1
+                && (width("≤", 2048.0, true) - 1716.0).abs() < 1.1
+        );
+        assert_eq!(
+            (width("\u{20}ÿ", 1000.0, false), width("永", 10.0, false)),
+            (910.0, 10.0)
+        );
     }
 
     #[test]
@@ -127,10 +144,16 @@ mod tests {
         let text = "best so far against the best row, in a very-long-word-that-cannot-be-broken-anywhere, logarithmic";
         for most in [60.0, 120.0, 400.0, 2000.0] {
             let lines = wrapped(text, 12.0, false, most);
-            assert!(lines.iter().all(|line| width(line, 12.0, false) <= most), "{lines:?}");
+            assert!(
+                lines.iter().all(|line| width(line, 12.0, false) <= most),
+                "{lines:?}"
+            );
             assert!(most < 2000.0 || lines == [text]);
         }
         assert_eq!(wrapped("", 12.0, false, 10.0), [""]);
-        assert!(fitted("abcdef", 10.0, true, 30.0).ends_with('…') && fitted("abc", 10.0, true, 30.0) == "abc");
+        assert!(
+            fitted("abcdef", 10.0, true, 30.0).ends_with('…')
+                && fitted("abc", 10.0, true, 30.0) == "abc"
+        );
     }
 }

@@ -20,19 +20,32 @@ pub struct Point {
 impl Point {
     /// A point without a band.
     pub fn bare(x: f64, y: f64) -> Self {
-        Point { x, y, low: y, high: y }
+        Point {
+            x,
+            y,
+            low: y,
+            high: y,
+        }
     }
 
     /// A mean in a band of one standard error to either side.
     pub fn mean(x: f64, at: Estimate) -> Self {
         let error = at.standard_error.unwrap_or(0.0);
-        Point { x, y: at.mean, low: at.mean - error, high: at.mean + error }
+        Point {
+            x,
+            y: at.mean,
+            low: at.mean - error,
+            high: at.mean + error,
+        }
     }
 
     /// The mean of a number that is never negative: neither is its band.
     pub fn mean_of_positive(x: f64, at: Estimate) -> Self {
         let point = Point::mean(x, at);
-        Point { low: point.low.max(0.0), ..point }
+        Point {
+            low: point.low.max(0.0),
+            ..point
+        }
     }
 }
 
@@ -103,7 +116,12 @@ impl Frame {
     /// Horizontal position of a value, in pixels.
     pub(super) fn place(&self, ruler: &Ruler, x: f64) -> f64 {
         let span = ruler.to - ruler.from;
-        self.x + if span > 0.0 { (x - ruler.from) / span } else { 0.5 } * self.width
+        self.x
+            + if span > 0.0 {
+                (x - ruler.from) / span
+            } else {
+                0.5
+            } * self.width
     }
 }
 
@@ -154,27 +172,62 @@ impl Picture {
     pub fn scaled(mut self, logarithmic: bool) -> Result<Picture, String> {
         let high = |chart: &Chart| {
             let points = chart.curves.iter().flat_map(|curve| &curve.points);
-            points.map(|point| point.high).fold(f64::MIN_POSITIVE, f64::max)
+            points
+                .map(|point| point.high)
+                .fold(f64::MIN_POSITIVE, f64::max)
         };
         let positive = |chart: &Chart| {
-            let points = chart.curves.iter().flat_map(|curve| &curve.points).map(|point| point.y);
+            let points = chart
+                .curves
+                .iter()
+                .flat_map(|curve| &curve.points)
+                .map(|point| point.y);
             points.filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min)
         };
         // Panels that are compared share an axis.
-        let least = self.charts.iter().map(positive).fold(f64::INFINITY, f64::min);
-        let top = self.charts.iter().map(high).fold(f64::MIN_POSITIVE, f64::max);
+        let least = self
+            .charts
+            .iter()
+            .map(positive)
+            .fold(f64::INFINITY, f64::min);
+        let top = self
+            .charts
+            .iter()
+            .map(high)
+            .fold(f64::MIN_POSITIVE, f64::max);
         // Differences go below zero, and their axis with them; they have no logarithm.
-        let points = self.charts.iter().flat_map(|chart| &chart.curves).flat_map(|curve| &curve.points);
-        let below = points.map(|point| point.low.min(point.y)).fold(0.0, f64::min);
-        let negative = self.charts.iter().any(|chart| matches!(chart.scale, Scale::Linear { from } if from < 0.0));
+        let points = self
+            .charts
+            .iter()
+            .flat_map(|chart| &chart.curves)
+            .flat_map(|curve| &curve.points);
+        let below = points
+            .map(|point| point.low.min(point.y))
+            .fold(0.0, f64::min);
+        let negative = self
+            .charts
+            .iter()
+            .any(|chart| matches!(chart.scale, Scale::Linear { from } if from < 0.0));
         for chart in &mut self.charts {
             let name = chart.y_label.replace(LOGARITHMIC, "");
-            chart.y_label = if logarithmic { name + LOGARITHMIC } else { name };
+            chart.y_label = if logarithmic {
+                name + LOGARITHMIC
+            } else {
+                name
+            };
             (chart.scale, chart.y_max) = match logarithmic {
                 true if least.is_infinite() || negative => return Err(chart.title.clone()),
-                true => (Scale::Log { floor: (0.6 * least).max(top * 10f64.powi(-DECADES)) }, top * 1.1),
+                true => (
+                    Scale::Log {
+                        floor: (0.6 * least).max(top * 10f64.powi(-DECADES)),
+                    },
+                    top * 1.1,
+                ),
                 false if negative => (Scale::Linear { from: 1.02 * below }, top * 1.02),
-                false => (Scale::Linear { from: 0.0 }, high(chart).max(chart.y_max.min(top)) * 1.02),
+                false => (
+                    Scale::Linear { from: 0.0 },
+                    high(chart).max(chart.y_max.min(top)) * 1.02,
+                ),
             };
         }
         Ok(self)
@@ -182,16 +235,28 @@ impl Picture {
 
     /// Names of everything it tells apart: of curves, or of panels whose curve has no name.
     pub fn names(&self) -> Vec<&str> {
-        let labels = self.charts.iter().flat_map(|chart| &chart.curves).map(|curve| curve.label.as_str());
+        let labels = self
+            .charts
+            .iter()
+            .flat_map(|chart| &chart.curves)
+            .map(|curve| curve.label.as_str());
         let titles = self.charts.iter().map(|chart| chart.title.as_str());
         distinct(labels.chain(titles).filter(|name| !name.is_empty()))
     }
 
     /// Names from which [`Picture::only`] chooses: of curves only, or of panels if the curves have none.
     pub fn chosen(&self) -> Vec<&str> {
-        let labels = self.charts.iter().flat_map(|chart| &chart.curves).map(|curve| curve.label.as_str());
+        let labels = self
+            .charts
+            .iter()
+            .flat_map(|chart| &chart.curves)
+            .map(|curve| curve.label.as_str());
         let labels = distinct(labels.filter(|label| !label.is_empty()));
-        if labels.is_empty() { self.names() } else { labels }
+        if labels.is_empty() {
+            self.names()
+        } else {
+            labels
+        }
     }
 
     /// The picture with only the wanted curves (by label) or panels (by title), in its own order.
@@ -205,7 +270,11 @@ impl Picture {
         if let Some(unknown) = wanted.iter().find(|name| !names.contains(&name.as_str())) {
             return Err(unknown.clone());
         }
-        for chart in self.charts.iter_mut().filter(|chart| !wanted.contains(&chart.title)) {
+        for chart in self
+            .charts
+            .iter_mut()
+            .filter(|chart| !wanted.contains(&chart.title))
+        {
             chart.curves.retain(|curve| wanted.contains(&curve.label));
         }
         self.charts.retain(|chart| !chart.curves.is_empty());
@@ -227,7 +296,11 @@ mod tests {
                 class: "ink",
                 label: String::new(),
                 note: String::new(),
-                points: values.iter().enumerate().map(|(x, y)| Point::bare(x as f64, *y)).collect(),
+                points: values
+                    .iter()
+                    .enumerate()
+                    .map(|(x, y)| Point::bare(x as f64, *y))
+                    .collect(),
             }],
             scale,
             y_max: 1.0,
@@ -246,7 +319,10 @@ mod tests {
         let again = log.scaled(true).unwrap();
         assert_eq!(again.charts[0].y_label, "regret, logarithmic");
         let linear = again.scaled(false).unwrap();
-        assert_eq!((linear.charts[0].scale, &*linear.charts[0].y_label), (Scale::Linear { from: 0.0 }, "regret"));
+        assert_eq!(
+            (linear.charts[0].scale, &*linear.charts[0].y_label),
+            (Scale::Linear { from: 0.0 }, "regret")
+        );
         assert!(linear.charts[0].y_max >= 1.0);
         assert_eq!(picture(&[0.0, 0.0]).scaled(true).unwrap_err(), "t");
     }
@@ -267,19 +343,42 @@ mod tests {
             scale: Scale::Linear { from: 0.0 },
             y_max: 1.0,
         };
-        let picture =
-            |charts| Picture { name: "x".into(), title: String::new(), text: String::new(), charts, ruler: None };
+        let picture = |charts| Picture {
+            name: "x".into(),
+            title: String::new(),
+            text: String::new(),
+            charts,
+            ruler: None,
+        };
         let only = |picture: Picture, wanted: &[&str]| {
             let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
             picture.only(&wanted).map(|left| {
-                let curves = |chart: &Chart| chart.curves.iter().map(|curve| curve.label.clone()).collect::<Vec<_>>();
-                left.charts.iter().flat_map(curves).collect::<Vec<_>>().join(" ")
+                let curves = |chart: &Chart| {
+                    chart
+                        .curves
+                        .iter()
+                        .map(|curve| curve.label.clone())
+                        .collect::<Vec<_>>()
+                };
+                left.charts
+                    .iter()
+                    .flat_map(curves)
+                    .collect::<Vec<_>>()
+                    .join(" ")
             })
         };
-        let two = || picture(vec![chart("all", &["a", "b", "c"]), chart("changed", &["c"])]);
+        let two = || {
+            picture(vec![
+                chart("all", &["a", "b", "c"]),
+                chart("changed", &["c"]),
+            ])
+        };
         assert_eq!(two().names(), ["a", "b", "c", "all", "changed"]);
         assert_eq!(only(two(), &["b", "a"]), Ok("a b".to_owned()));
         assert_eq!(only(two(), &["changed", "b"]), Ok("b c".to_owned()));
-        assert_eq!((only(two(), &[]), only(two(), &["a", "d"])), (Ok("a b c c".to_owned()), Err("d".to_owned())));
+        assert_eq!(
+            (only(two(), &[]), only(two(), &["a", "d"])),
+            (Ok("a b c c".to_owned()), Err("d".to_owned()))
+        );
     }
 }

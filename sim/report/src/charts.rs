@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use sordino_experiment::metrics::{MethodStatistics, SMALL_DELTA, Statistics, loss_curve, release_event};
+use sordino_experiment::metrics::{
+    MethodStatistics, SMALL_DELTA, Statistics, loss_curve, release_event,
+};
 use sordino_experiment::record::MethodRun;
 use sordino_experiment::scenario::{Guarantee, Scenario};
 use sordino_experiment::text::significant;
@@ -38,7 +40,11 @@ pub fn small(charts: &[Chart], plot: (f64, f64), labels: f64) -> String {
             Some(_) => own.clone(),
         };
         first.get_or_insert(own);
-        let _ = writeln!(out, "<figure>{}</figure>", framed(chart, &layout, &(axes + &chart.curves(&layout, &ruler))));
+        let _ = writeln!(
+            out,
+            "<figure>{}</figure>",
+            framed(chart, &layout, &(axes + &chart.curves(&layout, &ruler)))
+        );
     }
     out
 }
@@ -67,7 +73,9 @@ fn framed(chart: &Chart, layout: &Layout, drawn: &str) -> String {
 /// The tight ε over releases, at the scenario's δ and at [`SMALL_DELTA`]. `None` if nothing private was released.
 pub fn losses(scenario: &Scenario, summary: &Statistics) -> Option<Chart> {
     let curve = |class: &'static str, losses: &[(u32, Option<f64>)], delta: f64| {
-        let points = losses.iter().filter_map(|(count, epsilon)| epsilon.map(|y| Point::bare(f64::from(*count), y)));
+        let points = losses
+            .iter()
+            .filter_map(|(count, epsilon)| epsilon.map(|y| Point::bare(f64::from(*count), y)));
         let last = losses.last().and_then(|(_, epsilon)| *epsilon);
         Curve {
             class,
@@ -85,25 +93,47 @@ pub fn losses(scenario: &Scenario, summary: &Statistics) -> Option<Chart> {
             // An error would have stopped the summary, which asked for the same at the scenario's δ.
             let event = release_event(scenario.of(method));
             let small = loss_curve(&event, releases, SMALL_DELTA, SMALL_POINTS).ok()?;
-            curves = vec![curve("fern", &small, SMALL_DELTA), curve("green", &paid.losses, delta)];
+            curves = vec![
+                curve("fern", &small, SMALL_DELTA),
+                curve("green", &paid.losses, delta),
+            ];
         } else {
             let more = curve(palette::of(method), &paid.losses, delta);
-            curves.push(Curve { label: method.name().to_owned(), ..more });
+            curves.push(Curve {
+                label: method.name().to_owned(),
+                ..more
+            });
         }
     }
     if curves.is_empty() {
         return None;
     }
-    Some(from_zero("Privacy loss", "releases", "ε, zero-out", curves, f64::MIN_POSITIVE))
+    Some(from_zero(
+        "Privacy loss",
+        "releases",
+        "ε, zero-out",
+        curves,
+        f64::MIN_POSITIVE,
+    ))
 }
 
 /// One small chart for each method: the median over agents, and the range from the 10 % to the 90 % quantile.
 pub fn spreads(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
-    let kept = || summary.methods.iter().filter(|method| !method.spread.is_empty());
+    let kept = || {
+        summary
+            .methods
+            .iter()
+            .filter(|method| !method.spread.is_empty())
+    };
     let all = || kept().flat_map(|method| &method.spread);
     let (scale, y_max, _) = figure::scale(
-        all().flat_map(|(_, three)| three).copied().filter(|x| *x > 0.0),
-        all().map(|(_, three)| three[2]).fold(f64::MIN_POSITIVE, f64::max),
+        all()
+            .flat_map(|(_, three)| three)
+            .copied()
+            .filter(|x| *x > 0.0),
+        all()
+            .map(|(_, three)| three[2])
+            .fold(f64::MIN_POSITIVE, f64::max),
     );
     kept()
         .map(|method| Chart {
@@ -133,10 +163,16 @@ pub fn spreads(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
 
 /// What happened on the links, by round: means over methods and runs. `None` without faults.
 pub fn faults(results: &[MethodRun]) -> Option<Chart> {
-    let with: Vec<&MethodRun> = results.iter().filter(|result| !result.faults.is_empty()).collect();
+    let with: Vec<&MethodRun> = results
+        .iter()
+        .filter(|result| !result.faults.is_empty())
+        .collect();
     let rounds = with.iter().map(|result| result.faults.len()).min()?;
     let mean = |i: usize, round: usize| {
-        with.iter().map(|result| f64::from(result.faults[round].values()[i])).sum::<f64>() / with.len() as f64
+        with.iter()
+            .map(|result| f64::from(result.faults[round].values()[i]))
+            .sum::<f64>()
+            / with.len() as f64
     };
     let curves: Vec<Curve> = FaultCounts::NAMES
         .iter()
@@ -146,10 +182,18 @@ pub fn faults(results: &[MethodRun]) -> Option<Chart> {
             class: palette::DISTINCT[i],
             label: name.replace('_', " "),
             note: String::new(),
-            points: (0..rounds).map(|round| Point::bare(round as f64, mean(i, round))).collect(),
+            points: (0..rounds)
+                .map(|round| Point::bare(round as f64, mean(i, round)))
+                .collect(),
         })
         .collect();
-    Some(from_zero("Faults by round (not releasable)", "round", "agents or frames", curves, 1.0))
+    Some(from_zero(
+        "Faults by round (not releasable)",
+        "round",
+        "agents or frames",
+        curves,
+        1.0,
+    ))
 }
 
 /// Share of uploads that were clipped, by broadcast. Simulation only. `None` if no method clips.
@@ -157,7 +201,9 @@ pub fn clipping(summary: &Statistics) -> Option<Chart> {
     let curves: Vec<Curve> = summary
         .methods
         .iter()
-        .filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy && method.clipped_share.len() > 1)
+        .filter(|method| {
+            method.guarantee() == Guarantee::DifferentialPrivacy && method.clipped_share.len() > 1
+        })
         .map(|method| Curve {
             class: palette::of(method.method),
             label: method.method.name().into(),
@@ -178,39 +224,90 @@ pub fn clipping(summary: &Statistics) -> Option<Chart> {
 pub fn utility(summary: &Statistics, regret_name: &str) -> String {
     const ROW: f64 = 30.0;
     let sizes = Sizes::PAGE;
-    let interval = |method: &MethodStatistics| 1.96 * method.summed_regret.standard_error.unwrap_or(0.0);
+    let interval =
+        |method: &MethodStatistics| 1.96 * method.summed_regret.standard_error.unwrap_or(0.0);
     let mut methods: Vec<&MethodStatistics> = summary.methods.iter().collect();
     methods.sort_by(|a, b| a.summed_regret.mean.total_cmp(&b.summed_regret.mean));
-    let high = methods.iter().map(|m| m.summed_regret.mean + interval(m)).fold(f64::MIN_POSITIVE, f64::max);
-    let low = methods.iter().map(|m| m.summed_regret.mean - interval(m)).fold(high, f64::min);
-    let from = if low > 0.4 * high { low - 0.05 * (high - low) } else { 0.0 };
+    let high = methods
+        .iter()
+        .map(|m| m.summed_regret.mean + interval(m))
+        .fold(f64::MIN_POSITIVE, f64::max);
+    let low = methods
+        .iter()
+        .map(|m| m.summed_regret.mean - interval(m))
+        .fold(high, f64::min);
+    let from = if low > 0.4 * high {
+        low - 0.05 * (high - low)
+    } else {
+        0.0
+    };
     let note = |method: &MethodStatistics| match (method.guarantee(), method.losses) {
         (Guarantee::NothingReleased, _) => "nothing released".to_owned(),
         (Guarantee::Unclaimed, _) => "no guarantee claimed".to_owned(),
         (_, Some([loss, _])) => figure::epsilon(loss.tight),
         _ => figure::UNPROTECTED.to_owned(),
     };
-    let names = methods.iter().map(|method| advance::width(method.method.name(), sizes.label, true));
-    let notes = methods.iter().map(|method| advance::width(&note(method), sizes.tick, false));
-    let (left, right) = (names.fold(0.0, f64::max) + 20.0, notes.fold(0.0, f64::max) + 18.0);
+    let names = methods
+        .iter()
+        .map(|method| advance::width(method.method.name(), sizes.label, true));
+    let notes = methods
+        .iter()
+        .map(|method| advance::width(&note(method), sizes.tick, false));
+    let (left, right) = (
+        names.fold(0.0, f64::max) + 20.0,
+        notes.fold(0.0, f64::max) + 18.0,
+    );
     let plot = (590.0 - left - right).clamp(220.0, 330.0);
     let px = |x: f64| left + ((x - from) / (high * 1.02 - from)).clamp(0.0, 1.0) * plot;
-    let (width, height) = ((left + plot + right).ceil(), 34.0 + ROW * methods.len() as f64 + 44.0);
+    let (width, height) = (
+        (left + plot + right).ceil(),
+        34.0 + ROW * methods.len() as f64 + 44.0,
+    );
     let bottom = 34.0 + ROW * methods.len() as f64;
-    let mut out =
-        format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"Utility against privacy\">\n");
-    line(&mut out, "panel", 8.0, 16.0, "start", "Utility against privacy");
+    let mut out = format!(
+        "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"Utility against privacy\">\n"
+    );
+    line(
+        &mut out,
+        "panel",
+        8.0,
+        16.0,
+        "start",
+        "Utility against privacy",
+    );
     for tick in super::svg::ticks(from, high, 5) {
         let x = px(tick);
         let _ = writeln!(out, r#"<path class="grid" d="M{x:.1} 28V{bottom:.1}"/>"#);
-        line(&mut out, "tick", x, bottom + 16.0, "middle", &super::svg::plain(tick));
+        line(
+            &mut out,
+            "tick",
+            x,
+            bottom + 16.0,
+            "middle",
+            &super::svg::plain(tick),
+        );
     }
-    line(&mut out, "axis", left + plot, bottom + 34.0, "end", &format!("summed {regret_name}, 95 % interval"));
+    line(
+        &mut out,
+        "axis",
+        left + plot,
+        bottom + 34.0,
+        "end",
+        &format!("summed {regret_name}, 95 % interval"),
+    );
     for (i, method) in methods.iter().enumerate() {
-        let (y, class, half) = (34.0 + ROW * (i as f64 + 0.5), palette::of(method.method), interval(method));
+        let (y, class, half) = (
+            34.0 + ROW * (i as f64 + 0.5),
+            palette::of(method.method),
+            interval(method),
+        );
         let name = method.method.name();
         let mean = method.summed_regret.mean;
-        let _ = writeln!(out, r#"<text class="label {class}" x="8" y="{:.1}">{name}</text>"#, y + 4.5);
+        let _ = writeln!(
+            out,
+            r#"<text class="label {class}" x="8" y="{:.1}">{name}</text>"#,
+            y + 4.5
+        );
         let _ = writeln!(
             out,
             r#"<path class="leader {class}" style="stroke-width:3" d="M{:.1} {y:.1}H{:.1}"/>"#,
@@ -222,7 +319,14 @@ pub fn utility(summary: &Statistics, regret_name: &str) -> String {
             r#"<circle class="band {class}" style="fill-opacity:1" cx="{:.1}" cy="{y:.1}" r="5"/>"#,
             px(mean)
         );
-        line(&mut out, "tick", left + plot + 14.0, y + 4.5, "start", &note(method));
+        line(
+            &mut out,
+            "tick",
+            left + plot + 14.0,
+            y + 4.5,
+            "start",
+            &note(method),
+        );
     }
     out.push_str("</svg>\n");
     out

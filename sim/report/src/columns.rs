@@ -41,8 +41,19 @@ impl<'c, R> Columns<'c, R> {
         self.with(head.to_owned(), meaning, false, cell)
     }
 
-    fn with(mut self, head: String, meaning: &'static str, is_text: bool, cell: impl Fn(&R) -> String + 'c) -> Self {
-        self.0.push(Column { head, meaning, is_text, cell: Box::new(cell) });
+    fn with(
+        mut self,
+        head: String,
+        meaning: &'static str,
+        is_text: bool,
+        cell: impl Fn(&R) -> String + 'c,
+    ) -> Self {
+        self.0.push(Column {
+            head,
+            meaning,
+            is_text,
+            cell: Box::new(cell),
+        });
         self
     }
 
@@ -58,12 +69,16 @@ impl<'c, R> Columns<'c, R> {
 
     /// Places of those that hold words.
     pub fn words(&self) -> Vec<usize> {
-        (0..self.0.len()).filter(|place| self.0[*place].is_text).collect()
+        (0..self.0.len())
+            .filter(|place| self.0[*place].is_text)
+            .collect()
     }
 
     /// Heads with their meanings.
     pub fn meanings(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|column| (column.head.as_str(), column.meaning))
+        self.0
+            .iter()
+            .map(|column| (column.head.as_str(), column.meaning))
     }
 
     /// The table of these rows as CSV.
@@ -81,19 +96,32 @@ mod tests {
     #[test]
     fn a_new_column_is_one_entry_and_is_in_table_file_and_readme() {
         let runs = [("ts", 0.25), ("dp-prior", 0.125)];
-        let columns = Columns::<(&str, f64)>::new().text("method", |(name, _)| (*name).to_owned()).told(
-            "regret",
-            "of the last round",
-            |(_, regret)| regret.to_string(),
-        );
+        let columns = Columns::<(&str, f64)>::new()
+            .text("method", |(name, _)| (*name).to_owned())
+            .told("regret", "of the last round", |(_, regret)| {
+                regret.to_string()
+            });
         let before = Shown::of(&columns, &runs);
-        let columns = columns.told("halved", "half of it", |(_, regret)| (regret / 2.0).to_string());
+        let columns = columns.told("halved", "half of it", |(_, regret)| {
+            (regret / 2.0).to_string()
+        });
         let after = Shown::of(&columns, &runs);
-        assert_eq!((before.columns.len(), after.columns.last().unwrap().as_str()), (2, "halved"));
-        assert_eq!(after.rows, [["ts", "0.25", "0.125"], ["dp-prior", "0.125", "0.0625"]]);
+        assert_eq!(
+            (before.columns.len(), after.columns.last().unwrap().as_str()),
+            (2, "halved")
+        );
+        assert_eq!(
+            after.rows,
+            [["ts", "0.25", "0.125"], ["dp-prior", "0.125", "0.0625"]]
+        );
         assert_eq!(after.words, [0]);
         assert!(after.text("aa").contains("0.0625"));
-        assert_eq!(columns.csv(runs.into_iter()), "method,regret,halved\nts,0.25,0.125\ndp-prior,0.125,0.0625\n");
-        assert!(readme("federated", &[], columns.meanings(), "").contains("| `halved` | half of it |"));
+        assert_eq!(
+            columns.csv(runs.into_iter()),
+            "method,regret,halved\nts,0.25,0.125\ndp-prior,0.125,0.0625\n"
+        );
+        assert!(
+            readme("federated", &[], columns.meanings(), "").contains("| `halved` | half of it |")
+        );
     }
 }

@@ -45,20 +45,33 @@ impl Curves {
     ///
     /// **Errors**: as [`Curves::read`].
     pub fn parse(path: &Path, text: &str) -> Result<Curves, ReadError> {
-        let bad = |line: u64, message: String| ReadError::Line { path: path.to_owned(), line, message };
+        let bad = |line: u64, message: String| ReadError::Line {
+            path: path.to_owned(),
+            line,
+            message,
+        };
         let mut reader = csv::Reader::from_reader(text.as_bytes());
-        let header = reader.headers().map_err(|error| bad(1, error.to_string().replace('\n', " ")))?.clone();
+        let header = reader
+            .headers()
+            .map_err(|error| bad(1, error.to_string().replace('\n', " ")))?
+            .clone();
         let column = |name: &str| header.iter().position(|column| column == name);
         let places = (column("run"), column("method"), column("round"));
         let (Some(run), Some(method), Some(round)) = places else {
-            return Err(bad(1, "the header must name run, method, round and a measure".into()));
+            return Err(bad(
+                1,
+                "the header must name run, method, round and a measure".into(),
+            ));
         };
         // The measure that matters stands right after the round.
         let Some(measure) = header.get(round + 1) else {
             return Err(bad(1, "the header must name a measure after round".into()));
         };
         let epsilon = column(EPSILON);
-        let mut curves = Curves { measure: measure.to_owned(), ..Curves::default() };
+        let mut curves = Curves {
+            measure: measure.to_owned(),
+            ..Curves::default()
+        };
         let mut current = (String::new(), String::new());
         for record in reader.records() {
             let record = record.map_err(|error| ReadError::csv(path, &error))?;
@@ -66,19 +79,35 @@ impl Curves {
             let number = |i: usize| {
                 let field = record.get(i).unwrap_or("");
                 let value = field.parse::<f64>().ok().filter(|value| value.is_finite());
-                value.ok_or_else(|| bad(line, format!("`{}` is no number", sordino_experiment::text::Quoted(field))))
+                value.ok_or_else(|| {
+                    bad(
+                        line,
+                        format!("`{}` is no number", sordino_experiment::text::Quoted(field)),
+                    )
+                })
             };
-            let (run, method) = (record.get(run).unwrap_or(""), record.get(method).unwrap_or(""));
+            let (run, method) = (
+                record.get(run).unwrap_or(""),
+                record.get(method).unwrap_or(""),
+            );
             let (round, value) = (number(round)?, number(round + 1)?);
             // Without a finite bound there is nothing to draw.
-            let spent = epsilon.and_then(|column| record.get(column)).and_then(|field| field.parse::<f64>().ok());
+            let spent = epsilon
+                .and_then(|column| record.get(column))
+                .and_then(|field| field.parse::<f64>().ok());
             if let Some(spent) = spent.filter(|spent| spent.is_finite()) {
                 curves.spend(method, round, spent);
             }
-            let place = curves.methods.iter().position(|known| known.0 == method).unwrap_or_else(|| {
-                curves.methods.push((method.to_owned(), Vec::new(), Vec::new()));
-                curves.methods.len() - 1
-            });
+            let place = curves
+                .methods
+                .iter()
+                .position(|known| known.0 == method)
+                .unwrap_or_else(|| {
+                    curves
+                        .methods
+                        .push((method.to_owned(), Vec::new(), Vec::new()));
+                    curves.methods.len() - 1
+                });
             let (_, rounds, values) = &mut curves.methods[place];
             if current.0 != run || current.1 != method {
                 current = (run.to_owned(), method.to_owned());
@@ -90,7 +119,10 @@ impl Curves {
                 None if values.len() == 1 => rounds.push(round),
                 _ => return Err(bad(line, format!("round {round} is out of order"))),
             }
-            values.last_mut().into_iter().for_each(|values| values.push(value));
+            values
+                .last_mut()
+                .into_iter()
+                .for_each(|values| values.push(value));
         }
         Ok(curves)
     }
@@ -98,7 +130,9 @@ impl Curves {
     /// Keeps what a method has spent by a round, if no earlier run stated it.
     fn spend(&mut self, method: &str, round: f64, spent: f64) {
         match self.losses.iter_mut().find(|(name, _)| name == method) {
-            Some((_, told)) if told.last().is_some_and(|(last, _)| *last < round) => told.push((round, spent)),
+            Some((_, told)) if told.last().is_some_and(|(last, _)| *last < round) => {
+                told.push((round, spent))
+            }
             Some(_) => {}
             None => self.losses.push((method.to_owned(), vec![(round, spent)])),
         }
@@ -111,24 +145,36 @@ impl Curves {
 
     /// The values of a method, one list for each run; empty if the method is not there.
     pub fn of(&self, method: &str) -> &[Vec<f64>] {
-        self.methods.iter().find(|(name, ..)| name == method).map_or(&[], |(_, _, values)| values)
+        self.methods
+            .iter()
+            .find(|(name, ..)| name == method)
+            .map_or(&[], |(_, _, values)| values)
     }
 
     /// Names of the methods in the order of the file.
     pub fn names(&self) -> Vec<&str> {
-        self.methods.iter().map(|(name, ..)| name.as_str()).collect()
+        self.methods
+            .iter()
+            .map(|(name, ..)| name.as_str())
+            .collect()
     }
 
     /// The curves with only the first `runs` runs.
     pub fn first(mut self, runs: usize) -> Self {
-        self.methods.iter_mut().for_each(|(_, _, values)| values.truncate(runs));
+        self.methods
+            .iter_mut()
+            .for_each(|(_, _, values)| values.truncate(runs));
         self
     }
 
     /// Adds the runs of another file, for methods that both have.
     pub fn join(&mut self, other: Curves) {
         for (name, rounds, values) in other.methods {
-            if let Some(own) = self.methods.iter_mut().find(|own| own.0 == name && own.1 == rounds) {
+            if let Some(own) = self
+                .methods
+                .iter_mut()
+                .find(|own| own.0 == name && own.1 == rounds)
+            {
                 own.2.extend(values);
             }
         }
@@ -136,28 +182,41 @@ impl Curves {
 
     /// Mean curves in the order of the file.
     pub fn means(&self) -> Vec<MethodCurve> {
-        let point = |(round, at): (f64, Estimate)| (round, at.mean, at.standard_error.unwrap_or(0.0));
-        let mean =
-            |method: &Rows| MethodCurve { method: method.0.clone(), points: estimates(method).map(point).collect() };
+        let point =
+            |(round, at): (f64, Estimate)| (round, at.mean, at.standard_error.unwrap_or(0.0));
+        let mean = |method: &Rows| MethodCurve {
+            method: method.0.clone(),
+            points: estimates(method).map(point).collect(),
+        };
         self.methods.iter().map(mean).collect()
     }
 
     /// Rounds of a method with the mean over runs after each of them; empty if the method is not there.
     pub fn mean(&self, method: &str) -> Vec<(f64, Estimate)> {
-        self.methods.iter().filter(|(name, ..)| name == method).flat_map(estimates).collect()
+        self.methods
+            .iter()
+            .filter(|(name, ..)| name == method)
+            .flat_map(estimates)
+            .collect()
     }
 }
 
 fn estimates((_, rounds, values): &Rows) -> impl Iterator<Item = (f64, Estimate)> {
     rounds.iter().enumerate().map(move |(i, round)| {
-        let column: Vec<f64> = values.iter().filter_map(|run| run.get(i).copied()).collect();
+        let column: Vec<f64> = values
+            .iter()
+            .filter_map(|run| run.get(i).copied())
+            .collect();
         (*round, Estimate::of(&column))
     })
 }
 
 /// The rounds for which regret is stated: 2, 10 and the last.
 pub fn told_rounds(rounds: u32) -> Vec<u32> {
-    let mut told: Vec<u32> = [2, 10].into_iter().filter(|round| *round < rounds).collect();
+    let mut told: Vec<u32> = [2, 10]
+        .into_iter()
+        .filter(|round| *round < rounds)
+        .collect();
     told.push(rounds);
     told
 }
@@ -172,11 +231,16 @@ mod tests {
 
     #[test]
     fn means_over_runs_of_one_and_of_several_files() {
-        let mut curves = parse("run,method,round,x,y\n0,a,1,1.0,\n0,a,2,3,\n0,b,1,0,\n1,a,1,3,\n1,a,2,5,\n").unwrap();
+        let mut curves =
+            parse("run,method,round,x,y\n0,a,1,1.0,\n0,a,2,3,\n0,b,1,0,\n1,a,1,3,\n1,a,2,5,\n")
+                .unwrap();
         assert_eq!(curves.measure, "x");
         assert_eq!(curves.means()[0].points, [(1.0, 2.0, 1.0), (2.0, 4.0, 1.0)]);
         assert_eq!(curves.means()[1].points, [(1.0, 0.0, 0.0)]);
-        assert_eq!((curves.of("a").len(), curves.of("c").len(), curves.names()), (2, 0, vec!["a", "b"]));
+        assert_eq!(
+            (curves.of("a").len(), curves.of("c").len(), curves.names()),
+            (2, 0, vec!["a", "b"])
+        );
         assert_eq!(curves.clone().first(1).of("a"), [[1.0, 3.0]]);
         curves.join(parse("run,method,y,round,x\n0,a,,1,5\n0,a,,2,7\n").unwrap());
         assert_eq!(curves.means()[0].points[0].1, 3.0);
@@ -184,7 +248,9 @@ mod tests {
 
     #[test]
     fn what_releases_cost_is_read_from_the_first_run_that_tells_it() {
-        let curves = parse("run,method,round,x,epsilon\n0,a,1,1,.5\n0,a,2,1,inf\n1,a,1,1,.7\n1,a,2,1,.9\n1,b,1,1,\n");
+        let curves = parse(
+            "run,method,round,x,epsilon\n0,a,1,1,.5\n0,a,2,1,inf\n1,a,1,1,.7\n1,a,2,1,.9\n1,b,1,1,\n",
+        );
         let told = curves.unwrap().losses().to_vec();
         assert_eq!(told, [("a".to_owned(), vec![(1.0, 0.5), (2.0, 0.9)])]);
     }
@@ -198,10 +264,25 @@ mod tests {
 
     #[test]
     fn refusals_name_the_line() {
-        assert!(parse("run,round\n").unwrap_err().contains("rounds.csv:1: the header"));
-        assert!(parse("run,method,round,x\n0,a,1,nan\n").unwrap_err().contains("rounds.csv:2: `nan` is no number"));
+        assert!(
+            parse("run,round\n")
+                .unwrap_err()
+                .contains("rounds.csv:1: the header")
+        );
+        assert!(
+            parse("run,method,round,x\n0,a,1,nan\n")
+                .unwrap_err()
+                .contains("rounds.csv:2: `nan` is no number")
+        );
         let message = parse("run,method,round,x\n0,a,1,1\n1,a,2,1\n").unwrap_err();
-        assert!(message.contains("rounds.csv:3: round 2 is out of order"), "{message}");
-        assert!(parse("run,method,round,x\n0,a,1\n").unwrap_err().contains("rounds.csv"));
+        assert!(
+            message.contains("rounds.csv:3: round 2 is out of order"),
+            "{message}"
+        );
+        assert!(
+            parse("run,method,round,x\n0,a,1\n")
+                .unwrap_err()
+                .contains("rounds.csv")
+        );
     }
 }

@@ -31,24 +31,49 @@ pub struct Difference {
 }
 
 /// Heads of the columns of [`Difference::cells`].
-pub const HEAD: [&str; 6] = ["difference", "mean, 95 %", "first smaller", "p (t)", "p (Holm)", "p (Wilcoxon)"];
+pub const HEAD: [&str; 6] = [
+    "difference",
+    "mean, 95 %",
+    "first smaller",
+    "p (t)",
+    "p (Holm)",
+    "p (Wilcoxon)",
+];
 
 /// Names of the fields of [`Difference::fields`].
-pub const COLUMNS: [&str; 9] =
-    ["first", "second", "mean", "half_width", "smaller", "pairs", "p_t", "p_holm", "p_wilcoxon"];
+pub const COLUMNS: [&str; 9] = [
+    "first",
+    "second",
+    "mean",
+    "half_width",
+    "smaller",
+    "pairs",
+    "p_t",
+    "p_holm",
+    "p_wilcoxon",
+];
 
 /// The differences of every two entries, in order; an entry has a name and a number for each run.
 pub fn all(entries: &[(String, Vec<f64>)]) -> Vec<Difference> {
-    let pairs =
-        entries.iter().enumerate().flat_map(|(i, first)| entries[i + 1..].iter().map(move |other| (first, other)));
+    let pairs = entries
+        .iter()
+        .enumerate()
+        .flat_map(|(i, first)| entries[i + 1..].iter().map(move |other| (first, other)));
     of(pairs)
 }
 
 /// The differences of these pairs, in order.
-pub fn of<'e>(pairs: impl Iterator<Item = (&'e (String, Vec<f64>), &'e (String, Vec<f64>))>) -> Vec<Difference> {
-    let mut found: Vec<Difference> = pairs.map(|(first, second)| difference(first, second)).collect();
+pub fn of<'e>(
+    pairs: impl Iterator<Item = (&'e (String, Vec<f64>), &'e (String, Vec<f64>))>,
+) -> Vec<Difference> {
+    let mut found: Vec<Difference> = pairs
+        .map(|(first, second)| difference(first, second))
+        .collect();
     let corrected = holm(&found.iter().map(|found| found.t_test).collect::<Vec<_>>());
-    found.iter_mut().zip(corrected).for_each(|(found, corrected)| found.holm = corrected);
+    found
+        .iter_mut()
+        .zip(corrected)
+        .for_each(|(found, corrected)| found.holm = corrected);
     found
 }
 
@@ -77,13 +102,22 @@ impl Difference {
     /// The mean with its interval.
     pub fn interval(&self) -> String {
         let mean = signed(self.mean);
-        self.half_width.map_or(mean.clone(), |half| format!("{mean} ± {}", significant(half, 2)))
+        self.half_width.map_or(mean.clone(), |half| {
+            format!("{mean} ± {}", significant(half, 2))
+        })
     }
 
     /// Its cells in a table; see [`HEAD`].
     pub fn cells(&self) -> Vec<String> {
         let of = format!("{} of {}", self.smaller, self.pairs);
-        vec![self.name(), self.interval(), of, p(self.t_test), p(self.holm), p(self.wilcoxon)]
+        vec![
+            self.name(),
+            self.interval(),
+            of,
+            p(self.t_test),
+            p(self.holm),
+            p(self.wilcoxon),
+        ]
     }
 
     /// Its numbers to the last bit, empty where there is none; see [`COLUMNS`].
@@ -99,7 +133,11 @@ impl Difference {
 /// A number with its sign, also if positive.
 pub fn signed(x: f64) -> String {
     let text = significant(x.abs(), 3);
-    if x < 0.0 { format!("−{text}") } else { format!("+{text}") }
+    if x < 0.0 {
+        format!("−{text}")
+    } else {
+        format!("+{text}")
+    }
 }
 
 /// A p value as it stands in a table; a dash where the test says nothing.
@@ -136,17 +174,36 @@ mod tests {
         ]);
         let names: Vec<String> = found.iter().map(Difference::name).collect();
         assert_eq!(names, ["a − b", "a − c", "b − c"]);
-        assert_eq!((found[0].mean, found[0].smaller, found[0].pairs), (-1.25, 6, 6));
+        assert_eq!(
+            (found[0].mean, found[0].smaller, found[0].pairs),
+            (-1.25, 6, 6)
+        );
         // Six of six in one direction: 2/64, whatever the differences are.
         assert_eq!(found[0].wilcoxon, Some(0.03125));
-        let smallest = found.iter().filter_map(|found| found.t_test).fold(1.0, f64::min);
-        assert!((found[0].holm.unwrap() - 3.0 * smallest).abs() < 1e-12 && found[0].t_test == Some(smallest));
-        assert_eq!(found[0].cells()[1..3], ["−1.25 ± 0.29".to_owned(), "6 of 6".to_owned()]);
-        assert_eq!((signed(2.0), p(None), p(Some(1e-9))), ("+2.00".to_owned(), "–".to_owned(), "< 1e-6".to_owned()));
+        let smallest = found
+            .iter()
+            .filter_map(|found| found.t_test)
+            .fold(1.0, f64::min);
+        assert!(
+            (found[0].holm.unwrap() - 3.0 * smallest).abs() < 1e-12
+                && found[0].t_test == Some(smallest)
+        );
+        assert_eq!(
+            found[0].cells()[1..3],
+            ["−1.25 ± 0.29".to_owned(), "6 of 6".to_owned()]
+        );
+        assert_eq!(
+            (signed(2.0), p(None), p(Some(1e-9))),
+            ("+2.00".to_owned(), "–".to_owned(), "< 1e-6".to_owned())
+        );
     }
 
     #[test]
     fn few_runs_are_warned_of() {
-        assert!(few(1).unwrap().starts_with("1 run, fewer than 5") && few(4).is_some() && few(5).is_none());
+        assert!(
+            few(1).unwrap().starts_with("1 run, fewer than 5")
+                && few(4).is_some()
+                && few(5).is_none()
+        );
     }
 }

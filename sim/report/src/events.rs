@@ -6,7 +6,10 @@ use sordino_experiment::text::{percent_at_most, significant};
 
 /// What one method releases, as accountants see it; `None` unless it is private.
 pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Option<String> {
-    let found = summary.methods.iter().find(|found| found.method == method)?;
+    let found = summary
+        .methods
+        .iter()
+        .find(|found| found.method == method)?;
     let (releases, _) = (found.releases, found.losses?);
     let scenario = scenario.of(method);
     let prior = scenario.prior.as_ref().filter(|_| method.is_prior());
@@ -16,26 +19,48 @@ pub fn event(scenario: &Scenario, summary: &Statistics, method: Method) -> Optio
     let refused = |most: f64| format!("would exceed privacy.max_epsilon = {most}");
     let (count, rest) = match (releases, most) {
         (0, Some(most)) => return Some(format!("no release: the first {}", refused(most))),
-        (_, Some(most)) => (format!("{releases} of {planned}"), format!("; the next {}", refused(most))),
+        (_, Some(most)) => (
+            format!("{releases} of {planned}"),
+            format!("; the next {}", refused(most)),
+        ),
         (0, None) => return Some("no release".to_owned()),
         (_, None) => (releases.to_string(), String::new()),
     };
     if method.is_vote() {
         let together = scenario.prior.as_ref().and_then(|prior| prior.together());
         let z = together.map_or(String::new(), |together| shown(&[together.value()]));
-        return Some(format!("{count} Gaussian release of multiplier {z}, of one vote of each agent{rest}"));
+        return Some(format!(
+            "{count} Gaussian release of multiplier {z}, of one vote of each agent{rest}"
+        ));
     }
     if let Some(prior) = scenario.prior.as_ref().filter(|_| method.is_campaign()) {
-        let made = prior.campaign.get(..releases as usize).unwrap_or(&prior.campaign);
-        return Some(format!("{count} Gaussian releases of multiplier {}, each of all agents{rest}", shown(made)));
+        let made = prior
+            .campaign
+            .get(..releases as usize)
+            .unwrap_or(&prior.campaign);
+        return Some(format!(
+            "{count} Gaussian releases of multiplier {}, each of all agents{rest}",
+            shown(made)
+        ));
     }
     let Some(prior) = prior else {
-        let (q, z) = (scenario.privacy.sampling_probability, scenario.privacy.noise_multiplier);
+        let (q, z) = (
+            scenario.privacy.sampling_probability,
+            scenario.privacy.noise_multiplier,
+        );
         let z = shown(&[z.value()]);
-        return Some(format!("{count} Gaussian releases of multiplier {z}, each of a secret {q} of the agents{rest}"));
+        return Some(format!(
+            "{count} Gaussian releases of multiplier {z}, each of a secret {q} of the agents{rest}"
+        ));
     };
-    let made = prior.noise_multipliers.get(..releases as usize).unwrap_or(&prior.noise_multipliers);
-    Some(format!("{count} Gaussian releases of multiplier {}, each of all agents{rest}", shown(made)))
+    let made = prior
+        .noise_multipliers
+        .get(..releases as usize)
+        .unwrap_or(&prior.noise_multipliers);
+    Some(format!(
+        "{count} Gaussian releases of multiplier {}, each of all agents{rest}",
+        shown(made)
+    ))
 }
 
 /// The events of all private methods, a sentence for each kind; methods with the same plan may differ in their budgets.
@@ -43,13 +68,18 @@ pub fn sentences(scenario: &Scenario, summary: &Statistics) -> Vec<String> {
     let of_group = |paid: &Paid| {
         let mut found: Vec<(Vec<&str>, String)> = Vec::new();
         for method in &paid.methods {
-            let Some(event) = event(scenario, summary, *method) else { continue };
+            let Some(event) = event(scenario, summary, *method) else {
+                continue;
+            };
             match found.iter_mut().find(|(_, known)| *known == event) {
                 Some((names, _)) => names.push(method.name()),
                 None => found.push((vec![method.name()], event)),
             }
         }
-        found.into_iter().map(|(names, event)| format!("{}: {event}", names.join(", "))).collect::<Vec<_>>()
+        found
+            .into_iter()
+            .map(|(names, event)| format!("{}: {event}", names.join(", ")))
+            .collect::<Vec<_>>()
     };
     summary.paid.iter().flat_map(of_group).collect()
 }
@@ -57,10 +87,15 @@ pub fn sentences(scenario: &Scenario, summary: &Statistics) -> Vec<String> {
 /// ε between two contributions and the best guess, a sentence for each kind of event.
 pub fn between(summary: &Statistics) -> Vec<String> {
     let of_group = |paid: &Paid| {
-        let [loss, small] =
-            summary.methods.iter().find(|found| paid.methods.contains(&found.method)).and_then(|found| found.losses)?;
+        let [loss, small] = summary
+            .methods
+            .iter()
+            .find(|found| paid.methods.contains(&found.method))
+            .and_then(|found| found.losses)?;
         let names: Vec<&str> = paid.methods.iter().map(|method| method.name()).collect();
-        let told = |epsilon: Option<f64>| epsilon.map_or("no finite ε".to_owned(), |epsilon| significant(epsilon, 3));
+        let told = |epsilon: Option<f64>| {
+            epsilon.map_or("no finite ε".to_owned(), |epsilon| significant(epsilon, 3))
+        };
         Some(format!(
             "{}: between any two things that an agent may have sent ε is {} at δ = {}, {} at δ = {SMALL_DELTA:e}; the best guess \
              whether its contributions were used is right at most {} % of the time",
@@ -76,7 +111,11 @@ pub fn between(summary: &Statistics) -> Vec<String> {
 
 /// The remark beside a table in which private methods have unequal ε; `None` if their ε are equal.
 pub fn unequal(summary: &Statistics) -> Option<String> {
-    let told: Vec<Option<f64>> = summary.methods.iter().filter_map(|method| Some(method.losses?[0].tight)).collect();
+    let told: Vec<Option<f64>> = summary
+        .methods
+        .iter()
+        .filter_map(|method| Some(method.losses?[0].tight))
+        .collect();
     let differ = |a: f64, b: f64| (a - b).abs() > 1e-3 * a.max(b);
     let one = told.windows(2).all(|pair| match (pair[0], pair[1]) {
         (Some(a), Some(b)) => !differ(a, b),
@@ -91,5 +130,9 @@ pub fn shown(multipliers: &[f64]) -> String {
     let low = multipliers.iter().copied().fold(f64::INFINITY, f64::min);
     let high = multipliers.iter().copied().fold(0.0, f64::max);
     let (low, high) = (significant(low, 3), significant(high, 3));
-    if low == high { low } else { format!("{low} to {high}") }
+    if low == high {
+        low
+    } else {
+        format!("{low} to {high}")
+    }
 }

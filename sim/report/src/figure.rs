@@ -16,7 +16,9 @@ pub const UNPROTECTED: &str = "no protection";
 
 /// A loss as it stands beside a name.
 pub fn epsilon(loss: Option<f64>) -> String {
-    loss.map_or("ε = ∞".to_owned(), |epsilon| format!("ε = {}", significant(epsilon, 3)))
+    loss.map_or("ε = ∞".to_owned(), |epsilon| {
+        format!("ε = {}", significant(epsilon, 3))
+    })
 }
 
 /// The regret curve of a method with its band; beside its name stands ε, or that nobody is protected.
@@ -30,7 +32,12 @@ pub fn curve(method: &MethodStatistics) -> Curve {
         class: palette::of(method.method),
         label: method.method.name().to_owned(),
         note,
-        points: method.curve.iter().enumerate().map(|(round, at)| Point::mean(round as f64, *at)).collect(),
+        points: method
+            .curve
+            .iter()
+            .enumerate()
+            .map(|(round, at)| Point::mean(round as f64, *at))
+            .collect(),
     }
 }
 
@@ -57,12 +64,24 @@ pub fn panels(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
     // Equal lines lie on one another: only their names tell them.
     let twins = |mut curves: Vec<Curve>| {
         let names: Vec<String> = curves.iter().map(|curve| curve.label.clone()).collect();
-        let drawn = |found: &&MethodStatistics| names.iter().any(|name| name == found.method.name());
-        mark_twins(&mut curves, &Twins::of(summary.methods.iter().filter(drawn).map(MethodStatistics::named)));
+        let drawn =
+            |found: &&MethodStatistics| names.iter().any(|name| name == found.method.name());
+        mark_twins(
+            &mut curves,
+            &Twins::of(
+                summary
+                    .methods
+                    .iter()
+                    .filter(drawn)
+                    .map(MethodStatistics::named),
+            ),
+        );
         curves
     };
     let all = || summary.methods.iter().flat_map(|method| &method.curve);
-    let top = all().map(|at| at.mean + at.standard_error.unwrap_or(0.0)).fold(f64::MIN_POSITIVE, f64::max);
+    let top = all()
+        .map(|at| at.mean + at.standard_error.unwrap_or(0.0))
+        .fold(f64::MIN_POSITIVE, f64::max);
     let (scale, y_max, scale_name) = scale(all().map(|at| at.mean).filter(|mean| *mean > 0.0), top);
     let chart = |title: &str, curves| Chart {
         title: title.to_owned(),
@@ -75,11 +94,18 @@ pub fn panels(summary: &Statistics, regret_name: &str) -> Vec<Chart> {
     let own = |method: Method| !method.is_ablation() || !method.parts().signal;
     let mut panels = vec![chart("Methods", twins(pick(&own)))];
     // A method and what is left of it when one thing is taken away.
-    let changed = summary.methods.iter().filter(|found| !own(found.method)).filter_map(|found| found.method.base());
+    let changed = summary
+        .methods
+        .iter()
+        .filter(|found| !own(found.method))
+        .filter_map(|found| found.method.base());
     for base in distinct(changed.map(MethodName::name)) {
         let mut curves = pick(&|method| method.base().is_some_and(|of| of.name() == base));
         curves.extend(pick(&|method| method.name() == base));
-        panels.push(chart(&format!("{base} with one thing changed"), twins(curves)));
+        panels.push(chart(
+            &format!("{base} with one thing changed"),
+            twins(curves),
+        ));
     }
     panels.retain(|panel| !panel.curves.is_empty());
     panels
@@ -91,9 +117,19 @@ pub fn scale(values: impl Iterator<Item = f64>, top: f64) -> (Scale, f64, &'stat
     // Curves that fall by more than a factor of thirty are told apart on a logarithmic scale only; a measure that stays
     // far from zero needs no zero.
     if least < top / 30.0 {
-        (Scale::Log { floor: (0.6 * least).max(top * 1e-4) }, top * 1.1, LOGARITHMIC)
+        (
+            Scale::Log {
+                floor: (0.6 * least).max(top * 1e-4),
+            },
+            top * 1.1,
+            LOGARITHMIC,
+        )
     } else {
-        let from = if least > 0.4 * top { least - 0.1 * (top - least) } else { 0.0 };
+        let from = if least > 0.4 * top {
+            least - 0.1 * (top - least)
+        } else {
+            0.0
+        };
         (Scale::Linear { from }, top * 1.02, "")
     }
 }
@@ -101,7 +137,10 @@ pub fn scale(values: impl Iterator<Item = f64>, top: f64) -> (Scale, f64, &'stat
 /// The line below the title.
 pub fn subtitle(scenario: &Scenario, summary: &Statistics) -> String {
     let band = if scenario.runs > 1 {
-        format!("Mean of {} paired runs, band ± one standard error", scenario.runs)
+        format!(
+            "Mean of {} paired runs, band ± one standard error",
+            scenario.runs
+        )
     } else {
         "One run".to_owned()
     };
@@ -117,7 +156,10 @@ pub fn subtitle(scenario: &Scenario, summary: &Statistics) -> String {
 
 /// Panels side by side under a title and two lines, over the given horizontal axis or each over its own.
 pub fn compose(title: &str, lines: &[&str; 2], panels: &[Chart], ruler: Option<&Ruler>) -> String {
-    let rulers: Vec<Ruler> = panels.iter().map(|panel| ruler.cloned().unwrap_or_else(|| panel.ruler())).collect();
+    let rulers: Vec<Ruler> = panels
+        .iter()
+        .map(|panel| ruler.cloned().unwrap_or_else(|| panel.ruler()))
+        .collect();
     let panels: Vec<(&Chart, &Ruler)> = panels.iter().zip(&rulers).collect();
     compose_over(title, lines, &panels)
 }
@@ -146,7 +188,14 @@ pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[(&Chart, &Ruler)])
             x = GAP;
         }
         for ((panel, ruler), room) in panels.iter().zip(&rooms) {
-            let layout = Layout::of(panel, ruler, &Room { corner: (x, top), ..*room });
+            let layout = Layout::of(
+                panel,
+                ruler,
+                &Room {
+                    corner: (x, top),
+                    ..*room
+                },
+            );
             x += layout.width + GAP;
             blocks.push(layout);
         }
@@ -156,7 +205,11 @@ pub fn compose_over(title: &str, lines: &[&str; 2], panels: &[(&Chart, &Ruler)])
         }
     }
     let width = x.max(COLUMN + 30.0).ceil();
-    let height = blocks.iter().map(|block| top + block.height).fold(top + 20.0, f64::max).ceil();
+    let height = blocks
+        .iter()
+        .map(|block| top + block.height)
+        .fold(top + 20.0, f64::max)
+        .ceil();
     let mut body = format!("<rect class=\"ground\" width=\"{width}\" height=\"{height}\"/>\n");
     heading(&mut body, title, lines, width - 2.0 * EDGE);
     for ((panel, ruler), block) in panels.iter().zip(&blocks) {
@@ -177,7 +230,11 @@ pub(super) fn heading(out: &mut String, title: &str, lines: &[&str; 2], width: f
         line(out, "title", 24.0, y, "start", &text);
     }
     y += 3.0;
-    for text in lines.iter().filter(|text| !text.is_empty()).flat_map(|text| sentences(text, width)) {
+    for text in lines
+        .iter()
+        .filter(|text| !text.is_empty())
+        .flat_map(|text| sentences(text, width))
+    {
         y += 19.0;
         line(out, "sub", 24.0, y, "start", &text);
     }
@@ -190,5 +247,7 @@ fn sentences(text: &str, width: f64) -> Vec<String> {
     if whole.len() == 1 {
         return whole;
     }
-    text.split_inclusive(". ").flat_map(|sentence| wrapped(sentence, 13.0, false, width)).collect()
+    text.split_inclusive(". ")
+        .flat_map(|sentence| wrapped(sentence, 13.0, false, width))
+        .collect()
 }

@@ -25,7 +25,9 @@ pub fn scenario_file(resolved: &str) -> String {
 /// The version in the first line of a text made by [`scenario_file`]; `unknown` if that line is not there.
 pub fn writer(text: &str) -> &str {
     let line = text.lines().next().unwrap_or("");
-    line.strip_prefix(WRITTEN_BY).and_then(|line| line.strip_suffix('.')).unwrap_or("unknown")
+    line.strip_prefix(WRITTEN_BY)
+        .and_then(|line| line.strip_suffix('.'))
+        .unwrap_or("unknown")
 }
 
 /// A run folder that could not be made or filled.
@@ -60,12 +62,21 @@ pub struct RunFolder {
 impl RunFolder {
     /// Makes the folder at this path, which must be free.
     pub fn create(path: &Path) -> Result<Self, FolderError> {
-        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            std::fs::create_dir_all(parent).map_err(|error| FolderError::Io { path: parent.to_owned(), error })?;
+        if let Some(parent) = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+        {
+            std::fs::create_dir_all(parent).map_err(|error| FolderError::Io {
+                path: parent.to_owned(),
+                error,
+            })?;
         }
         std::fs::create_dir(path).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => FolderError::Exists(path.to_owned()),
-            _ => FolderError::Io { path: path.to_owned(), error },
+            _ => FolderError::Io {
+                path: path.to_owned(),
+                error,
+            },
         })?;
         Self::locked(path)
     }
@@ -74,13 +85,19 @@ impl RunFolder {
     ///
     /// **Errors**: [`FolderError::Lock`] if another process writes into it.
     pub fn open(path: &Path) -> Result<Self, FolderError> {
-        std::fs::create_dir_all(path).map_err(|error| FolderError::Io { path: path.to_owned(), error })?;
+        std::fs::create_dir_all(path).map_err(|error| FolderError::Io {
+            path: path.to_owned(),
+            error,
+        })?;
         Self::locked(path)
     }
 
     fn locked(path: &Path) -> Result<Self, FolderError> {
         let lock = FolderLock::take(path).map_err(FolderError::Lock)?;
-        Ok(RunFolder { path: path.to_owned(), lock })
+        Ok(RunFolder {
+            path: path.to_owned(),
+            lock,
+        })
     }
 
     /// Makes the next free numbered folder under `parent`: 0001-name, 0002-name, …
@@ -89,11 +106,28 @@ impl RunFolder {
             .into_iter()
             .flatten()
             .flatten()
-            .filter_map(|entry| entry.file_name().to_str()?.split('-').next()?.parse::<u32>().ok())
+            .filter_map(|entry| {
+                entry
+                    .file_name()
+                    .to_str()?
+                    .split('-')
+                    .next()?
+                    .parse::<u32>()
+                    .ok()
+            })
             .max()
             .unwrap_or(0);
-        let name: String =
-            name.chars().map(|c| if c.is_alphanumeric() || c == '-' || c == '_' { c } else { '-' }).take(60).collect();
+        let name: String = name
+            .chars()
+            .map(|c| {
+                if c.is_alphanumeric() || c == '-' || c == '_' {
+                    c
+                } else {
+                    '-'
+                }
+            })
+            .take(60)
+            .collect();
         // Another process may take a number at the same time.
         let mut number = taken.saturating_add(1);
         loop {
@@ -130,15 +164,22 @@ impl RunFolder {
     /// written after it.
     pub fn seal(&self, summary: &impl Serialize) -> Result<(), FolderError> {
         let path = self.path.join(SUMMARY);
-        write_atomically(&path, pretty(summary).as_bytes()).map_err(|error| FolderError::Io { path, error })
+        write_atomically(&path, pretty(summary).as_bytes())
+            .map_err(|error| FolderError::Io { path, error })
     }
 
     /// Writes the files of an execution and seals the folder.
     ///
     /// **Errors**: the system's; the folder is then not sealed.
     pub fn fill(&self, record: &Record) -> Result<(), FolderError> {
-        record.files.iter().try_for_each(|(name, text)| self.write(name, text))?;
-        record.priors.iter().try_for_each(|(name, bytes)| self.write_bytes(name, bytes))?;
+        record
+            .files
+            .iter()
+            .try_for_each(|(name, text)| self.write(name, text))?;
+        record
+            .priors
+            .iter()
+            .try_for_each(|(name, bytes)| self.write_bytes(name, bytes))?;
         self.seal(&record.summary)
     }
 }

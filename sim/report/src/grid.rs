@@ -10,12 +10,18 @@ pub fn text(tables: &[Grid], remarks: &[String]) -> String {
     let mut out = String::new();
     for (title, rows) in tables.iter().filter(|(_, rows)| rows.len() > 1) {
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width =
-            |i: usize| rows.iter().filter_map(|row| row.get(i)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+        let width = |i: usize| {
+            rows.iter()
+                .filter_map(|row| row.get(i))
+                .map(|cell| cell.chars().count())
+                .max()
+                .unwrap_or(0)
+        };
         let _ = writeln!(out, "{title}");
         for row in rows {
-            let cells: Vec<String> =
-                (0..columns).map(|i| format!("{:<1$}", row.get(i).map_or("", String::as_str), width(i))).collect();
+            let cells: Vec<String> = (0..columns)
+                .map(|i| format!("{:<1$}", row.get(i).map_or("", String::as_str), width(i)))
+                .collect();
             let _ = writeln!(out, "  {}", cells.join("  ").trim_end());
         }
         out.push('\n');
@@ -47,12 +53,26 @@ pub fn latex(tables: &[Grid], remarks: &[String]) -> String {
     let mut out = String::new();
     for (title, rows) in tables.iter().filter(|(_, rows)| rows.len() > 1) {
         let columns = rows.first().map_or(0, Vec::len);
-        let sides: String = (0..columns).map(|column| if is_numeric(rows, column) { 'r' } else { 'l' }).collect();
-        let title = if title.is_empty() { String::new() } else { format!("% {title}\n") };
-        let _ = writeln!(out, "% \\usepackage{{booktabs}}\n{title}\\begin{{tabular}}{{{sides}}}\n\\toprule");
+        let sides: String = (0..columns)
+            .map(|column| if is_numeric(rows, column) { 'r' } else { 'l' })
+            .collect();
+        let title = if title.is_empty() {
+            String::new()
+        } else {
+            format!("% {title}\n")
+        };
+        let _ = writeln!(
+            out,
+            "% \\usepackage{{booktabs}}\n{title}\\begin{{tabular}}{{{sides}}}\n\\toprule"
+        );
         for (i, row) in rows.iter().enumerate() {
             let cells: Vec<String> = row.iter().map(|cell| escaped(cell)).collect();
-            let _ = writeln!(out, "{} \\\\{}", cells.join(" & "), if i == 0 { "\n\\midrule" } else { "" });
+            let _ = writeln!(
+                out,
+                "{} \\\\{}",
+                cells.join(" & "),
+                if i == 0 { "\n\\midrule" } else { "" }
+            );
         }
         out.push_str("\\bottomrule\n\\end{tabular}\n\n");
     }
@@ -66,7 +86,9 @@ fn is_numeric(rows: &[Vec<String>], column: usize) -> bool {
         let text = text.trim_start_matches(['−', '+', '<', ' ']);
         text.starts_with(|c: char| c.is_ascii_digit() || c == '.') || ["", "–", "∞"].contains(&text)
     };
-    rows.iter().skip(1).all(|row| row.get(column).is_none_or(|cell| number(cell)))
+    rows.iter()
+        .skip(1)
+        .all(|row| row.get(column).is_none_or(|cell| number(cell)))
 }
 
 fn escaped(text: &str) -> String {
@@ -101,8 +123,15 @@ mod tests {
 
     #[test]
     fn tables_for_papers_are_aligned_and_escaped() {
-        let rows = [["method", "ε", "p_t & q"], ["a_b", "7.05", "< 1e-6"], ["c #1 at 5 %", "∞", "–"]];
-        let rows: Vec<Vec<String>> = rows.iter().map(|row| row.map(str::to_owned).to_vec()).collect();
+        let rows = [
+            ["method", "ε", "p_t & q"],
+            ["a_b", "7.05", "< 1e-6"],
+            ["c #1 at 5 %", "∞", "–"],
+        ];
+        let rows: Vec<Vec<String>> = rows
+            .iter()
+            .map(|row| row.map(str::to_owned).to_vec())
+            .collect();
         let tex = latex(&[("Title", rows.clone())], &["10 % of it".to_owned()]);
         for part in [
             "\\begin{tabular}{lrr}\n\\toprule\nmethod & $\\varepsilon$ & p\\_t \\& q \\\\\n\\midrule\n",
@@ -112,6 +141,9 @@ mod tests {
         ] {
             assert!(tex.contains(part), "{tex}\nexpected {part}");
         }
-        assert!(markdown(&[("Title", rows)], &[]).contains("| method | ε | p_t & q |\n|---|---|---|\n| a_b |"));
+        assert!(
+            markdown(&[("Title", rows)], &[])
+                .contains("| method | ε | p_t & q |\n|---|---|---|\n| a_b |")
+        );
     }
 }

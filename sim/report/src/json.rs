@@ -17,10 +17,18 @@ pub fn summary(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -
         guarantee: method.guarantee().name().to_owned(),
         neighboring_relation: method.losses.map(|_| "replace_special".to_owned()),
         measures: vec![
-            method.curve.last().copied().unwrap_or_default().measure("final_regret"),
+            method
+                .curve
+                .last()
+                .copied()
+                .unwrap_or_default()
+                .measure("final_regret"),
             method.summed_regret.measure("summed_regret"),
         ],
-        regret_at: told.iter().filter_map(|t| method.curve.get(*t as usize).map(|at| (*t, at.mean))).collect(),
+        regret_at: told
+            .iter()
+            .filter_map(|t| method.curve.get(*t as usize).map(|at| (*t, at.mean)))
+            .collect(),
         losses: method.losses.map_or(Vec::new(), |[at, small]| {
             vec![
                 Loss::new("epsilon_pld", at.tight),
@@ -31,21 +39,38 @@ pub fn summary(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -
         facts: facts(scenario, summary, method),
     });
     let cautions = cautions.to_vec();
-    Summary { cautions, ..Summary::new(&scenario.head(), &summary.digest, methods.collect()) }
+    Summary {
+        cautions,
+        ..Summary::new(&scenario.head(), &summary.digest, methods.collect())
+    }
 }
 
 /// What a private method released, what two contributions of one agent can be told apart by (nothing where there is no finite
 /// bound), and how often the best guess about one agent is right at most.
-fn facts(scenario: &Scenario, summary: &Statistics, method: &MethodStatistics) -> Map<String, Value> {
-    let event = events::event(scenario, summary, method.method).map(|event| ("event".to_owned(), event.into()));
+fn facts(
+    scenario: &Scenario,
+    summary: &Statistics,
+    method: &MethodStatistics,
+) -> Map<String, Value> {
+    let event = events::event(scenario, summary, method.method)
+        .map(|event| ("event".to_owned(), event.into()));
     // Four decimals, rounded up: a bound stays one.
     let up = |x: f64| (x * 1e4).ceil() / 1e4;
     let told = method.losses.map(|[loss, small]| {
         [
-            ("epsilon_between_contributions".to_owned(), loss.between.map(up).into()),
-            ("epsilon_between_contributions_at_1e-5".to_owned(), small.between.map(up).into()),
+            (
+                "epsilon_between_contributions".to_owned(),
+                loss.between.map(up).into(),
+            ),
+            (
+                "epsilon_between_contributions_at_1e-5".to_owned(),
+                small.between.map(up).into(),
+            ),
             ("best_guess".to_owned(), up(loss.best_guess).into()),
         ]
     });
-    event.into_iter().chain(told.into_iter().flatten()).collect()
+    event
+        .into_iter()
+        .chain(told.into_iter().flatten())
+        .collect()
 }

@@ -35,11 +35,29 @@ pub struct Sizes {
 
 impl Sizes {
     /// A picture in a file of its own.
-    pub const FILE: Sizes = Sizes { panel: 14.0, axis: 12.0, tick: 12.0, label: 13.0, note: 12.0 };
+    pub const FILE: Sizes = Sizes {
+        panel: 14.0,
+        axis: 12.0,
+        tick: 12.0,
+        label: 13.0,
+        note: 12.0,
+    };
     /// A picture on a page, whose type is larger on a phone.
-    pub const PAGE: Sizes = Sizes { panel: 14.0, axis: 14.0, tick: 14.0, label: 15.0, note: 14.0 };
+    pub const PAGE: Sizes = Sizes {
+        panel: 14.0,
+        axis: 14.0,
+        tick: 14.0,
+        label: 15.0,
+        note: 14.0,
+    };
     /// One of several small pictures side by side on a page.
-    pub const SMALL: Sizes = Sizes { panel: 19.0, axis: 17.0, tick: 17.0, label: 15.0, note: 14.0 };
+    pub const SMALL: Sizes = Sizes {
+        panel: 19.0,
+        axis: 17.0,
+        tick: 17.0,
+        label: 15.0,
+        note: 14.0,
+    };
 }
 
 /// The room that a chart is given; all in pixels.
@@ -123,18 +141,36 @@ impl Layout {
         let widest = |widths: &mut dyn Iterator<Item = f64>| widths.fold(0.0, f64::max);
         let tick = widest(&mut ticks.iter().map(|(_, text)| width(text, sizes.tick, false)));
         let left = room.margins.0.max(tick + 7.0 + EDGE);
-        let names: Vec<(f64, String)> =
-            ruler.ticks.iter().map(|(x, text)| (*x, fitted(text, sizes.tick, false, TICK_MAX))).collect();
-        let half = names.last().map_or(0.0, |(_, text)| 0.5 * width(text, sizes.tick, false));
+        let names: Vec<(f64, String)> = ruler
+            .ticks
+            .iter()
+            .map(|(x, text)| (*x, fitted(text, sizes.tick, false, TICK_MAX)))
+            .collect();
+        let half = names
+            .last()
+            .map_or(0.0, |(_, text)| 0.5 * width(text, sizes.tick, false));
 
         let labels = labels(chart, room);
         let sides = |(label, note): &(String, String)| {
-            (width(label, sizes.label, true), if note.is_empty() { 0.0 } else { width(note, sizes.note, false) })
+            (
+                width(label, sizes.label, true),
+                if note.is_empty() {
+                    0.0
+                } else {
+                    width(note, sizes.note, false)
+                },
+            )
         };
         let whole = |(a, b): (f64, f64)| if b > 0.0 { a + NOTE_GAP + b } else { a };
         let beside = widest(&mut labels.iter().map(sides).map(whole));
         let below = widest(&mut labels.iter().map(sides).map(|(a, b)| a.max(b)));
-        let need = |text: f64| if text > 0.0 { LEADER + text + EDGE } else { 0.0 };
+        let need = |text: f64| {
+            if text > 0.0 {
+                LEADER + text + EDGE
+            } else {
+                0.0
+            }
+        };
         let fits = |line: f64| labels.len() as f64 * line <= room.plot.1 + 20.0;
         let (room_for, most) = if room.key {
             (room.width * (1.0 - PLOT_LEAST), room.width)
@@ -143,8 +179,12 @@ impl Layout {
         };
         let stacked = left + need(beside) > room_for && below < beside && fits(NOTE_BELOW + 19.0);
         let beside_plot = need(if stacked { below } else { beside });
-        let in_key = room.key && (room.keyed || left + beside_plot > room_for || !fits(18.0)) && beside > 0.0;
-        let right = if in_key { 0.0 } else { beside_plot }.max(half + EDGE).max(room.right);
+        let in_key = room.key
+            && (room.keyed || left + beside_plot > room_for || !fits(18.0))
+            && beside > 0.0;
+        let right = if in_key { 0.0 } else { beside_plot }
+            .max(half + EDGE)
+            .max(room.right);
         let least = if room.key { 0.0 } else { 0.72 * most };
         let plot = (room.width - left - right).clamp(least, most);
         let total = room.width.max(left + plot + right);
@@ -155,11 +195,20 @@ impl Layout {
         let line = sizes.axis + LINE_GAP;
         let extra = |lines: &[String], line: f64| (lines.len() - 1) as f64 * line;
         let top = room.margins.1 + extra(&title, sizes.panel + LINE_GAP) + extra(&y_label, line);
-        let frame = Frame { x: room.corner.0 + left, y: room.corner.1 + top, width: plot, height: room.plot.1 };
+        let frame = Frame {
+            x: room.corner.0 + left,
+            y: room.corner.1 + top,
+            width: plot,
+            height: room.plot.1,
+        };
         let long = widest(&mut x_label.iter().map(|text| width(text, sizes.axis, false)));
         let edges = (room.corner.0, room.corner.0 + total);
         let x_ticks = spaced(&names, &frame, ruler, edges, sizes.tick);
-        let below_ticks = if x_ticks.iter().any(|tick| tick.2 > 0) { sizes.tick + LINE_GAP } else { 0.0 };
+        let below_ticks = if x_ticks.iter().any(|tick| tick.2 > 0) {
+            sizes.tick + LINE_GAP
+        } else {
+            0.0
+        };
         let bottom = top + room.plot.1 + room.margins.2 + extra(&x_label, line) + below_ticks;
         let widths = || labels.iter().map(sides).map(whole).collect::<Vec<_>>();
         let key = in_key.then(|| key(room, bottom, &widths()));
@@ -187,7 +236,11 @@ impl Layout {
 /// at the same places, plots of one row stand at the same height, and either all panels have a key or none.
 pub fn aligned(panels: &[(&Chart, &Ruler)], mut rooms: Vec<Room>, columns: usize) -> Vec<Room> {
     let layouts = |rooms: &[Room]| -> Vec<Layout> {
-        panels.iter().zip(rooms).map(|((chart, ruler), room)| Layout::of(chart, ruler, room)).collect()
+        panels
+            .iter()
+            .zip(rooms)
+            .map(|((chart, ruler), room)| Layout::of(chart, ruler, room))
+            .collect()
     };
     if layouts(&rooms).iter().any(|layout| layout.key.is_some()) {
         rooms.iter_mut().for_each(|room| room.keyed = true);
@@ -195,8 +248,11 @@ pub fn aligned(panels: &[(&Chart, &Ruler)], mut rooms: Vec<Room>, columns: usize
     let found = layouts(&rooms);
     for column in 0..columns.min(rooms.len()) {
         let own = || (column..rooms.len()).step_by(columns);
-        let left = own().map(|i| found[i].frame.x - found[i].corner.0).fold(0.0, f64::max);
-        let right = |layout: &Layout| layout.corner.0 + layout.width - layout.frame.x - layout.frame.width;
+        let left = own()
+            .map(|i| found[i].frame.x - found[i].corner.0)
+            .fold(0.0, f64::max);
+        let right =
+            |layout: &Layout| layout.corner.0 + layout.width - layout.frame.x - layout.frame.width;
         let right = own().map(|i| right(&found[i])).fold(0.0, f64::max);
         if own().count() > 1 {
             rooms
@@ -211,7 +267,10 @@ pub fn aligned(panels: &[(&Chart, &Ruler)], mut rooms: Vec<Room>, columns: usize
     let above = |layout: &Layout| layout.frame.y - layout.corner.1;
     for (rooms, found) in rooms.chunks_mut(columns).zip(found.chunks(columns)) {
         let most = found.iter().map(above).fold(0.0, f64::max);
-        rooms.iter_mut().zip(found).for_each(|(room, layout)| room.margins.1 += most - above(layout));
+        rooms
+            .iter_mut()
+            .zip(found)
+            .for_each(|(room, layout)| room.margins.1 += most - above(layout));
     }
     rooms
 }
@@ -219,12 +278,24 @@ pub fn aligned(panels: &[(&Chart, &Ruler)], mut rooms: Vec<Room>, columns: usize
 /// Names and notes of curves, cut where the picture has no room for them.
 fn labels(chart: &Chart, room: &Room) -> Vec<(String, String)> {
     let sizes = &room.sizes;
-    let most = if room.key { (room.width - KEY_SAMPLE - 2.0 * EDGE).min(LABEL_MAX) } else { LABEL_MAX };
+    let most = if room.key {
+        (room.width - KEY_SAMPLE - 2.0 * EDGE).min(LABEL_MAX)
+    } else {
+        LABEL_MAX
+    };
     let cut = |curve: &super::chart::Curve| {
         let label = fitted(&curve.label, sizes.label, true, most);
         // In a key both stand on one line.
-        let left = if room.key { most - width(&label, sizes.label, true) - NOTE_GAP } else { most };
-        let note = if curve.note.is_empty() || left < 20.0 { "" } else { &curve.note };
+        let left = if room.key {
+            most - width(&label, sizes.label, true) - NOTE_GAP
+        } else {
+            most
+        };
+        let note = if curve.note.is_empty() || left < 20.0 {
+            ""
+        } else {
+            &curve.note
+        };
         (label, fitted(note, sizes.note, false, left.max(0.0)))
     };
     chart.curves.iter().map(cut).collect()
@@ -242,10 +313,16 @@ fn key(room: &Room, bottom: f64, widths: &[f64]) -> Key {
         if x > left && x + own > right {
             (x, row) = (left, row + 1);
         }
-        places.push((x, room.corner.1 + bottom + 0.6 * KEY_ROW + f64::from(row) * KEY_ROW));
+        places.push((
+            x,
+            room.corner.1 + bottom + 0.6 * KEY_ROW + f64::from(row) * KEY_ROW,
+        ));
         x += own + BETWEEN;
     }
-    Key { places, height: f64::from(row + 1) * KEY_ROW }
+    Key {
+        places,
+        height: f64::from(row + 1) * KEY_ROW,
+    }
 }
 
 /// Texts below the axis, moved inside the picture. A number that would touch the text before it is left out; a name is
@@ -260,7 +337,10 @@ fn spaced(
     let (mut kept, mut ends) = (Vec::new(), [f64::NEG_INFINITY; 2]);
     for (x, text) in names {
         let half = 0.5 * width(text, size, false);
-        let place = frame.place(ruler, *x).max(edges.0 + half + 1.0).min(edges.1 - half - 1.0);
+        let place = frame
+            .place(ruler, *x)
+            .max(edges.0 + half + 1.0)
+            .min(edges.1 - half - 1.0);
         let lines = if text.parse::<f64>().is_ok() { 1 } else { 2 };
         if let Some(free) = (0..lines).find(|free| place - half > ends[*free]) {
             ends[free] = place + half + 4.0;

@@ -55,11 +55,20 @@ impl Area {
 
 impl Dot {
     fn area(&self) -> Area {
-        Area([self.x - AROUND, self.x + AROUND, self.high.min(self.y - AROUND), self.low.max(self.y + AROUND)])
+        Area([
+            self.x - AROUND,
+            self.x + AROUND,
+            self.high.min(self.y - AROUND),
+            self.low.max(self.y + AROUND),
+        ])
     }
 
     fn named(&self, name: &Name) -> Area {
-        let (left, right) = if name.ends { (name.x - self.long, name.x) } else { (name.x, name.x + self.long) };
+        let (left, right) = if name.ends {
+            (name.x - self.long, name.x)
+        } else {
+            (name.x, name.x + self.long)
+        };
         Area([left, right, name.y - HALF, name.y + HALF])
     }
 }
@@ -76,10 +85,23 @@ pub fn beside(dots: &[Dot], [left, right, high, low]: [f64; 4]) -> Option<Vec<Na
     let mut taken: Vec<Area> = dots.iter().map(Dot::area).collect();
     let mut found = Vec::with_capacity(dots.len());
     for dot in dots {
-        let heights = (0..=((low - high) / STEP) as u32).flat_map(|step| [-STEP, STEP].map(|up| up * f64::from(step)));
+        let heights = (0..=((low - high) / STEP) as u32)
+            .flat_map(|step| [-STEP, STEP].map(|up| up * f64::from(step)));
         let mut tried: Vec<(f64, Name)> = heights
-            .flat_map(|up| [(false, OFF, 0.0), (true, -OFF, LEFT)].map(|(ends, off, more)| (ends, off, more, up)))
-            .map(|(ends, off, more, up)| (up.abs() + more, Name { x: dot.x + off, y: dot.y + up, ends }))
+            .flat_map(|up| {
+                [(false, OFF, 0.0), (true, -OFF, LEFT)]
+                    .map(|(ends, off, more)| (ends, off, more, up))
+            })
+            .map(|(ends, off, more, up)| {
+                (
+                    up.abs() + more,
+                    Name {
+                        x: dot.x + off,
+                        y: dot.y + up,
+                        ends,
+                    },
+                )
+            })
             .collect();
         tried.sort_by(|a, b| a.0.total_cmp(&b.0));
         let free = |name: &Name| {
@@ -101,8 +123,20 @@ mod tests {
 
     /// Ten methods, the best first, as the utility figure of a default run has them at the width of a column.
     fn ten() -> Vec<Dot> {
-        let of = [(0.85, 0.17, 60.0), (1.3, 0.2, 20.0), (1.7, 0.4, 45.0), (1.9, 0.3, 45.0), (2.2, 0.4, 70.0)];
-        let rest = [(2.3, 0.4, 75.0), (3.0, 0.5, 120.0), (5.5, 0.9, 80.0), (5.6, 0.9, 15.0), (6.8, 1.0, 80.0)];
+        let of = [
+            (0.85, 0.17, 60.0),
+            (1.3, 0.2, 20.0),
+            (1.7, 0.4, 45.0),
+            (1.9, 0.3, 45.0),
+            (2.2, 0.4, 70.0),
+        ];
+        let rest = [
+            (2.3, 0.4, 75.0),
+            (3.0, 0.5, 120.0),
+            (5.5, 0.9, 80.0),
+            (5.6, 0.9, 15.0),
+            (6.8, 1.0, 80.0),
+        ];
         let dot = |(place, (regret, error, long)): (usize, (f64, f64, f64))| {
             let at = |regret: f64| 170.0 - 21.0 * regret;
             Dot {
@@ -118,9 +152,21 @@ mod tests {
 
     /// Names that lie on a dot, on a bar or on another name.
     fn overlaps(dots: &[Dot], names: &[Name]) -> usize {
-        let areas: Vec<Area> = dots.iter().zip(names).map(|(dot, name)| dot.named(name)).collect();
-        let on_dots = areas.iter().map(|area| dots.iter().filter(|dot| dot.area().meets(area)).count()).sum::<usize>();
-        let on_names = |i: usize| areas[i + 1..].iter().filter(|other| other.meets(&areas[i])).count();
+        let areas: Vec<Area> = dots
+            .iter()
+            .zip(names)
+            .map(|(dot, name)| dot.named(name))
+            .collect();
+        let on_dots = areas
+            .iter()
+            .map(|area| dots.iter().filter(|dot| dot.area().meets(area)).count())
+            .sum::<usize>();
+        let on_names = |i: usize| {
+            areas[i + 1..]
+                .iter()
+                .filter(|other| other.meets(&areas[i]))
+                .count()
+        };
         on_dots + (0..areas.len()).map(on_names).sum::<usize>()
     }
 
@@ -129,15 +175,40 @@ mod tests {
         let dots = ten();
         let names = beside(&dots, FRAME).unwrap();
         assert_eq!((names.len(), overlaps(&dots, &names)), (10, 0), "{names:?}");
-        let inside = |area: Area| area.0[0] >= 0.0 && area.0[1] <= 304.0 && area.0[2] >= 0.0 && area.0[3] <= 180.0;
-        assert!(dots.iter().zip(&names).all(|(dot, name)| inside(dot.named(name))), "{names:?}");
+        let inside = |area: Area| {
+            area.0[0] >= 0.0 && area.0[1] <= 304.0 && area.0[2] >= 0.0 && area.0[3] <= 180.0
+        };
+        assert!(
+            dots.iter()
+                .zip(&names)
+                .all(|(dot, name)| inside(dot.named(name))),
+            "{names:?}"
+        );
         // Near its own: no name is further from its dot than a third of the frame.
-        assert!(dots.iter().zip(&names).all(|(dot, name)| (dot.y - name.y).abs() <= 60.0), "{names:?}");
+        assert!(
+            dots.iter()
+                .zip(&names)
+                .all(|(dot, name)| (dot.y - name.y).abs() <= 60.0),
+            "{names:?}"
+        );
         // Negative control: at the dots' own heights they do overlap.
-        let plain: Vec<Name> = dots.iter().map(|dot| Name { x: dot.x + OFF, y: dot.y, ends: false }).collect();
+        let plain: Vec<Name> = dots
+            .iter()
+            .map(|dot| Name {
+                x: dot.x + OFF,
+                y: dot.y,
+                ends: false,
+            })
+            .collect();
         assert!(overlaps(&dots, &plain) > 3);
         // Too many for the frame: none is placed, and the key remains.
-        let crowd = vec![Dot { long: 290.0, ..dots[0] }; 40];
+        let crowd = vec![
+            Dot {
+                long: 290.0,
+                ..dots[0]
+            };
+            40
+        ];
         assert_eq!(beside(&crowd, FRAME), None);
     }
 }

@@ -24,9 +24,19 @@ pub fn keep_candidates(path: &Path, points: &[f64], dim: usize) -> Result<(), Re
     if path.exists() {
         return Ok(());
     }
-    let line = |point: &[f64]| point.iter().map(|x| format!("{x:?}")).collect::<Vec<_>>().join(",") + "\n";
+    let line = |point: &[f64]| {
+        point
+            .iter()
+            .map(|x| format!("{x:?}"))
+            .collect::<Vec<_>>()
+            .join(",")
+            + "\n"
+    };
     let text: String = points.chunks_exact(dim.max(1)).map(line).collect();
-    write_atomically(path, text.as_bytes()).map_err(|error| ReadError::Unwritable { path: path.to_owned(), error })
+    write_atomically(path, text.as_bytes()).map_err(|error| ReadError::Unwritable {
+        path: path.to_owned(),
+        error,
+    })
 }
 
 /// Writes down the names of agents, one on each line as JSON, unless they are there already from another run.
@@ -37,9 +47,13 @@ pub fn keep_names(path: &Path, names: &[String]) -> Result<(), ReadError> {
         return Ok(());
     }
     let lines: serde_json::Result<Vec<String>> = names.iter().map(serde_json::to_string).collect();
-    let written =
-        lines.map_err(Into::into).and_then(|lines| write_atomically(path, (lines.join("\n") + "\n").as_bytes()));
-    written.map_err(|error| ReadError::Unwritable { path: path.to_owned(), error })
+    let written = lines
+        .map_err(Into::into)
+        .and_then(|lines| write_atomically(path, (lines.join("\n") + "\n").as_bytes()));
+    written.map_err(|error| ReadError::Unwritable {
+        path: path.to_owned(),
+        error,
+    })
 }
 
 /// The names that were kept; none where agents have none.
@@ -49,17 +63,24 @@ pub fn names(path: &Path) -> Result<Vec<String>, ReadError> {
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let failed = |error: std::io::Error| ReadError::Unreadable { path: path.to_owned(), error };
+    let failed = |error: std::io::Error| ReadError::Unreadable {
+        path: path.to_owned(),
+        error,
+    };
     let text = read_to_string_bounded(path, BYTES_MAX).map_err(failed)?;
-    text.lines().map(|line| serde_json::from_str(line).map_err(|error| failed(error.into()))).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).map_err(|error| failed(error.into())))
+        .collect()
 }
 
 /// The lines that were kept.
 ///
 /// **Errors**: the system's.
 pub fn candidates(path: &Path) -> Result<Vec<String>, ReadError> {
-    let text = read_to_string_bounded(path, BYTES_MAX)
-        .map_err(|error| ReadError::Unreadable { path: path.to_owned(), error })?;
+    let text = read_to_string_bounded(path, BYTES_MAX).map_err(|error| ReadError::Unreadable {
+        path: path.to_owned(),
+        error,
+    })?;
     Ok(text.lines().map(str::to_owned).collect())
 }
 
@@ -77,21 +98,28 @@ impl<'s> Own<'s> {
             ObjectiveConfig::Command(config) => (&config.space, config.goal),
             _ => return None,
         };
-        Some(Own { inputs: space.all(), sign: if goal == Goal::Minimize { -1.0 } else { 1.0 } })
+        Some(Own {
+            inputs: space.all(),
+            sign: if goal == Goal::Minimize { -1.0 } else { 1.0 },
+        })
     }
 
     /// Names of the inputs; a name that is already a column's is made different.
     fn columns(&self, taken: &[String]) -> Vec<String> {
-        let free = |name: &str| match taken.iter().any(|column| column == name) || OWN.contains(&name) {
-            true => format!("{name}_input"),
-            false => name.to_owned(),
-        };
+        let free =
+            |name: &str| match taken.iter().any(|column| column == name) || OWN.contains(&name) {
+                true => format!("{name}_input"),
+                false => name.to_owned(),
+            };
         self.inputs.iter().map(|(name, _)| free(name)).collect()
     }
 
     fn fields(&self, point: &str) -> Vec<String> {
         let numbers: Vec<f64> = point.split(',').filter_map(|x| x.parse().ok()).collect();
-        space::restore(&self.inputs, &numbers).iter().map(space::shown).collect()
+        space::restore(&self.inputs, &numbers)
+            .iter()
+            .map(space::shown)
+            .collect()
     }
 }
 
@@ -113,9 +141,19 @@ fn told(agent: u32, names: &[String]) -> impl Iterator<Item = String> {
 
 /// A line for each observation: run, method, agent and its name, if it has one, round, who chose it, candidate, its point
 /// in the unit box, y, value; then inputs, y and value in the user's own units, where the objective has them.
-pub fn all(results: &[MethodRun], points: &[String], names: &[String], objective: &ObjectiveConfig) -> String {
-    let (dim, own) = (points.first().map_or(0, |point| point.split(',').count()), Own::of(objective));
-    let mut head = ["run", "method", "agent", "round", "source", "candidate"].map(str::to_owned).to_vec();
+pub fn all(
+    results: &[MethodRun],
+    points: &[String],
+    names: &[String],
+    objective: &ObjectiveConfig,
+) -> String {
+    let (dim, own) = (
+        points.first().map_or(0, |point| point.split(',').count()),
+        Own::of(objective),
+    );
+    let mut head = ["run", "method", "agent", "round", "source", "candidate"]
+        .map(str::to_owned)
+        .to_vec();
     with_names(&mut head, names);
     head.extend((1..=dim).map(|axis| format!("x{axis}")));
     head.extend(["y", "value"].map(str::to_owned));
@@ -123,29 +161,65 @@ pub fn all(results: &[MethodRun], points: &[String], names: &[String], objective
         head.extend(own.columns(&head));
         head.extend(OWN.map(str::to_owned));
     }
-    let restored: Vec<Vec<String>> = own.iter().flat_map(|own| points.iter().map(|point| own.fields(point))).collect();
+    let restored: Vec<Vec<String>> = own
+        .iter()
+        .flat_map(|own| points.iter().map(|point| own.fields(point)))
+        .collect();
     let row = |result: &MethodRun, seen: &Observed| -> Vec<String> {
         let address = [result.run.to_string(), result.method.to_string()].into_iter();
-        let address = address.chain(told(seen.agent, names)).chain([seen.round.to_string()]);
-        let point = points.get(seen.candidate as usize).map_or("", String::as_str);
+        let address = address
+            .chain(told(seen.agent, names))
+            .chain([seen.round.to_string()]);
+        let point = points
+            .get(seen.candidate as usize)
+            .map_or("", String::as_str);
         let chosen = [seen.source.name().to_owned(), seen.candidate.to_string()];
         let point = point.split(',').map(str::to_owned);
         let found = [number(Some(seen.y)), number(Some(seen.value))];
-        let inputs = restored.get(seen.candidate as usize).cloned().unwrap_or_default();
-        let in_own = own.iter().flat_map(|own| [seen.y, seen.value].map(|x| number(Some(own.sign * x))));
-        address.chain(chosen).chain(point).chain(found).chain(inputs).chain(in_own).collect()
+        let inputs = restored
+            .get(seen.candidate as usize)
+            .cloned()
+            .unwrap_or_default();
+        let in_own = own
+            .iter()
+            .flat_map(|own| [seen.y, seen.value].map(|x| number(Some(own.sign * x))));
+        address
+            .chain(chosen)
+            .chain(point)
+            .chain(found)
+            .chain(inputs)
+            .chain(in_own)
+            .collect()
     };
-    let rows = results.iter().flat_map(|result| result.observations.iter().map(move |seen| row(result, seen)));
+    let rows = results.iter().flat_map(|result| {
+        result
+            .observations
+            .iter()
+            .map(move |seen| row(result, seen))
+    });
     csv(head.iter().map(String::as_str), rows)
 }
 
 /// A line for each agent of each method and run: its name, if it has one, its number of observations, the best candidate it
 /// met with its value, and both in the user's own units, where the objective has them.
-pub fn best(results: &[MethodRun], points: &[String], names: &[String], objective: &ObjectiveConfig) -> String {
+pub fn best(
+    results: &[MethodRun],
+    points: &[String],
+    names: &[String],
+    objective: &ObjectiveConfig,
+) -> String {
     let own = Own::of(objective);
-    let mut head = ["run", "method", "agent", "observations", "best_round", "best_candidate", "best_value"]
-        .map(str::to_owned)
-        .to_vec();
+    let mut head = [
+        "run",
+        "method",
+        "agent",
+        "observations",
+        "best_round",
+        "best_candidate",
+        "best_value",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     with_names(&mut head, names);
     if let Some(own) = &own {
         head.extend(own.columns(&head));
@@ -157,14 +231,25 @@ pub fn best(results: &[MethodRun], points: &[String], names: &[String], objectiv
         seen.sort_by_key(|seen| seen.agent);
         for of_agent in seen.chunk_by(|a, b| a.agent == b.agent) {
             // The first of equals.
-            let best =
-                of_agent.iter().fold(of_agent[0], |best, seen| if seen.value > best.value { seen } else { best });
+            let best = of_agent.iter().fold(of_agent[0], |best, seen| {
+                if seen.value > best.value { seen } else { best }
+            });
             let mut row = vec![result.run.to_string(), result.method.to_string()];
             row.extend(told(best.agent, names));
-            row.extend([of_agent.len().to_string(), best.round.to_string(), best.candidate.to_string()]);
+            row.extend([
+                of_agent.len().to_string(),
+                best.round.to_string(),
+                best.candidate.to_string(),
+            ]);
             row.push(number(Some(best.value)));
             if let Some(own) = &own {
-                row.extend(own.fields(points.get(best.candidate as usize).map_or("", String::as_str)));
+                row.extend(
+                    own.fields(
+                        points
+                            .get(best.candidate as usize)
+                            .map_or("", String::as_str),
+                    ),
+                );
                 row.push(number(Some(own.sign * best.value)));
             }
             rows.push(row);

@@ -52,7 +52,11 @@ impl Shown {
     pub fn text(&self, digest: &str) -> String {
         let cells = |row: &[String]| -> Vec<Cell> {
             let aligned = |(column, text): (usize, &String)| {
-                let alignment = if self.is_numeric(column) { CellAlignment::Right } else { CellAlignment::Left };
+                let alignment = if self.is_numeric(column) {
+                    CellAlignment::Right
+                } else {
+                    CellAlignment::Left
+                };
                 Cell::new(text).set_alignment(alignment)
             };
             row.iter().enumerate().map(aligned).collect()
@@ -65,35 +69,65 @@ impl Shown {
             let _ = writeln!(text, "{}", warning(caution));
         });
         let warning = self.noise.then_some(NOT_PRIVATE);
-        self.notes.iter().map(String::as_str).chain(warning).for_each(|note| {
-            let _ = writeln!(text, "{note}");
-        });
+        self.notes
+            .iter()
+            .map(String::as_str)
+            .chain(warning)
+            .for_each(|note| {
+                let _ = writeln!(text, "{note}");
+            });
         let _ = writeln!(text, "\ndigest {digest}");
         text
     }
 
     /// The table in forms to be copied into a paper.
     pub fn for_papers(&self) -> String {
-        let head = self.columns.iter().map(|head| head.replace('\n', " ")).collect();
+        let head = self
+            .columns
+            .iter()
+            .map(|head| head.replace('\n', " "))
+            .collect();
         let tables = [("", [vec![head], self.rows.clone()].concat())];
         let folded = |name: &str, text: String| {
-            format!("<details><summary>The table in {name}</summary><pre>{}</pre></details>\n", escape(text.trim()))
+            format!(
+                "<details><summary>The table in {name}</summary><pre>{}</pre></details>\n",
+                escape(text.trim())
+            )
         };
-        folded("LaTeX", grid::latex(&tables, &[])) + &folded("Markdown", grid::markdown(&tables, &[]))
+        folded("LaTeX", grid::latex(&tables, &[]))
+            + &folded("Markdown", grid::markdown(&tables, &[]))
     }
 
     /// The table as HTML.
     pub fn html(&self) -> String {
-        let named = self.columns.iter().position(|head| head == "method").unwrap_or(0);
+        let named = self
+            .columns
+            .iter()
+            .position(|head| head == "method")
+            .unwrap_or(0);
         let mut out = String::from("<div class=\"scroll\"><table>\n<thead><tr>");
-        let left = |column: usize| if self.is_numeric(column) { "" } else { " style=\"text-align:left\"" };
+        let left = |column: usize| {
+            if self.is_numeric(column) {
+                ""
+            } else {
+                " style=\"text-align:left\""
+            }
+        };
         for (column, head) in self.columns.iter().enumerate() {
-            let _ = write!(out, "<th{}>{}</th>", left(column), escape(&head.replace('\n', " ")));
+            let _ = write!(
+                out,
+                "<th{}>{}</th>",
+                left(column),
+                escape(&head.replace('\n', " "))
+            );
         }
         out.push_str("</tr></thead>\n<tbody>\n");
         for (place, row) in self.rows.iter().enumerate() {
             out.push_str("<tr>");
-            let swatch = self.looks.get(place).map_or(String::new(), |class| line(class));
+            let swatch = self
+                .looks
+                .get(place)
+                .map_or(String::new(), |class| line(class));
             for (column, text) in row.iter().enumerate() {
                 let _ = match column == named {
                     true => write!(out, "<th scope=\"row\">{swatch}{}</th>", escape(text)),
@@ -104,7 +138,11 @@ impl Shown {
         }
         out.push_str("</tbody></table></div>\n");
         self.cautions.iter().for_each(|caution| {
-            let _ = writeln!(out, "<p class=\"warning\">{}</p>", escape(&warning(caution)));
+            let _ = writeln!(
+                out,
+                "<p class=\"warning\">{}</p>",
+                escape(&warning(caution))
+            );
         });
         self.notes.iter().for_each(|note| {
             let _ = writeln!(out, "<p class=\"fine\">{}</p>", escape(note));
@@ -148,7 +186,10 @@ pub fn side_by_side(charts: &[Chart], ruler: Option<&Ruler>, labels: f64) -> Str
 /// The same with plots of this size.
 pub fn in_pairs(charts: &[Chart], ruler: Option<&Ruler>, plot: (f64, f64), labels: f64) -> String {
     let drawn = |chart| format!("<figure>{}</figure>\n", element(chart, ruler, plot, labels));
-    format!("<div class=\"pair\">\n{}</div>\n", charts.iter().map(drawn).collect::<String>())
+    format!(
+        "<div class=\"pair\">\n{}</div>\n",
+        charts.iter().map(drawn).collect::<String>()
+    )
 }
 
 impl Page<'_> {
@@ -160,10 +201,20 @@ impl Page<'_> {
             ("paired runs", head.runs.to_string()),
             ("seed", head.seed.to_string()),
         ];
-        let facts: Vec<_> = common.into_iter().chain(self.facts.iter().cloned()).collect();
+        let facts: Vec<_> = common
+            .into_iter()
+            .chain(self.facts.iter().cloned())
+            .collect();
         let mut out = String::new();
         let eyebrow = format!("sordino {}", self.version);
-        header(&mut out, &eyebrow, &head.name, &head.description, &facts, self.shown.noise);
+        header(
+            &mut out,
+            &eyebrow,
+            &head.name,
+            &head.description,
+            &facts,
+            self.shown.noise,
+        );
         section(&mut out, "Result", "", &(self.shown.html() + &self.below));
         out.push_str(&self.sections);
         section(&mut out, "Privacy", "", &self.explained());
@@ -192,7 +243,10 @@ impl Page<'_> {
     /// Files beside the page, its table for papers, and how to get the rest.
     fn downloads(&self) -> String {
         let link = |name: &&str| format!("<a href=\"{name}\" download>{name}</a>");
-        let links: Vec<String> = ["rounds.csv", "summary.json", "table.txt", "regret.svg"].iter().map(link).collect();
+        let links: Vec<String> = ["rounds.csv", "summary.json", "table.txt", "regret.svg"]
+            .iter()
+            .map(link)
+            .collect();
         format!(
             "<p>Beside this page: {}. Every picture at the width of a column, every table for papers:</p>\n\
              <pre>sordino report DIR --figure regret --width 84mm --no-title --out regret.pdf\n\
@@ -209,10 +263,17 @@ impl Page<'_> {
             escape(self.version),
             self.summary.digest
         );
-        let digests = self.summary.methods.iter().filter_map(|method| Some((&method.name, method.digest.as_ref()?)));
+        let digests = self
+            .summary
+            .methods
+            .iter()
+            .filter_map(|method| Some((&method.name, method.digest.as_ref()?)));
         let rows: String = digests
             .map(|(name, digest)| {
-                format!("<tr><th scope=\"row\">{}</th><td class=\"digest\">{digest}</td></tr>\n", escape(name))
+                format!(
+                    "<tr><th scope=\"row\">{}</th><td class=\"digest\">{digest}</td></tr>\n",
+                    escape(name)
+                )
             })
             .collect();
         if !rows.is_empty() {

@@ -40,7 +40,11 @@ fn within(t: f64, degrees: usize) -> f64 {
         term *= square * (k + 1) as f64 / (k + 2) as f64;
         k += 2;
     }
-    if first == 0 { sine * sum } else { core::f64::consts::FRAC_2_PI * ((t / v.sqrt()).atan() + sine * sum) }
+    if first == 0 {
+        sine * sum
+    } else {
+        core::f64::consts::FRAC_2_PI * ((t / v.sqrt()).atan() + sine * sum)
+    }
 }
 
 /// Two-sided p value of Wilcoxon's signed-rank test; zeros are dropped, ties share their mean rank. Nothing if no
@@ -60,18 +64,32 @@ pub fn wilcoxon(differences: &[f64]) -> Option<f64> {
     let mut ranks = vec![0usize; n];
     let mut start = 0;
     while start < n {
-        let end = (start..n).find(|i| sorted[*i].abs() != sorted[start].abs()).unwrap_or(n);
+        let end = (start..n)
+            .find(|i| sorted[*i].abs() != sorted[start].abs())
+            .unwrap_or(n);
         ranks[start..end].fill(start + 1 + end);
         start = end;
     }
-    let observed: usize = sorted.iter().zip(&ranks).filter(|(x, _)| **x > 0.0).map(|(_, rank)| rank).sum();
-    Some(if n > EXACT_MAX { near(&ranks, observed) } else { exact(&ranks, observed) })
+    let observed: usize = sorted
+        .iter()
+        .zip(&ranks)
+        .filter(|(x, _)| **x > 0.0)
+        .map(|(_, rank)| rank)
+        .sum();
+    Some(if n > EXACT_MAX {
+        near(&ranks, observed)
+    } else {
+        exact(&ranks, observed)
+    })
 }
 
 /// p value of a sum of signed ranks by the normal approximation; ranks and sum are doubled.
 fn near(ranks: &[usize], observed: usize) -> f64 {
     let mean = ranks.iter().sum::<usize>() as f64 / 2.0;
-    let variance = ranks.iter().map(|rank| (*rank as f64 / 2.0) * (*rank as f64 / 2.0)).sum::<f64>();
+    let variance = ranks
+        .iter()
+        .map(|rank| (*rank as f64 / 2.0) * (*rank as f64 / 2.0))
+        .sum::<f64>();
     two_tails((observed as f64 - mean).abs() / variance.sqrt())
 }
 
@@ -83,7 +101,12 @@ fn exact(ranks: &[usize], observed: usize) -> f64 {
     for rank in ranks {
         for sum in (0..of.len()).rev() {
             let without = 0.5 * of[sum];
-            of[sum] = without + if sum >= *rank { 0.5 * of[sum - rank] } else { 0.0 };
+            of[sum] = without
+                + if sum >= *rank {
+                    0.5 * of[sum - rank]
+                } else {
+                    0.0
+                };
         }
     }
     let (below, above): (f64, f64) = (of[..=observed].iter().sum(), of[observed..].iter().sum());
@@ -93,8 +116,10 @@ fn exact(ranks: &[usize], observed: usize) -> f64 {
 /// P(|Z| ≥ z) of the normal distribution, to 1e-7: Abramowitz and Stegun 26.2.17.
 fn two_tails(z: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * z);
-    let series =
-        ((((1.330_274_429 * t - 1.821_255_978) * t + 1.781_477_937) * t - 0.356_563_782) * t + 0.319_381_530) * t;
+    let series = ((((1.330_274_429 * t - 1.821_255_978) * t + 1.781_477_937) * t - 0.356_563_782)
+        * t
+        + 0.319_381_530)
+        * t;
     (2.0 * series * (-0.5 * z * z).exp() / (2.0 * core::f64::consts::PI).sqrt()).clamp(0.0, 1.0)
 }
 
@@ -102,10 +127,16 @@ fn two_tails(z: f64) -> f64 {
 /// below the level that each is compared with. Missing p values do not count.
 pub fn holm(values: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut order: Vec<usize> = (0..values.len()).filter(|i| values[*i].is_some()).collect();
-    order.sort_by(|a, b| values[*a].unwrap_or(1.0).total_cmp(&values[*b].unwrap_or(1.0)));
+    order.sort_by(|a, b| {
+        values[*a]
+            .unwrap_or(1.0)
+            .total_cmp(&values[*b].unwrap_or(1.0))
+    });
     let (mut corrected, mut most) = (vec![None; values.len()], 0.0f64);
     for (done, place) in order.iter().enumerate() {
-        most = most.max((order.len() - done) as f64 * values[*place].unwrap_or(1.0)).min(1.0);
+        most = most
+            .max((order.len() - done) as f64 * values[*place].unwrap_or(1.0))
+            .min(1.0);
         corrected[*place] = Some(most);
     }
     corrected
@@ -116,12 +147,18 @@ mod tests {
     use super::*;
 
     fn close(found: Option<f64>, expected: f64) {
-        assert!((found.unwrap() - expected).abs() < 1e-3 * expected, "{found:?} {expected}");
+        assert!(
+            (found.unwrap() - expected).abs() < 1e-3 * expected,
+            "{found:?} {expected}"
+        );
     }
 
     /// R's `sleep`: t.test(paired) says .002833. R's example of wilcox.test: two-sided .03906.
     #[test]
-    #[allow(clippy::approx_constant, reason = "a depression of 3.14 is not meant to be π")]
+    #[allow(
+        clippy::approx_constant,
+        reason = "a depression of 3.14 is not meant to be π"
+    )]
     fn p_values_are_those_of_r() {
         let sleep = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4];
         close(t_test(&sleep), 0.002833);
@@ -141,11 +178,17 @@ mod tests {
         // Signs alone: five of five in one direction is 2/32, with or without ties.
         close(wilcoxon(&[1.0, 2.0, 3.0, 4.0, 5.0]), 0.0625);
         close(wilcoxon(&[1.0, 1.0, 1.0, 1.0, 1.0, 0.0]), 0.0625);
-        assert_eq!((wilcoxon(&[0.0, 0.0]), t_test(&[1.0]), t_test(&[2.0, 2.0])), (None, None, None));
+        assert_eq!(
+            (wilcoxon(&[0.0, 0.0]), t_test(&[1.0]), t_test(&[2.0, 2.0])),
+            (None, None, None)
+        );
         assert_eq!(wilcoxon(&[1.0, -1.0]), Some(1.0));
         // The approximation meets the exact one where it begins; at 60 pairs it would have been off by a quarter.
         let spread = |n: i32, least: i32| {
-            let signed: Vec<f64> = (1..=n).map(|i| f64::from(i - least)).filter(|x| *x != 0.0).collect();
+            let signed: Vec<f64> = (1..=n)
+                .map(|i| f64::from(i - least))
+                .filter(|x| *x != 0.0)
+                .collect();
             let mut sizes: Vec<f64> = signed.iter().map(|x| x.abs()).collect();
             sizes.sort_by(f64::total_cmp);
             // Doubled mean ranks of sizes that occur once or twice.
@@ -159,7 +202,10 @@ mod tests {
             near(&ranks, observed) / exact(&ranks, observed)
         };
         let (few, many) = (spread(60, 22), spread(200, 86));
-        assert!((1.2..1.4).contains(&few) && (1.0..1.1).contains(&many), "{few} {many}");
+        assert!(
+            (1.2..1.4).contains(&few) && (1.0..1.1).contains(&many),
+            "{few} {many}"
+        );
     }
 
     #[test]
@@ -168,7 +214,10 @@ mod tests {
         let expected = [Some(0.03), Some(0.06), None, Some(0.06), Some(0.02)];
         for (found, expected) in corrected.iter().zip(expected) {
             assert!(
-                found.zip(expected).is_none_or(|(a, b)| (a - b).abs() < 1e-12) && found.is_some() == expected.is_some()
+                found
+                    .zip(expected)
+                    .is_none_or(|(a, b)| (a - b).abs() < 1e-12)
+                    && found.is_some() == expected.is_some()
             );
         }
         assert_eq!(holm(&[Some(0.7), Some(0.9)]), [Some(1.0), Some(1.0)]);

@@ -7,27 +7,87 @@
 use sordino_experiment::scenario::{Method, method};
 
 /// A class of curves: name, dashes (none if empty), then (line, text) in light and in dark.
-type Hue = (&'static str, &'static str, [&'static str; 2], [&'static str; 2]);
+type Hue = (
+    &'static str,
+    &'static str,
+    [&'static str; 2],
+    [&'static str; 2],
+);
 
 const HUES: [Hue; 24] = [
     ("ink", "", ["#4a4f55", "#4a4f55"], ["#c3c8ce", "#c3c8ce"]),
     ("sky", "7 4", ["#2b93cf", "#1c7db5"], ["#6cc0f0", "#6cc0f0"]),
     ("blue", "", ["#0062a0", "#0062a0"], ["#3f9fe0", "#5db2ee"]),
-    ("amber", "7 4", ["#cc7a00", "#a86400"], ["#f0a83a", "#f0a83a"]),
+    (
+        "amber",
+        "7 4",
+        ["#cc7a00", "#a86400"],
+        ["#f0a83a", "#f0a83a"],
+    ),
     ("red", "", ["#c23b00", "#c23b00"], ["#ff7a45", "#ff7a45"]),
     ("ash", "2 4", ["#8a9199", "#6b727a"], ["#8a9199", "#a3abb3"]),
     ("green", "", ["#007a59", "#007a59"], ["#2fbf95", "#2fbf95"]),
-    ("fern", "9 3 2 3", ["#007a59", "#007a59"], ["#2fbf95", "#2fbf95"]),
-    ("pink", "4 3", ["#a8417f", "#a8417f"], ["#e07fba", "#e07fba"]),
+    (
+        "fern",
+        "9 3 2 3",
+        ["#007a59", "#007a59"],
+        ["#2fbf95", "#2fbf95"],
+    ),
+    (
+        "pink",
+        "4 3",
+        ["#a8417f", "#a8417f"],
+        ["#e07fba", "#e07fba"],
+    ),
     ("grape", "", ["#5e2a9a", "#5e2a9a"], ["#a77bff", "#b48dff"]),
-    ("plum", "18 3 3 3", ["#5e2a9a", "#5e2a9a"], ["#a77bff", "#b48dff"]),
-    ("violet", "4 3", ["#7a4fb5", "#7a4fb5"], ["#b794f0", "#b794f0"]),
-    ("sand", "1 4", ["#9a8350", "#7d6a3f"], ["#c9b58a", "#c9b58a"]),
-    ("slate", "1 4", ["#5b636b", "#5b636b"], ["#b3bac1", "#b3bac1"]),
-    ("teal", "9 3 2 3", ["#00808c", "#00707b"], ["#4fc3c9", "#4fc3c9"]),
-    ("rose", "4 3", ["#b0305c", "#b0305c"], ["#f08cae", "#f08cae"]),
-    ("olive", "12 3 2 3", ["#6b7000", "#626700"], ["#c2c84a", "#c2c84a"]),
-    ("copper", "5 2 1 2", ["#9a4a2a", "#8c4225"], ["#e39a76", "#e39a76"]),
+    (
+        "plum",
+        "18 3 3 3",
+        ["#5e2a9a", "#5e2a9a"],
+        ["#a77bff", "#b48dff"],
+    ),
+    (
+        "violet",
+        "4 3",
+        ["#7a4fb5", "#7a4fb5"],
+        ["#b794f0", "#b794f0"],
+    ),
+    (
+        "sand",
+        "1 4",
+        ["#9a8350", "#7d6a3f"],
+        ["#c9b58a", "#c9b58a"],
+    ),
+    (
+        "slate",
+        "1 4",
+        ["#5b636b", "#5b636b"],
+        ["#b3bac1", "#b3bac1"],
+    ),
+    (
+        "teal",
+        "9 3 2 3",
+        ["#00808c", "#00707b"],
+        ["#4fc3c9", "#4fc3c9"],
+    ),
+    (
+        "rose",
+        "4 3",
+        ["#b0305c", "#b0305c"],
+        ["#f08cae", "#f08cae"],
+    ),
+    (
+        "olive",
+        "12 3 2 3",
+        ["#6b7000", "#626700"],
+        ["#c2c84a", "#c2c84a"],
+    ),
+    (
+        "copper",
+        "5 2 1 2",
+        ["#9a4a2a", "#8c4225"],
+        ["#e39a76", "#e39a76"],
+    ),
     ("v0", "", ["#5e2a84", "#5e2a84"], ["#b58be0", "#b58be0"]),
     ("v1", "7 4", ["#3b528b", "#3b528b"], ["#7f9fe0", "#7f9fe0"]),
     ("v2", "4 3", ["#1c7c88", "#1c7c88"], ["#4fc3c9", "#4fc3c9"]),
@@ -90,16 +150,27 @@ const APART: [&str; 6] = ["amber", "blue", "sand", "ink", "sky", "ash"];
 /// Classes for a scenario's own methods, in their order, and their dashes: no shipped method has them.
 const OWN: [(&str, [&str; APART.len()]); 4] = [
     ("14 5", ["own0", "own1", "own2", "own3", "own4", "own5"]),
-    ("10 3 2 3 2 3", ["own6", "own7", "own8", "own9", "own10", "own11"]),
-    ("16 4 5 4", ["own12", "own13", "own14", "own15", "own16", "own17"]),
-    ("26 5", ["own18", "own19", "own20", "own21", "own22", "own23"]),
+    (
+        "10 3 2 3 2 3",
+        ["own6", "own7", "own8", "own9", "own10", "own11"],
+    ),
+    (
+        "16 4 5 4",
+        ["own12", "own13", "own14", "own15", "own16", "own17"],
+    ),
+    (
+        "26 5",
+        ["own18", "own19", "own20", "own21", "own22", "own23"],
+    ),
 ];
 
 /// The hues of all classes.
 fn hues() -> impl Iterator<Item = Hue> {
     let of = |name: &'static str| HUES.into_iter().filter(move |hue| hue.0 == name);
     let own = OWN.into_iter().flat_map(move |(dashes, classes)| {
-        let one = move |(class, hue)| of(hue).map(move |(_, _, light, dark)| (class, dashes, light, dark));
+        let one = move |(class, hue)| {
+            of(hue).map(move |(_, _, light, dark)| (class, dashes, light, dark))
+        };
         classes.into_iter().zip(APART).flat_map(one)
     });
     HUES.into_iter().chain(own)
@@ -107,13 +178,19 @@ fn hues() -> impl Iterator<Item = Hue> {
 
 /// The class of a federated method.
 pub fn of(method: Method) -> &'static str {
-    let shipped = METHODS.iter().find(|(known, _)| *known == method).map(|(_, class)| *class);
+    let shipped = METHODS
+        .iter()
+        .find(|(known, _)| *known == method)
+        .map(|(_, class)| *class);
     shipped.unwrap_or_else(|| own(method.place().unwrap_or(0)))
 }
 
 /// The class of one of several unordered things that have no class of their own.
 pub fn other(place: usize) -> &'static str {
-    DISTINCT.get(place).copied().unwrap_or_else(|| own(place - DISTINCT.len()))
+    DISTINCT
+        .get(place)
+        .copied()
+        .unwrap_or_else(|| own(place - DISTINCT.len()))
 }
 
 /// Classes of things that are drawn together, by name.
@@ -126,7 +203,9 @@ impl Looks {
         let mut unknown = 0..;
         let mut class = |name: &str| match Method::from_name(name) {
             Some(method) if federated => of(method),
-            _ => unknown.next().map_or("ink", if federated { own } else { other }),
+            _ => unknown
+                .next()
+                .map_or("ink", if federated { own } else { other }),
         };
         let mut looks: Vec<(String, &'static str)> = Vec::new();
         for name in names {
@@ -139,7 +218,10 @@ impl Looks {
 
     /// The class of a name; for an unknown name, the class of plain text.
     pub fn class(&self, name: &str) -> &'static str {
-        self.0.iter().find(|(known, _)| known == name).map_or("ink", |(_, class)| class)
+        self.0
+            .iter()
+            .find(|(known, _)| known == name)
+            .map_or("ink", |(_, class)| class)
     }
 }
 
@@ -163,7 +245,10 @@ pub fn paper(body: &str) -> String {
 /// The colours as variables of a page.
 pub fn variables() -> String {
     let all = |dark: bool| -> String {
-        SURFACES.iter().map(|(name, light, night)| format!("--{name}:{};", if dark { night } else { light })).collect()
+        SURFACES
+            .iter()
+            .map(|(name, light, night)| format!("--{name}:{};", if dark { night } else { light }))
+            .collect()
     };
     format!(
         ":root{{color-scheme:light dark;{}}}\n@media (prefers-color-scheme:dark){{:root{{{}}}}}\n",
@@ -186,11 +271,16 @@ fn colours(body: &str, dark: bool) -> String {
         surface("rule"),
         surface("base")
     );
-    let drawn = |class: &str| body.contains(&format!(" {class}\"")) || body.contains(&format!(" {class} "));
+    let drawn =
+        |class: &str| body.contains(&format!(" {class}\"")) || body.contains(&format!(" {class} "));
     for (class, dashes, light, night) in hues().filter(|hue| drawn(hue.0)) {
         let [line, text] = if dark { night } else { light };
         // Dashes do not change with the colours.
-        let dashes = if dark || dashes.is_empty() { String::new() } else { format!(";stroke-dasharray:{dashes}") };
+        let dashes = if dark || dashes.is_empty() {
+            String::new()
+        } else {
+            format!(";stroke-dasharray:{dashes}")
+        };
         out.push_str(&format!(
             ".line.{class}{{stroke:{line}{dashes}}}.leader.{class}{{stroke:{line}}}.band.{class}{{fill:{line}}}\
              text.{class}{{fill:{text}}}"
@@ -208,26 +298,55 @@ mod tests {
     fn seen(colour: &str, eye: usize) -> [f64; 3] {
         const EYES: [[[f64; 3]; 3]; 3] = [
             [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
-            [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-            [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+            [
+                [0.152286, 1.052583, -0.204868],
+                [0.114503, 0.786281, 0.099216],
+                [-0.003882, -0.048116, 1.051998],
+            ],
+            [
+                [0.367322, 0.860646, -0.227968],
+                [0.280085, 0.672501, 0.047413],
+                [-0.011820, 0.042940, 0.968881],
+            ],
         ];
-        const XYZ: [[f64; 3]; 3] =
-            [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]];
-        let times =
-            |matrix: [[f64; 3]; 3], x: [f64; 3]| matrix.map(|row| row[0] * x[0] + row[1] * x[1] + row[2] * x[2]);
+        const XYZ: [[f64; 3]; 3] = [
+            [0.4124564, 0.3575761, 0.1804375],
+            [0.2126729, 0.7151522, 0.0721750],
+            [0.0193339, 0.1191920, 0.9503041],
+        ];
+        let times = |matrix: [[f64; 3]; 3], x: [f64; 3]| {
+            matrix.map(|row| row[0] * x[0] + row[1] * x[1] + row[2] * x[2])
+        };
         let linear = [1, 3, 5].map(|i| {
             let c = f64::from(u8::from_str_radix(&colour[i..i + 2], 16).unwrap()) / 255.0;
-            if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+            if c <= 0.04045 {
+                c / 12.92
+            } else {
+                ((c + 0.055) / 1.055).powf(2.4)
+            }
         });
         let [x, y, z] = times(XYZ, times(EYES[eye], linear).map(|c| c.clamp(0.0, 1.0)));
-        let root = |t: f64| if t > 0.008856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 };
+        let root = |t: f64| {
+            if t > 0.008856 {
+                t.cbrt()
+            } else {
+                7.787 * t + 16.0 / 116.0
+            }
+        };
         let [x, y, z] = [root(x / 0.95047), root(y), root(z / 1.08883)];
         [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
     }
 
     /// The least distance of two colours over the three eyes; 2.3 is what one can just see side by side.
     fn apart(a: &str, b: &str) -> f64 {
-        let distance = |eye| seen(a, eye).iter().zip(seen(b, eye)).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
+        let distance = |eye| {
+            seen(a, eye)
+                .iter()
+                .zip(seen(b, eye))
+                .map(|(a, b)| (a - b) * (a - b))
+                .sum::<f64>()
+                .sqrt()
+        };
         (0..3).map(distance).fold(f64::INFINITY, f64::min)
     }
 
@@ -235,19 +354,37 @@ mod tests {
     fn alike(classes: &[&str]) -> Vec<String> {
         let hue = |class: &str| hues().find(|hue| hue.0 == class).unwrap();
         let all: Vec<Hue> = classes.iter().map(|class| hue(class)).collect();
-        let pairs = (0..all.len()).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| (&all[i], &all[j]));
+        let pairs = (0..all.len())
+            .flat_map(|i| (0..i).map(move |j| (i, j)))
+            .map(|(i, j)| (&all[i], &all[j]));
         let least = |(a, b): &(&Hue, &Hue)| apart(a.2[0], b.2[0]).min(apart(a.3[0], b.3[0]));
-        let same = pairs.filter(|(a, b)| a.1 == b.1).filter(|pair| least(pair) < 10.0);
-        same.map(|pair| format!("{} and {}: {:.1}", pair.0.0, pair.1.0, least(&pair))).collect()
+        let same = pairs
+            .filter(|(a, b)| a.1 == b.1)
+            .filter(|pair| least(pair) < 10.0);
+        same.map(|pair| format!("{} and {}: {:.1}", pair.0.0, pair.1.0, least(&pair)))
+            .collect()
     }
 
     #[test]
     fn no_two_of_24_methods_share_colour_and_dashes_whoever_looks() {
         let nobody = Vec::<String>::new();
         // All that are shipped and 24 of a scenario's own: whichever are chosen, 24 are told apart.
-        assert_eq!(alike(&Method::SHIPPED.into_iter().map(of).chain((0..24).map(own)).collect::<Vec<_>>()), nobody);
+        assert_eq!(
+            alike(
+                &Method::SHIPPED
+                    .into_iter()
+                    .map(of)
+                    .chain((0..24).map(own))
+                    .collect::<Vec<_>>()
+            ),
+            nobody
+        );
         assert_eq!(alike(&(0..24).map(other).collect::<Vec<_>>()), nobody);
-        assert_eq!(alike(&[&RAMP[..], &["ash", "ink", "red"]].concat()), nobody, "what is drawn beside a ramp");
+        assert_eq!(
+            alike(&[&RAMP[..], &["ash", "ink", "red"]].concat()),
+            nobody,
+            "what is drawn beside a ramp"
+        );
         let dashes = |place| hues().find(|hue| hue.0 == own(place)).map(|hue| hue.1);
         assert!((0..23).all(|place| dashes(place) != dashes(place + 1)));
         // Negative controls: two dashed blues in the dark, a class twice, and a known distance.
@@ -257,33 +394,72 @@ mod tests {
 
     #[test]
     fn mended3_no_own_method_has_the_colour_of_dp_prior() {
-        let colours = |class: &str| hues().find(|hue| hue.0 == class).map(|hue| (hue.2[0], hue.3[0])).unwrap();
+        let colours = |class: &str| {
+            hues()
+                .find(|hue| hue.0 == class)
+                .map(|hue| (hue.2[0], hue.3[0]))
+                .unwrap()
+        };
         let prior = colours(of(method::DP_PRIOR));
         for class in OWN.into_iter().flat_map(|(_, classes)| classes) {
             let (light, dark) = colours(class);
-            assert!(apart(light, prior.0) > 10.0 && apart(dark, prior.1) > 10.0, "{class}");
+            assert!(
+                apart(light, prior.0) > 10.0 && apart(dark, prior.1) > 10.0,
+                "{class}"
+            );
         }
-        assert!(apart(colours("violet").0, prior.0) < 20.0, "negative control: a colour of its family");
+        assert!(
+            apart(colours("violet").0, prior.0) < 20.0,
+            "negative control: a colour of its family"
+        );
     }
 
     #[test]
     fn what_is_drawn_together_has_different_classes() {
         let names = ["ts", "mine", "dp-fts-de", "yours", "mine"];
         let looks = Looks::of(names, true);
-        assert_eq!(names.map(|name| looks.class(name)), ["ink", own(0), "red", own(1), own(0)]);
+        assert_eq!(
+            names.map(|name| looks.class(name)),
+            ["ink", own(0), "red", own(1), own(0)]
+        );
         let plain = Looks::of(names, false);
-        assert_eq!(names.map(|name| plain.class(name)), ["ash", "ink", "blue", "red", "ink"]);
+        assert_eq!(
+            names.map(|name| plain.class(name)),
+            ["ash", "ink", "blue", "red", "ink"]
+        );
     }
 
     #[test]
     fn every_class_that_is_given_out_has_its_colours_in_light_and_dark() {
-        let count = |drawn: &str, class: &str| style(drawn, "", "").matches(&format!(".line.{class}{{")).count();
+        let count = |drawn: &str, class: &str| {
+            style(drawn, "", "")
+                .matches(&format!(".line.{class}{{"))
+                .count()
+        };
         let methods = Method::SHIPPED.into_iter().map(of);
-        for class in methods.chain(RAMP).chain(DISTINCT).chain(["green"]).chain((0..24).map(own)) {
-            assert_eq!(count(&format!("<path class=\"line {class}\"/>"), class), 2, "{class}");
+        for class in methods
+            .chain(RAMP)
+            .chain(DISTINCT)
+            .chain(["green"])
+            .chain((0..24).map(own))
+        {
+            assert_eq!(
+                count(&format!("<path class=\"line {class}\"/>"), class),
+                2,
+                "{class}"
+            );
         }
-        assert_eq!((count("line dp-fts-de", "dp-fts-de"), count("line sky", "teal")), (0, 0), "negative controls");
-        assert!(variables().contains("--ground:#ffffff;") && variables().contains("--ground:#15181c;"));
+        assert_eq!(
+            (
+                count("line dp-fts-de", "dp-fts-de"),
+                count("line sky", "teal")
+            ),
+            (0, 0),
+            "negative controls"
+        );
+        assert!(
+            variables().contains("--ground:#ffffff;") && variables().contains("--ground:#15181c;")
+        );
     }
 
     /// Relative luminances and the ratio of WCAG 2: text is read at 3.4 to 1 at least (WCAG asks 4.5 for small text: not all have that), a line at 3 to 1; the two values of
@@ -291,8 +467,15 @@ mod tests {
     #[test]
     fn text_can_be_read_on_its_ground() {
         let luminance = |colour: &str| {
-            let channel = |i: usize| f64::from(u8::from_str_radix(&colour[i..i + 2], 16).unwrap()) / 255.0;
-            let linear = |c: f64| if c <= 0.03928 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) };
+            let channel =
+                |i: usize| f64::from(u8::from_str_radix(&colour[i..i + 2], 16).unwrap()) / 255.0;
+            let linear = |c: f64| {
+                if c <= 0.03928 {
+                    c / 12.92
+                } else {
+                    ((c + 0.055) / 1.055).powf(2.4)
+                }
+            };
             0.2126 * linear(channel(1)) + 0.7152 * linear(channel(3)) + 0.0722 * linear(channel(5))
         };
         let contrast = |a: &str, b: &str| {
@@ -301,7 +484,10 @@ mod tests {
         };
         for (class, _, light, dark) in HUES {
             for ([line, text], ground) in [(light, "#ffffff"), (dark, "#15181c")] {
-                assert!(contrast(text, ground) > 3.4 && contrast(line, ground) > 3.0, "{class} on {ground}");
+                assert!(
+                    contrast(text, ground) > 3.4 && contrast(line, ground) > 3.0,
+                    "{class} on {ground}"
+                );
             }
         }
         assert!(contrast("#e4e7ea", "#ffffff") < 3.0, "negative control");

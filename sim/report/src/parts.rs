@@ -10,11 +10,21 @@ use super::{figure, table};
 
 /// A name with spaces, as in `final regret`.
 pub fn words(name: &str) -> String {
-    name.replace('_', " ").replace("epsilon", "ε").replace("pld", "PLD").replace("delta", "δ")
+    name.replace('_', " ")
+        .replace("epsilon", "ε")
+        .replace("pld", "PLD")
+        .replace("delta", "δ")
 }
 
 /// Name, description, facts and, with `noise`, the statement that none of it is private.
-pub fn header(out: &mut String, eyebrow: &str, name: &str, description: &str, facts: &[(&str, String)], noise: bool) {
+pub fn header(
+    out: &mut String,
+    eyebrow: &str,
+    name: &str,
+    description: &str,
+    facts: &[(&str, String)],
+    noise: bool,
+) {
     let _ = write!(
         out,
         "<header>\n<p class=\"eyebrow\">{}</p>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n<dl class=\"facts\">",
@@ -23,11 +33,20 @@ pub fn header(out: &mut String, eyebrow: &str, name: &str, description: &str, fa
         escape(description)
     );
     for (name, value) in facts {
-        let _ = write!(out, "<div><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value));
+        let _ = write!(
+            out,
+            "<div><dt>{}</dt><dd>{}</dd></div>",
+            escape(name),
+            escape(value)
+        );
     }
     out.push_str("</dl>\n");
     if noise {
-        let _ = writeln!(out, "<p class=\"warning\"><strong>{}</strong></p>", escape(table::NOT_PRIVATE));
+        let _ = writeln!(
+            out,
+            "<p class=\"warning\"><strong>{}</strong></p>",
+            escape(table::NOT_PRIVATE)
+        );
     }
     out.push_str("</header>\n");
 }
@@ -75,7 +94,12 @@ pub fn paired(out: &mut String, text: &str, lead: &[&str], rows: &[(Vec<String>,
         lead.iter().for_each(|cell| {
             let _ = write!(body, "<td>{}", escape(cell));
         });
-        let _ = write!(body, "<th>{}<td{class}>{}", escape(&cells[0]), escape(&cells[1]));
+        let _ = write!(
+            body,
+            "<th>{}<td{class}>{}",
+            escape(&cells[0]),
+            escape(&cells[1])
+        );
         cells[2..].iter().for_each(|cell| {
             let _ = write!(body, "<td>{}", escape(cell));
         });
@@ -84,21 +108,34 @@ pub fn paired(out: &mut String, text: &str, lead: &[&str], rows: &[(Vec<String>,
     body.push_str("</tbody></table></div>\n");
     // On a phone, and with many methods, it is longer than all the rest.
     if rows.len() > ROWS_OPEN {
-        body =
-            format!("<details class=\"print\"><summary>All {} differences</summary>\n{body}</details>\n", rows.len());
+        body = format!(
+            "<details class=\"print\"><summary>All {} differences</summary>\n{body}</details>\n",
+            rows.len()
+        );
     }
     section(out, "Paired differences", &escape(text), &body);
 }
 
 /// The points of a mean curve.
 pub fn points(curve: &MethodCurve) -> Vec<Point> {
-    curve.points.iter().map(|(x, y, error)| Point { x: *x, y: *y, low: y - error, high: y + error }).collect()
+    curve
+        .points
+        .iter()
+        .map(|(x, y, error)| Point {
+            x: *x,
+            y: *y,
+            low: y - error,
+            high: y + error,
+        })
+        .collect()
 }
 
 /// A chart whose vertical axis fits its curves.
 pub fn scaled(title: &str, x_label: &str, y_label: &str, curves: Vec<Curve>) -> Chart {
     let all = || curves.iter().flat_map(|curve| &curve.points);
-    let top = all().map(|point| point.high).fold(f64::MIN_POSITIVE, f64::max);
+    let top = all()
+        .map(|point| point.high)
+        .fold(f64::MIN_POSITIVE, f64::max);
     let (scale, y_max, name) = figure::scale(all().map(|point| point.y).filter(|y| *y > 0.0), top);
     Chart {
         title: title.to_owned(),
@@ -111,8 +148,18 @@ pub fn scaled(title: &str, x_label: &str, y_label: &str, curves: Vec<Curve>) -> 
 }
 
 /// A chart whose vertical axis goes from zero to a little above its curves, and to no less than `least`.
-pub fn from_zero(title: &str, x_label: &str, y_label: &str, curves: Vec<Curve>, least: f64) -> Chart {
-    let top = curves.iter().flat_map(|curve| &curve.points).map(|point| point.high).fold(least, f64::max);
+pub fn from_zero(
+    title: &str,
+    x_label: &str,
+    y_label: &str,
+    curves: Vec<Curve>,
+    least: f64,
+) -> Chart {
+    let top = curves
+        .iter()
+        .flat_map(|curve| &curve.points)
+        .map(|point| point.high)
+        .fold(least, f64::max);
     Chart {
         title: title.to_owned(),
         x_label: x_label.to_owned(),
@@ -134,16 +181,22 @@ pub fn around_zero(title: &str, x_label: &str, y_label: &str, curves: Vec<Curve>
         x_label: x_label.to_owned(),
         y_label: y_label.to_owned(),
         curves,
-        scale: Scale::Linear { from: bottom - room },
+        scale: Scale::Linear {
+            from: bottom - room,
+        },
         y_max: top + room,
     }
 }
 
 /// Gives charts that are compared the same vertical axis, of this name.
 pub fn share_axis(charts: &mut [Chart], name: &str) {
-    let all: Vec<Curve> = charts.iter().flat_map(|chart| chart.curves.clone()).collect();
+    let all: Vec<Curve> = charts
+        .iter()
+        .flat_map(|chart| chart.curves.clone())
+        .collect();
     let common = scaled("", "", name, all);
     for chart in charts {
-        (chart.scale, chart.y_max, chart.y_label) = (common.scale, common.y_max, common.y_label.clone());
+        (chart.scale, chart.y_max, chart.y_label) =
+            (common.scale, common.y_max, common.y_label.clone());
     }
 }

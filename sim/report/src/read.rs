@@ -69,7 +69,11 @@ impl ReadError {
     /// The error of a CSV file, with its line.
     pub(super) fn csv(path: &Path, error: &csv::Error) -> Self {
         let line = error.position().map_or(0, csv::Position::line);
-        ReadError::Line { path: path.to_owned(), line, message: error.to_string().replace('\n', " ") }
+        ReadError::Line {
+            path: path.to_owned(),
+            line,
+            message: error.to_string().replace('\n', " "),
+        }
     }
 }
 
@@ -133,9 +137,14 @@ impl<'a> RunFiles<'a> {
         match self {
             RunFiles::Made(record) => match record.files.iter().find(|file| file.0 == name) {
                 Some((_, text)) => Ok((PathBuf::from(name), Cow::Borrowed(text))),
-                None => Err(ReadError::Unreadable { path: PathBuf::from(name), error: ErrorKind::NotFound.into() }),
+                None => Err(ReadError::Unreadable {
+                    path: PathBuf::from(name),
+                    error: ErrorKind::NotFound.into(),
+                }),
             },
-            RunFiles::Folder(folder) => text(folder, name).map(|(path, text)| (path, Cow::Owned(text))),
+            RunFiles::Folder(folder) => {
+                text(folder, name).map(|(path, text)| (path, Cow::Owned(text)))
+            }
         }
     }
 
@@ -147,7 +156,8 @@ impl<'a> RunFiles<'a> {
             RunFiles::Made(record) => Ok(record.summary.clone()),
             RunFiles::Folder(folder) => {
                 let (path, written) = text(folder, SUMMARY)?;
-                Summary::parse(&written).map_err(|message| ReadError::Inconsistent { path, message })
+                Summary::parse(&written)
+                    .map_err(|message| ReadError::Inconsistent { path, message })
             }
         }
     }
@@ -164,15 +174,24 @@ pub fn run_record(files: RunFiles<'_>, scenario: &Scenario) -> Result<RunRecord,
         let (path, faults) = files.text("faults.csv")?;
         fill_faults(&path, &faults, &mut results)?;
     }
-    let inconsistent = |message: String| ReadError::Inconsistent { path: path.clone(), message };
+    let inconsistent = |message: String| ReadError::Inconsistent {
+        path: path.clone(),
+        message,
+    };
     let rounds = scenario.federation.rounds as usize + 1;
     let expected = scenario.runs as usize * scenario.federation.methods.len();
     if results.len() != expected {
-        return Err(inconsistent(format!("{} runs of methods; the scenario has {expected}", results.len())));
+        return Err(inconsistent(format!(
+            "{} runs of methods; the scenario has {expected}",
+            results.len()
+        )));
     }
     for result in &results {
         let complete = result.regret.len() == rounds && [0, rounds].contains(&result.chain.len());
-        if !complete || result.run >= scenario.runs || !scenario.federation.methods.contains(&result.method) {
+        if !complete
+            || result.run >= scenario.runs
+            || !scenario.federation.methods.contains(&result.method)
+        {
             return Err(inconsistent(format!(
                 "run {}, {} is incomplete or not the scenario's",
                 result.run, result.method
@@ -181,16 +200,27 @@ pub fn run_record(files: RunFiles<'_>, scenario: &Scenario) -> Result<RunRecord,
     }
     let summary = summarize(scenario, &results).map_err(ReadError::Accountant)?;
     if summary.digest.to_string() != head.digest {
-        return Err(inconsistent(format!("the digests combine to {}, the head says {}", summary.digest, head.digest)));
+        return Err(inconsistent(format!(
+            "the digests combine to {}, the head says {}",
+            summary.digest, head.digest
+        )));
     }
     let cautions = files.summary()?.cautions;
-    Ok(RunRecord { scenario: scenario.clone(), results, summary, cautions })
+    Ok(RunRecord {
+        scenario: scenario.clone(),
+        results,
+        summary,
+        cautions,
+    })
 }
 
 /// Path and text of a file in a folder, if it is not too long.
 pub fn text(folder: &Path, name: &str) -> Result<(PathBuf, String), ReadError> {
     let path = folder.join(name);
-    let unreadable = |error| ReadError::Unreadable { path: path.clone(), error };
+    let unreadable = |error| ReadError::Unreadable {
+        path: path.clone(),
+        error,
+    };
     let text = read_to_string_bounded(&path, BYTES_MAX).map_err(unreadable)?;
     Ok((path, text))
 }
@@ -208,29 +238,56 @@ fn hexadecimal(text: &str) -> Option<Digest> {
 }
 
 fn transcript_lines(path: &Path, text: &str) -> Result<(Head, Vec<MethodRun>), ReadError> {
-    let bad = |line: usize, message: String| ReadError::Line { path: path.to_owned(), line: line as u64 + 1, message };
+    let bad = |line: usize, message: String| ReadError::Line {
+        path: path.to_owned(),
+        line: line as u64 + 1,
+        message,
+    };
     let mut lines = text.lines().enumerate();
     let head: Head = match lines.next() {
-        Some((line, text)) => serde_json::from_str(text).map_err(|error| bad(line, error.to_string()))?,
+        Some((line, text)) => {
+            serde_json::from_str(text).map_err(|error| bad(line, error.to_string()))?
+        }
         None => return Err(bad(0, "the file is empty".into())),
     };
     if head.format != FORMAT {
-        return Err(bad(0, format!("format {} is unknown; this program reads format {FORMAT}", head.format)));
+        return Err(bad(
+            0,
+            format!(
+                "format {} is unknown; this program reads format {FORMAT}",
+                head.format
+            ),
+        ));
     }
     let mut results: Vec<MethodRun> = Vec::new();
     let mut seen = BTreeSet::new();
     for (number, text) in lines {
-        let line: Line = serde_json::from_str(text).map_err(|error| bad(number, error.to_string()))?;
-        let digest = |text: &str| hexadecimal(text).ok_or_else(|| bad(number, format!("`{text}` is not a digest")));
-        let chain = line.chain.iter().map(|text| digest(text)).collect::<Result<Vec<_>, _>>()?;
+        let line: Line =
+            serde_json::from_str(text).map_err(|error| bad(number, error.to_string()))?;
+        let digest = |text: &str| {
+            hexadecimal(text).ok_or_else(|| bad(number, format!("`{text}` is not a digest")))
+        };
+        let chain = line
+            .chain
+            .iter()
+            .map(|text| digest(text))
+            .collect::<Result<Vec<_>, _>>()?;
         if !seen.insert((line.run, line.method)) {
-            return Err(bad(number, format!("run {}, {} is there twice", line.run, line.method)));
+            return Err(bad(
+                number,
+                format!("run {}, {} is there twice", line.run, line.method),
+            ));
         }
         let digest = digest(&line.digest)?;
         if chain.last().is_some_and(|last| *last != digest) {
             return Err(bad(number, "the digest is not the end of the chain".into()));
         }
-        results.push(MethodRun { digest, chain, releases: line.releases, ..MethodRun::new(line.method, line.run) });
+        results.push(MethodRun {
+            digest,
+            chain,
+            releases: line.releases,
+            ..MethodRun::new(line.method, line.run)
+        });
     }
     Ok((head, results))
 }
@@ -247,7 +304,9 @@ fn fill_faults(path: &Path, text: &str, results: &mut [MethodRun]) -> Result<(),
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     for row in reader.deserialize() {
         let row: FaultRow = row.map_err(|error| ReadError::csv(path, &error))?;
-        let found = results.iter_mut().find(|result| result.run == row.run && result.method == row.method);
+        let found = results
+            .iter_mut()
+            .find(|result| result.run == row.run && result.method == row.method);
         let result = found.ok_or_else(|| ReadError::Inconsistent {
             path: path.to_owned(),
             message: format!("run {}, {} is not in the transcript", row.run, row.method),
@@ -262,7 +321,10 @@ fn fill_rounds(path: &Path, text: &str, results: &mut [MethodRun]) -> Result<(),
     let mut current = 0;
     for (place, row) in reader.deserialize().enumerate() {
         let row: Row = row.map_err(|error| ReadError::csv(path, &error))?;
-        let bad = |message: String| ReadError::Inconsistent { path: path.to_owned(), message };
+        let bad = |message: String| ReadError::Inconsistent {
+            path: path.to_owned(),
+            message,
+        };
         let is_of = |result: &MethodRun| result.run == row.run && result.method == row.method;
         // Rows of one run and method stand together, mostly in the transcript's order.
         if !results.get(current).is_some_and(is_of) {
@@ -287,8 +349,12 @@ fn fill_rounds(path: &Path, text: &str, results: &mut [MethodRun]) -> Result<(),
             )));
         }
         result.regret.push(row.regret);
-        if let (Some(low), Some(middle), Some(high)) = (row.regret_p10, row.regret_p50, row.regret_p90) {
-            result.regret_quantiles.push((row.round as u32, [low, middle, high]));
+        if let (Some(low), Some(middle), Some(high)) =
+            (row.regret_p10, row.regret_p50, row.regret_p90)
+        {
+            result
+                .regret_quantiles
+                .push((row.round as u32, [low, middle, high]));
         }
         result.clipped.extend(row.clipped);
         result.selected.extend(row.selected);

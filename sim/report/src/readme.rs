@@ -7,7 +7,10 @@ pub const PRIORS: &str = "prior-METHOD.safetensors";
 
 /// Every file that a run folder may hold.
 const FILES: &[(&str, &str)] = &[
-    ("scenario.toml", "the scenario with every key written out; `sordino run scenario.toml` repeats the run"),
+    (
+        "scenario.toml",
+        "the scenario with every key written out; `sordino run scenario.toml` repeats the run",
+    ),
     ("table.txt", "the table"),
     (
         "summary.json",
@@ -15,7 +18,10 @@ const FILES: &[(&str, &str)] = &[
          it is there; its `noise` says what these losses are worth, \"simulation: not private\"",
     ),
     ("rounds.csv", "all numbers behind the pictures"),
-    ("faults.csv", "what happened on the links, by run, method and round"),
+    (
+        "faults.csv",
+        "what happened on the links, by run, method and round",
+    ),
     (
         "transcript.jsonl",
         "a head line, then one line for each run and method: the digest of all that was decided in it; with `--chain` also \
@@ -33,7 +39,10 @@ const FILES: &[(&str, &str)] = &[
          more is better in both; of a table or a program also its inputs, y and value in your own units (`own_y`, \
          `own_value`). *Not releasable*",
     ),
-    ("agents.csv", "every agent's best candidate with its noise-free value. *Not releasable*"),
+    (
+        "agents.csv",
+        "every agent's best candidate with its noise-free value. *Not releasable*",
+    ),
     (
         "values.csv",
         "what your program answered: agent, inputs, observation, value; `state/answers.csv` while the run goes on",
@@ -44,7 +53,10 @@ const FILES: &[(&str, &str)] = &[
          seed, no privacy.** `sordino prior show` says what it knows, `sordino optimize --prior` begins with it; values of your own \
          agents may be read from it. The first run alone leaves one; its `digest` is in `transcript.jsonl`",
     ),
-    ("regret.svg", "the picture, with bands of one standard error"),
+    (
+        "regret.svg",
+        "the picture, with bands of one standard error",
+    ),
     (
         "report.html",
         "all of it on one page that needs no network, with who is protected from whom; `sordino report DIR` makes it, \
@@ -65,8 +77,18 @@ pub fn readme<'c>(
          on the machine, the time, the driver or the number of threads.\n**Simulation: not private.** Noise and coins come \
          from the seed. Real releases take them from secret entropy.\n\n| file | what it is |\n|---|---|\n"
     );
-    let all = ["scenario.toml", "table.txt", "summary.json", "rounds.csv", "regret.svg", "report.html"];
-    for (name, what) in FILES.iter().filter(|(name, _)| all.contains(name) || files.contains(name)) {
+    let all = [
+        "scenario.toml",
+        "table.txt",
+        "summary.json",
+        "rounds.csv",
+        "regret.svg",
+        "report.html",
+    ];
+    for (name, what) in FILES
+        .iter()
+        .filter(|(name, _)| all.contains(name) || files.contains(name))
+    {
         let _ = writeln!(out, "| `{name}` | {what} |");
     }
     out.push_str("\nColumns of `rounds.csv` (an empty field is a value that does not exist):\n\n| column | meaning |\n|---|---|\n");

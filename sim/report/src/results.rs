@@ -45,17 +45,32 @@ impl Results {
     /// **Errors**: a file that is missing or damaged, with its line; methods that stand in only one of the files.
     pub fn read(files: RunFiles<'_>) -> Result<Results, ReadError> {
         let (path, written) = files.text(SCENARIO)?;
-        let wrong = |path: &Path, message: String| ReadError::Inconsistent { path: path.to_owned(), message };
-        let scenario = written.parse().map_err(|error: toml::de::Error| wrong(&path, error.message().to_owned()))?;
+        let wrong = |path: &Path, message: String| ReadError::Inconsistent {
+            path: path.to_owned(),
+            message,
+        };
+        let scenario = written
+            .parse()
+            .map_err(|error: toml::de::Error| wrong(&path, error.message().to_owned()))?;
         let (summary, curves) = (files.summary()?, Curves::read(files)?);
-        if let Some(method) =
-            summary.methods.iter().find(|method| curves.of(&method.name).len() != summary.runs as usize)
+        if let Some(method) = summary
+            .methods
+            .iter()
+            .find(|method| curves.of(&method.name).len() != summary.runs as usize)
         {
             let there = curves.of(&method.name).len();
-            let message = format!("{} has {there} of its {} runs in rounds.csv", method.name, summary.runs);
+            let message = format!(
+                "{} has {there} of its {} runs in rounds.csv",
+                method.name, summary.runs
+            );
             return Err(wrong(Path::new(SUMMARY), message));
         }
-        Ok(Results { version: writer(&written).to_owned(), scenario, summary, curves })
+        Ok(Results {
+            version: writer(&written).to_owned(),
+            scenario,
+            summary,
+            curves,
+        })
     }
 
     /// A method of the summary.
@@ -63,7 +78,10 @@ impl Results {
     /// **Errors**: [`ReadError::Inconsistent`]: the scenario names it, and the summary does not.
     pub fn method(&self, name: &str) -> Result<&MethodSummary, ReadError> {
         let message = || format!("{name} is in {SCENARIO} and not here");
-        let missing = || ReadError::Inconsistent { path: PathBuf::from(SUMMARY), message: message() };
+        let missing = || ReadError::Inconsistent {
+            path: PathBuf::from(SUMMARY),
+            message: message(),
+        };
         self.summary.method(name).ok_or_else(missing)
     }
 
@@ -79,7 +97,8 @@ impl Results {
             "outsourced" => "simple regret".to_owned(),
             FEDERATED => {
                 let read = Scenario::parse("scenario.toml", &self.scenario.to_string(), &[]);
-                read.map_or("regret", |scenario| scenario.objective.regret_name()).to_owned()
+                read.map_or("regret", |scenario| scenario.objective.regret_name())
+                    .to_owned()
             }
             _ => "regret".to_owned(),
         }
@@ -88,48 +107,103 @@ impl Results {
     /// The quantity that methods are compared by, in words.
     pub fn compared_by(&self) -> String {
         let regret = self.regret();
-        if self.summary.trust == FEDERATED { format!("summed {regret}") } else { format!("final {regret}") }
+        if self.summary.trust == FEDERATED {
+            format!("summed {regret}")
+        } else {
+            format!("final {regret}")
+        }
     }
 
     /// For each method and run, the number by which methods are compared: in a federation, the regret summed over
     /// rounds; otherwise the last regret.
     pub fn worth(&self) -> Vec<(String, Vec<f64>)> {
         let summed = self.summary.trust == FEDERATED;
-        let of = |run: &Vec<f64>| if summed { run.iter().sum() } else { run.last().copied().unwrap_or(0.0) };
-        let methods = self.summary.methods.iter().map(|method| method.name.clone());
-        methods.map(|name| (name.clone(), self.curves.of(&name).iter().map(of).collect())).collect()
+        let of = |run: &Vec<f64>| {
+            if summed {
+                run.iter().sum()
+            } else {
+                run.last().copied().unwrap_or(0.0)
+            }
+        };
+        let methods = self
+            .summary
+            .methods
+            .iter()
+            .map(|method| method.name.clone());
+        methods
+            .map(|name| (name.clone(), self.curves.of(&name).iter().map(of).collect()))
+            .collect()
     }
 
     /// Pictures that every trust model has, made of these numbers alone.
     pub fn pictures(&self) -> Vec<Picture> {
         let worth = self.worth();
         let of = |method: &MethodSummary| {
-            worth.iter().find(|(name, _)| *name == method.name).map(|(_, values)| Estimate::of(values))
+            worth
+                .iter()
+                .find(|(name, _)| *name == method.name)
+                .map(|(_, values)| Estimate::of(values))
         };
         let score = |method: &MethodSummary| method.measure("score_error").map(Estimate::from);
         let regret = self.over_epsilon("regret-epsilon", &self.compared_by(), &of);
         let score = self.over_epsilon("score-epsilon", "error of the published score", &score);
-        [self.over_rounds(), self.utility(), regret, score, self.losses()].into_iter().flatten().collect()
+        [
+            self.over_rounds(),
+            self.utility(),
+            regret,
+            score,
+            self.losses(),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     /// How its methods are distinguished.
     pub(super) fn looks(&self) -> Looks {
-        Looks::of(self.summary.methods.iter().map(|method| method.name.as_str()), self.summary.trust == FEDERATED)
+        Looks::of(
+            self.summary
+                .methods
+                .iter()
+                .map(|method| method.name.as_str()),
+            self.summary.trust == FEDERATED,
+        )
     }
 
-    pub(super) fn picture(&self, name: &str, title: &str, text: &str, chart: super::chart::Chart) -> Picture {
-        let (title, text) = (format!("{}: {title}", self.summary.scenario), text.to_owned());
-        Picture { name: name.to_owned(), title, text, charts: vec![chart], ruler: None }
+    pub(super) fn picture(
+        &self,
+        name: &str,
+        title: &str,
+        text: &str,
+        chart: super::chart::Chart,
+    ) -> Picture {
+        let (title, text) = (
+            format!("{}: {title}", self.summary.scenario),
+            text.to_owned(),
+        );
+        Picture {
+            name: name.to_owned(),
+            title,
+            text,
+            charts: vec![chart],
+            ruler: None,
+        }
     }
 
     /// The sentences that explain the bands, and what every ε in the picture belongs to.
     fn band(&self) -> String {
         let band = match self.summary.runs {
             1 => "One run.".to_owned(),
-            runs => format!("Mean of {runs} paired runs; the band is one standard error to either side."),
+            runs => format!(
+                "Mean of {runs} paired runs; the band is one standard error to either side."
+            ),
         };
         let belongs = belongs(&self.summary.methods);
-        if belongs.is_empty() { band } else { format!("{band} {belongs}") }
+        if belongs.is_empty() {
+            band
+        } else {
+            format!("{band} {belongs}")
+        }
     }
 
     /// Regret by round of every method that has more than one round.
@@ -137,14 +211,28 @@ impl Results {
         let (means, looks) = (self.curves.means(), self.looks());
         let curve = |found: &super::curves::MethodCurve| {
             let summary = self.summary.method(&found.method);
-            let free = summary.filter(|method| method.guarantee == "none").map_or("", |_| figure::UNPROTECTED);
-            let note = summary.and_then(epsilon).map_or(free.to_owned(), |loss| figure::epsilon(Some(loss)));
-            Curve { class: looks.class(&found.method), label: found.method.clone(), note, points: points(found) }
+            let free = summary
+                .filter(|method| method.guarantee == "none")
+                .map_or("", |_| figure::UNPROTECTED);
+            let note = summary
+                .and_then(epsilon)
+                .map_or(free.to_owned(), |loss| figure::epsilon(Some(loss)));
+            Curve {
+                class: looks.class(&found.method),
+                label: found.method.clone(),
+                note,
+                points: points(found),
+            }
         };
-        let mut curves: Vec<Curve> = means.iter().filter(|found| found.points.len() > 1).map(curve).collect();
+        let mut curves: Vec<Curve> = means
+            .iter()
+            .filter(|found| found.points.len() > 1)
+            .map(curve)
+            .collect();
         figure::mark_twins(&mut curves, &self.twins());
         let chart = scaled("All methods", "round", &self.regret(), curves);
-        (!chart.curves.is_empty()).then(|| self.picture("regret", &self.regret(), &self.band(), chart))
+        (!chart.curves.is_empty())
+            .then(|| self.picture("regret", &self.regret(), &self.band(), chart))
     }
 
     /// A measure over ε, where one folder has releases at several ε; methods named `method at ε = 1` share a curve.
@@ -157,18 +245,44 @@ impl Results {
         let base = |name: &str| name.split(" at ε = ").next().unwrap_or(name).to_owned();
         let mut curves: Vec<Curve> = Vec::new();
         let priced = |method: &MethodSummary| epsilon(method).filter(|epsilon| *epsilon > 0.0);
-        let measured = || self.summary.methods.iter().filter_map(|method| Some((method, of(method)?)));
-        let (free, paid): (Vec<_>, Vec<_>) = measured().partition(|(method, _)| priced(method).is_none());
-        let ruler = over(&paid.iter().filter_map(|(method, _)| priced(method)).collect::<Vec<_>>())?;
-        let names: Vec<String> = paid.iter().chain(&free).map(|(method, _)| base(&method.name)).collect();
-        let looks = Looks::of(names.iter().map(String::as_str), self.summary.trust == FEDERATED);
+        let measured = || {
+            self.summary
+                .methods
+                .iter()
+                .filter_map(|method| Some((method, of(method)?)))
+        };
+        let (free, paid): (Vec<_>, Vec<_>) =
+            measured().partition(|(method, _)| priced(method).is_none());
+        let ruler = over(
+            &paid
+                .iter()
+                .filter_map(|(method, _)| priced(method))
+                .collect::<Vec<_>>(),
+        )?;
+        let names: Vec<String> = paid
+            .iter()
+            .chain(&free)
+            .map(|(method, _)| base(&method.name))
+            .collect();
+        let looks = Looks::of(
+            names.iter().map(String::as_str),
+            self.summary.trust == FEDERATED,
+        );
         for (method, at) in paid {
-            let (point, name) = (Point::mean_of_positive(priced(method).unwrap_or(1.0), at), base(&method.name));
+            let (point, name) = (
+                Point::mean_of_positive(priced(method).unwrap_or(1.0), at),
+                base(&method.name),
+            );
             match curves.iter_mut().find(|curve| curve.label == name) {
                 Some(curve) => curve.points.push(point),
                 None => {
                     let class = looks.class(&name);
-                    curves.push(Curve { class, label: name, note: String::new(), points: vec![point] });
+                    curves.push(Curve {
+                        class,
+                        label: name,
+                        note: String::new(),
+                        points: vec![point],
+                    });
                 }
             }
         }
@@ -177,14 +291,24 @@ impl Results {
         }
         // What does not depend on ε is a line through all of them.
         for (method, at) in free {
-            let points = [ruler.from, ruler.to].map(|x| Point::bare(x.exp(), at.mean)).to_vec();
+            let points = [ruler.from, ruler.to]
+                .map(|x| Point::bare(x.exp(), at.mean))
+                .to_vec();
             let class = looks.class(&base(&method.name));
-            curves.push(Curve { class, label: method.name.clone(), note: String::new(), points });
+            curves.push(Curve {
+                class,
+                label: method.name.clone(),
+                note: String::new(),
+                points,
+            });
         }
         curves.iter_mut().for_each(logarithmic);
         let chart = scaled("", "ε, logarithmic", title, curves);
         let picture = self.picture(name, &format!("{title} against ε"), &self.band(), chart);
-        Some(Picture { ruler: Some(ruler), ..picture })
+        Some(Picture {
+            ruler: Some(ruler),
+            ..picture
+        })
     }
 
     /// The cost of all releases, by round.
@@ -193,25 +317,47 @@ impl Results {
         let curve = |(name, told): &(String, Vec<(f64, f64)>)| Curve {
             class: looks.class(name),
             label: name.clone(),
-            note: told.last().map_or(String::new(), |(_, spent)| figure::epsilon(Some(*spent))),
-            points: told.iter().map(|(round, spent)| Point::bare(*round, *spent)).collect(),
+            note: told
+                .last()
+                .map_or(String::new(), |(_, spent)| figure::epsilon(Some(*spent))),
+            points: told
+                .iter()
+                .map(|(round, spent)| Point::bare(*round, *spent))
+                .collect(),
         };
-        let told = self.curves.losses().iter().filter(|(_, told)| told.len() > 1);
-        let chart = scaled("", "round", "ε of all releases so far", told.map(curve).collect());
+        let told = self
+            .curves
+            .losses()
+            .iter()
+            .filter(|(_, told)| told.len() > 1);
+        let chart = scaled(
+            "",
+            "round",
+            "ε of all releases so far",
+            told.map(curve).collect(),
+        );
         let text = "What the releases of each private method have cost by the end of a round.";
         let text = format!("{text} {}", belongs(&self.summary.methods));
-        (!chart.curves.is_empty()).then(|| self.picture("epsilon", "ε by round", text.trim_end(), chart))
+        (!chart.curves.is_empty())
+            .then(|| self.picture("epsilon", "ε by round", text.trim_end(), chart))
     }
 }
 
 /// The ε of a method's releases: the first loss named as an ε.
 pub fn epsilon(method: &MethodSummary) -> Option<f64> {
-    method.losses.iter().find(|loss| loss.name.starts_with("epsilon")).and_then(|loss| loss.value)
+    method
+        .losses
+        .iter()
+        .find(|loss| loss.name.starts_with("epsilon"))
+        .and_then(|loss| loss.value)
 }
 
 /// Sorts the points and replaces their place by its logarithm.
 pub fn logarithmic(curve: &mut Curve) {
-    curve.points.iter_mut().for_each(|point| point.x = point.x.ln());
+    curve
+        .points
+        .iter_mut()
+        .for_each(|point| point.x = point.x.ln());
     curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
 }
 
@@ -222,13 +368,22 @@ fn belongs(methods: &[MethodSummary]) -> String {
             "replace_special" => "zero-out".to_owned(),
             other => other.replace('_', " "),
         };
-        let delta = method.loss("delta").and_then(|loss| loss.value).filter(|delta| *delta > 0.0);
-        let delta = delta.map_or(String::new(), |delta| format!(" at δ = {}", significant(delta, 3)));
+        let delta = method
+            .loss("delta")
+            .and_then(|loss| loss.value)
+            .filter(|delta| *delta > 0.0);
+        let delta = delta.map_or(String::new(), |delta| {
+            format!(" at δ = {}", significant(delta, 3))
+        });
         epsilon(method).map(|_| format!("ε{delta}, {relation}"))
     };
     let found: Vec<String> = methods.iter().filter_map(of).collect();
     let found = distinct(found.iter().map(String::as_str));
-    if found.is_empty() { String::new() } else { format!("{}.", found.join("; ")) }
+    if found.is_empty() {
+        String::new()
+    } else {
+        format!("{}.", found.join("; "))
+    }
 }
 
 /// An axis of ln ε with round numbers; `None` unless two of the ε differ by a hundredth.
@@ -240,7 +395,11 @@ pub fn over(epsilons: &[f64]) -> Option<Ruler> {
     }
     let (from, to) = (low.ln(), high.ln());
     let room = 0.04 * (to - from);
-    let steps: &[f64] = if high / low > 1e4 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let steps: &[f64] = if high / low > 1e4 {
+        &[1.0]
+    } else {
+        &[1.0, 2.0, 5.0]
+    };
     let powers = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
     let round = powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
     let mut ticks: Vec<(f64, String)> = round
@@ -248,9 +407,16 @@ pub fn over(epsilons: &[f64]) -> Option<Ruler> {
         .map(|x| (x.ln(), sordino_experiment::text::significant(x, 1)))
         .collect();
     if ticks.len() < 2 {
-        ticks = [low, high].map(|x| (x.ln(), sordino_experiment::text::significant(x, 3))).to_vec();
+        ticks = [low, high]
+            .map(|x| (x.ln(), sordino_experiment::text::significant(x, 3)))
+            .to_vec();
     }
-    Some(Ruler { from: from - room, to: to + room, ticks, points: Points::Band })
+    Some(Ruler {
+        from: from - room,
+        to: to + room,
+        ticks,
+        points: Points::Band,
+    })
 }
 
 #[cfg(test)]
@@ -268,9 +434,20 @@ mod tests {
             ..MethodSummary::default()
         };
         let special = || method(Some("replace_special"), 200f64.powf(-1.1));
-        assert_eq!(belongs(&[special(), special()]), "ε at δ = 0.00294, zero-out.");
-        assert_eq!(belongs(&[method(Some("replace_one"), 0.0)]), "ε, replace one.");
-        assert_eq!(belongs(&[special(), method(Some("replace_special"), 1e-5)]).matches("zero-out").count(), 2);
+        assert_eq!(
+            belongs(&[special(), special()]),
+            "ε at δ = 0.00294, zero-out."
+        );
+        assert_eq!(
+            belongs(&[method(Some("replace_one"), 0.0)]),
+            "ε, replace one."
+        );
+        assert_eq!(
+            belongs(&[special(), method(Some("replace_special"), 1e-5)])
+                .matches("zero-out")
+                .count(),
+            2
+        );
         // Negative control: nothing is promised.
         assert_eq!(belongs(&[MethodSummary::default(), method(None, 0.1)]), "");
     }
@@ -278,11 +455,16 @@ mod tests {
     #[test]
     fn an_axis_of_epsilons_has_round_numbers_within_them() {
         let shown = |epsilons: &[f64]| -> Vec<String> {
-            over(epsilons).map_or(Vec::new(), |ruler| ruler.ticks.into_iter().map(|(_, text)| text).collect())
+            over(epsilons).map_or(Vec::new(), |ruler| {
+                ruler.ticks.into_iter().map(|(_, text)| text).collect()
+            })
         };
         assert_eq!(shown(&[0.64, 7.05, 2.0]), ["1", "2", "5"]);
         assert_eq!(shown(&[3.1, 3.3]), ["3.10", "3.30"]);
-        assert_eq!(shown(&[0.01, 1000.0]), ["0.01", "0.1", "1", "10", "100", "1000"]);
+        assert_eq!(
+            shown(&[0.01, 1000.0]),
+            ["0.01", "0.1", "1", "10", "100", "1000"]
+        );
         assert!(over(&[2.0, 2.0]).is_none() && over(&[]).is_none() && over(&[0.0, 1.0]).is_none());
     }
 }

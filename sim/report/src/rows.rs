@@ -7,7 +7,8 @@ pub fn csv<'h, R: IntoIterator<Item = String>>(
 ) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let written = writer.write_record(head).and_then(|()| {
-        rows.into_iter().try_for_each(|row| writer.write_record(row.into_iter().collect::<Vec<String>>()))
+        rows.into_iter()
+            .try_for_each(|row| writer.write_record(row.into_iter().collect::<Vec<String>>()))
     });
     let text = written.map_err(|error| error.to_string()).and_then(|()| {
         let bytes = writer.into_inner().map_err(|error| error.to_string())?;
@@ -23,8 +24,15 @@ pub fn number(value: Option<f64>) -> String {
 
 /// A number in the shorter of two notations, `0.01` and `1e-4`; empty where there is none.
 pub fn short(value: Option<f64>) -> String {
-    let (plain, power) = (number(value), value.map_or(String::new(), |x| format!("{x:e}")));
-    if power.len() < plain.len() { power } else { plain }
+    let (plain, power) = (
+        number(value),
+        value.map_or(String::new(), |x| format!("{x:e}")),
+    );
+    if power.len() < plain.len() {
+        power
+    } else {
+        plain
+    }
 }
 
 #[cfg(test)]
@@ -33,10 +41,19 @@ mod tests {
 
     #[test]
     fn fields_are_quoted_where_they_must_be_and_rows_have_one_length() {
-        let rows = [["a,\"b\"".to_owned(), number(Some(0.1))], ["c\nd".to_owned(), number(None)]];
-        assert_eq!(csv(["x", "y,z"], rows), "x,\"y,z\"\n\"a,\"\"b\"\"\",0.1\n\"c\nd\",\n");
+        let rows = [
+            ["a,\"b\"".to_owned(), number(Some(0.1))],
+            ["c\nd".to_owned(), number(None)],
+        ];
+        assert_eq!(
+            csv(["x", "y,z"], rows),
+            "x,\"y,z\"\n\"a,\"\"b\"\"\",0.1\n\"c\nd\",\n"
+        );
         let numbers = [0.012345, 0.00012345, 1e-7, 0.0, 1.5, -2e-4].map(|x| short(Some(x)));
-        assert_eq!(numbers, ["0.012345", "1.2345e-4", "1e-7", "0.0", "1.5", "-2e-4"]);
+        assert_eq!(
+            numbers,
+            ["0.012345", "1.2345e-4", "1e-7", "0.0", "1.5", "-2e-4"]
+        );
         assert_eq!(short(None), "");
         assert!(csv(["x"], [["1".to_owned(), "2".to_owned()]]).contains("2 fields"));
     }

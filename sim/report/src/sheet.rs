@@ -38,15 +38,29 @@ impl Sheet {
         let width = self.width * UNITS;
         let (mut body, mut y) = (String::new(), 0.0);
         if self.title {
-            y = heading(&mut body, &picture.title, &[&picture.text, ""], width - 48.0);
+            y = heading(
+                &mut body,
+                &picture.title,
+                &[&picture.text, ""],
+                width - 48.0,
+            );
         }
-        let abreast = (((width + GAP) / (PANEL_LEAST + GAP)).floor() as usize).clamp(1, picture.charts.len().max(1));
+        let abreast = (((width + GAP) / (PANEL_LEAST + GAP)).floor() as usize)
+            .clamp(1, picture.charts.len().max(1));
         let panel = (width - (abreast - 1) as f64 * GAP) / abreast as f64;
-        let charts: Vec<Chart> = picture.charts.iter().map(|chart| self.shown(chart, picture)).collect();
+        let charts: Vec<Chart> = picture
+            .charts
+            .iter()
+            .map(|chart| self.shown(chart, picture))
+            .collect();
         let ruler = |chart: &Chart| picture.ruler.clone().unwrap_or_else(|| chart.ruler());
         let rulers: Vec<Ruler> = charts.iter().map(ruler).collect();
         let panels: Vec<(&Chart, &Ruler)> = charts.iter().zip(&rulers).collect();
-        let rooms = aligned(&panels, charts.iter().map(|chart| room(panel, chart)).collect(), abreast);
+        let rooms = aligned(
+            &panels,
+            charts.iter().map(|chart| room(panel, chart)).collect(),
+            abreast,
+        );
         for (panels, rooms) in panels.chunks(abreast).zip(rooms.chunks(abreast)) {
             let mut bottom = y;
             for (place, ((chart, ruler), room)) in panels.iter().zip(rooms).enumerate() {
@@ -116,7 +130,13 @@ mod tests {
             y_max: 1.0,
         };
         let charts = (0..panels).map(chart).collect();
-        Picture { name: "x".into(), title: "A title".into(), text: "Said.".into(), charts, ruler: None }
+        Picture {
+            name: "x".into(),
+            title: "A title".into(),
+            text: "Said.".into(),
+            charts,
+            ruler: None,
+        }
     }
 
     #[test]
@@ -126,18 +146,38 @@ mod tests {
         let many = picture(&many.iter().map(String::as_str).collect::<Vec<_>>(), 1);
         for width in [40.0, 60.0, 84.0, 174.0, 1000.0] {
             for picture in [&few, &many] {
-                let sheet = Sheet { width, title: false };
+                let sheet = Sheet {
+                    width,
+                    title: false,
+                };
                 let svg = sheet.drawn(picture).0;
                 let start = format!(r#"viewBox="0 0 {:.2} "#, width * UNITS);
-                assert!(svg.contains(&start) && svg.contains(&format!(r#"width="{width}mm""#)), "{width}");
+                assert!(
+                    svg.contains(&start) && svg.contains(&format!(r#"width="{width}mm""#)),
+                    "{width}"
+                );
                 assert!(
                     !svg.contains("A title</text>")
-                        && Sheet { title: true, ..sheet }.drawn(picture).0.contains("A title<")
+                        && Sheet {
+                            title: true,
+                            ..sheet
+                        }
+                        .drawn(picture)
+                        .0
+                        .contains("A title<")
                 );
             }
         }
-        let leaders =
-            |picture: &Picture, width| Sheet { width, title: false }.drawn(picture).0.matches("leader").count();
+        let leaders = |picture: &Picture, width| {
+            Sheet {
+                width,
+                title: false,
+            }
+            .drawn(picture)
+            .0
+            .matches("leader")
+            .count()
+        };
         // A class in the style sheet, and one for each curve that is named at its end.
         let (named, keyed) = (leaders(&few, 84.0), leaders(&many, 84.0));
         assert!(named == keyed + 2, "{named} {keyed}");
@@ -148,18 +188,44 @@ mod tests {
     #[test]
     fn panels_stand_beside_each_other_where_they_have_room() {
         let height = |width: f64| {
-            let svg = Sheet { width, title: false }.drawn(&picture(&["ts"], 2)).0;
-            let view = svg.split("viewBox=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+            let svg = Sheet {
+                width,
+                title: false,
+            }
+            .drawn(&picture(&["ts"], 2))
+            .0;
+            let view = svg
+                .split("viewBox=\"")
+                .nth(1)
+                .unwrap()
+                .split('"')
+                .next()
+                .unwrap()
+                .to_owned();
             view.split(' ').nth(3).unwrap().parse::<f64>().unwrap()
         };
-        assert!(height(84.0) > 1.6 * height(174.0), "{} {}", height(84.0), height(174.0));
-        let (svg, high) = Sheet { width: 84.0, title: false }.drawn(&picture(&["ts"], 4));
-        assert!(high > TOO_HIGH && svg.contains(&format!(r#"height="{high:.2}mm""#)), "{high}");
+        assert!(
+            height(84.0) > 1.6 * height(174.0),
+            "{} {}",
+            height(84.0),
+            height(174.0)
+        );
+        let (svg, high) = Sheet {
+            width: 84.0,
+            title: false,
+        }
+        .drawn(&picture(&["ts"], 4));
+        assert!(
+            high > TOO_HIGH && svg.contains(&format!(r#"height="{high:.2}mm""#)),
+            "{high}"
+        );
     }
 
     /// Left, right and lower end of each plot, from its base line.
     fn plots(svg: &str) -> Vec<[String; 3]> {
-        let bases = svg.lines().filter_map(|line| line.split("class=\"base\" d=\"M").nth(1));
+        let bases = svg
+            .lines()
+            .filter_map(|line| line.split("class=\"base\" d=\"M").nth(1));
         let ends = |base: &str| {
             let ends: Vec<&str> = base.split(['"', ' ', 'H']).take(3).collect();
             [ends[0], ends[2], ends[1]].map(str::to_owned)
@@ -176,13 +242,36 @@ mod tests {
         picture.charts[3].title =
             "a title that has no room on one line because it says very much about its panel".into();
         for width in [60.0, 84.0, 174.0, 300.0] {
-            let (svg, _) = Sheet { width, title: false }.drawn(&picture);
+            let (svg, _) = Sheet {
+                width,
+                title: false,
+            }
+            .drawn(&picture);
             let found = plots(&svg);
             let columns = found.iter().filter(|plot| plot[2] == found[0][2]).count();
-            assert_eq!((found.len(), columns), (4, if width < 100.0 { 1 } else { (width / 80.0) as usize }), "{width}");
+            assert_eq!(
+                (found.len(), columns),
+                (
+                    4,
+                    if width < 100.0 {
+                        1
+                    } else {
+                        (width / 80.0) as usize
+                    }
+                ),
+                "{width}"
+            );
             for (i, plot) in found.iter().enumerate() {
-                assert_eq!(plot[..2], found[i % columns][..2], "{width} mm: left and right of panel {i}");
-                assert_eq!(plot[2], found[i - i % columns][2], "{width} mm: lower end of panel {i}");
+                assert_eq!(
+                    plot[..2],
+                    found[i % columns][..2],
+                    "{width} mm: left and right of panel {i}"
+                );
+                assert_eq!(
+                    plot[2],
+                    found[i - i % columns][2],
+                    "{width} mm: lower end of panel {i}"
+                );
             }
             // All have a key or none.
             assert!([0, 8].contains(&svg.matches("h22\"").count()), "{svg}");

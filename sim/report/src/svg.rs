@@ -18,11 +18,20 @@ const NAME_SIZE: f64 = 15.0;
 
 /// Text with XML's special characters escaped.
 pub fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 /// A dot and a bar for every point, beside those of the other curves.
-fn marks(out: &mut String, curve: &Curve, place: f64, px: &impl Fn(f64) -> f64, py: &impl Fn(f64) -> f64) {
+fn marks(
+    out: &mut String,
+    curve: &Curve,
+    place: f64,
+    px: &impl Fn(f64) -> f64,
+    py: &impl Fn(f64) -> f64,
+) {
     for point in &curve.points {
         let (x, class) = (px(point.x) + BESIDE * place, curve.class);
         if point.low < point.high {
@@ -38,30 +47,55 @@ fn marks(out: &mut String, curve: &Curve, place: f64, px: &impl Fn(f64) -> f64, 
 }
 
 fn dot(out: &mut String, class: &str, x: f64, y: f64) {
-    let _ = writeln!(out, r#"<circle class="band {class}" style="fill-opacity:1" cx="{x:.1}" cy="{y:.1}" r="3.2"/>"#);
+    let _ = writeln!(
+        out,
+        r#"<circle class="band {class}" style="fill-opacity:1" cx="{x:.1}" cy="{y:.1}" r="3.2"/>"#
+    );
 }
 
 impl Chart {
     fn fraction(&self, y: f64) -> f64 {
         match self.scale {
             Scale::Linear { from } => ((y - from) / (self.y_max - from)).clamp(0.0, 1.0),
-            Scale::Log { floor } => ((y.max(floor) / floor).ln() / (self.y_max / floor).ln()).clamp(0.0, 1.0),
+            Scale::Log { floor } => {
+                ((y.max(floor) / floor).ln() / (self.y_max / floor).ln()).clamp(0.0, 1.0)
+            }
         }
     }
 
     /// The axis from 0 to the last point of any curve.
     pub fn ruler(&self) -> Ruler {
-        let x_max = self.curves.iter().flat_map(|curve| &curve.points).map(|point| point.x).fold(1.0, f64::max);
+        let x_max = self
+            .curves
+            .iter()
+            .flat_map(|curve| &curve.points)
+            .map(|point| point.x)
+            .fold(1.0, f64::max);
         // There is no half of a round.
-        let whole = self.curves.iter().flat_map(|curve| &curve.points).all(|point| point.x.fract() == 0.0);
-        let ticks = ticks(0.0, x_max, 5).into_iter().filter(|x| !whole || x.fract() == 0.0);
+        let whole = self
+            .curves
+            .iter()
+            .flat_map(|curve| &curve.points)
+            .all(|point| point.x.fract() == 0.0);
+        let ticks = ticks(0.0, x_max, 5)
+            .into_iter()
+            .filter(|x| !whole || x.fract() == 0.0);
         let ticks = ticks.map(|x| (x, plain(x))).collect();
-        Ruler { from: 0.0, to: x_max, ticks, points: Points::Band }
+        Ruler {
+            from: 0.0,
+            to: x_max,
+            ticks,
+            points: Points::Band,
+        }
     }
 
     /// The chart as a group of elements, over a horizontal axis; every text stands where `layout` has room for it.
     pub fn draw(&self, layout: &Layout, ruler: &Ruler) -> String {
-        format!("<g>\n{}{}</g>\n", self.axes(layout), self.curves(layout, ruler))
+        format!(
+            "<g>\n{}{}</g>\n",
+            self.axes(layout),
+            self.curves(layout, ruler)
+        )
     }
 
     /// Axes, their numbers and names, without the title.
@@ -69,7 +103,13 @@ impl Chart {
         let frame = layout.frame;
         let (left, right, bottom) = (frame.x, frame.x + frame.width, frame.y + frame.height);
         let (mut out, mut before, mut grid) = (String::new(), f64::INFINITY, String::new());
-        above(&mut out, "axis", (left, frame.y - 8.0), layout.line, &layout.y_label);
+        above(
+            &mut out,
+            "axis",
+            (left, frame.y - 8.0),
+            layout.line,
+            &layout.y_label,
+        );
         for (i, text) in layout.x_label.iter().enumerate() {
             let y = bottom + 36.0 + layout.below_ticks + i as f64 * layout.line;
             line(&mut out, "axis", layout.x_label_end, y, "end", text);
@@ -86,9 +126,19 @@ impl Chart {
             }
         }
         let _ = writeln!(out, r#"<path class="grid" d="{grid}"/>"#);
-        let _ = writeln!(out, r#"<path class="base" d="M{left:.1} {bottom:.1}H{right:.1}"/>"#);
+        let _ = writeln!(
+            out,
+            r#"<path class="base" d="M{left:.1} {bottom:.1}H{right:.1}"/>"#
+        );
         for (x, text, below) in &layout.x_ticks {
-            line(&mut out, "tick", *x, bottom + 18.0 + *below as f64 * layout.below_ticks, "middle", text);
+            line(
+                &mut out,
+                "tick",
+                *x,
+                bottom + 18.0 + *below as f64 * layout.below_ticks,
+                "middle",
+                text,
+            );
         }
         out
     }
@@ -96,18 +146,37 @@ impl Chart {
     /// Title, bands, lines, and the names of curves.
     pub(super) fn curves(&self, layout: &Layout, ruler: &Ruler) -> String {
         let frame = layout.frame;
-        let (px, py) = (|x: f64| frame.place(ruler, x), |y: f64| self.place(&frame, y));
+        let (px, py) = (
+            |x: f64| frame.place(ruler, x),
+            |y: f64| self.place(&frame, y),
+        );
         let mut out = String::new();
         let second = (layout.y_label.len() - 1) as f64 * layout.line;
-        above(&mut out, "panel", (frame.x, frame.y - 26.0 - second), layout.line + 2.0, &layout.title);
+        above(
+            &mut out,
+            "panel",
+            (frame.x, frame.y - 26.0 - second),
+            layout.line + 2.0,
+            &layout.title,
+        );
         for (place, curve) in self.curves.iter().enumerate() {
             if ruler.points != Points::Band {
-                marks(&mut out, curve, place as f64 - 0.5 * (self.curves.len() as f64 - 1.0), &px, &py);
+                marks(
+                    &mut out,
+                    curve,
+                    place as f64 - 0.5 * (self.curves.len() as f64 - 1.0),
+                    &px,
+                    &py,
+                );
             } else {
                 self.band(&mut out, curve, &px, &py);
             }
         }
-        let joined = if ruler.points == Points::Apart { &[][..] } else { &self.curves };
+        let joined = if ruler.points == Points::Apart {
+            &[][..]
+        } else {
+            &self.curves
+        };
         for (curve, last) in joined.iter().zip((0..self.curves.len()).rev()) {
             let main = if last == 0 { " main" } else { "" };
             let _ = writeln!(
@@ -129,9 +198,15 @@ impl Chart {
 
     /// Names below the plot, each after a piece of its curve.
     fn key(&self, out: &mut String, layout: &Layout, key: &Key, marks: bool) {
-        for ((curve, (label, note)), (x, y)) in self.curves.iter().zip(&layout.labels).zip(&key.places) {
+        for ((curve, (label, note)), (x, y)) in
+            self.curves.iter().zip(&layout.labels).zip(&key.places)
+        {
             let class = curve.class;
-            let _ = writeln!(out, r#"<path class="line {class}" d="M{x:.1} {:.1}h22"/>"#, y - 4.5);
+            let _ = writeln!(
+                out,
+                r#"<path class="line {class}" d="M{x:.1} {:.1}h22"/>"#,
+                y - 4.5
+            );
             if marks {
                 dot(out, class, x + 11.0, y - 4.5);
             }
@@ -165,19 +240,54 @@ impl Chart {
         let middle = 0.5 * (self.curves.len() as f64 - 1.0);
         let mut dots = Vec::new();
         for (place, (curve, (label, _))) in self.curves.iter().zip(&layout.labels).enumerate() {
-            let Some(point) = curve.points.last() else { return };
-            let (x, long) = (px(point.x) + BESIDE * (place as f64 - middle), width(label, NAME_SIZE, true));
-            dots.push(Dot { x, y: py(point.y), high: py(point.high), low: py(point.low), long });
+            let Some(point) = curve.points.last() else {
+                return;
+            };
+            let (x, long) = (
+                px(point.x) + BESIDE * (place as f64 - middle),
+                width(label, NAME_SIZE, true),
+            );
+            dots.push(Dot {
+                x,
+                y: py(point.y),
+                high: py(point.high),
+                low: py(point.low),
+                long,
+            });
         }
-        let room = [frame.x, frame.x + frame.width, frame.y, frame.y + frame.height];
-        let Some(names) = beside(&dots, room) else { return };
-        for (((curve, (label, _)), dot), name) in self.curves.iter().zip(&layout.labels).zip(&dots).zip(names) {
-            let (class, anchor, air) = if name.ends { (curve.class, "end", 2.0) } else { (curve.class, "start", -2.0) };
+        let room = [
+            frame.x,
+            frame.x + frame.width,
+            frame.y,
+            frame.y + frame.height,
+        ];
+        let Some(names) = beside(&dots, room) else {
+            return;
+        };
+        for (((curve, (label, _)), dot), name) in
+            self.curves.iter().zip(&layout.labels).zip(&dots).zip(names)
+        {
+            let (class, anchor, air) = if name.ends {
+                (curve.class, "end", 2.0)
+            } else {
+                (curve.class, "start", -2.0)
+            };
             if (name.y - dot.y).abs() > 3.0 {
                 let (x, y, to) = (dot.x, dot.y, name.x + air);
-                let _ = writeln!(out, r#"<path class="leader {class}" d="M{x:.1} {y:.1}L{to:.1} {:.1}"/>"#, name.y);
+                let _ = writeln!(
+                    out,
+                    r#"<path class="leader {class}" d="M{x:.1} {y:.1}L{to:.1} {:.1}"/>"#,
+                    name.y
+                );
             }
-            line(out, &format!("label {class}"), name.x, name.y + 4.5, anchor, label);
+            line(
+                out,
+                &format!("label {class}"),
+                name.x,
+                name.y + 4.5,
+                anchor,
+                label,
+            );
         }
     }
 
@@ -185,13 +295,31 @@ impl Chart {
         frame.y + frame.height * (1.0 - self.fraction(y))
     }
 
-    fn band(&self, out: &mut String, curve: &Curve, px: &impl Fn(f64) -> f64, py: &impl Fn(f64) -> f64) {
+    fn band(
+        &self,
+        out: &mut String,
+        curve: &Curve,
+        px: &impl Fn(f64) -> f64,
+        py: &impl Fn(f64) -> f64,
+    ) {
         if curve.points.iter().all(|point| point.low == point.high) {
             return;
         }
-        let upper = curve.points.iter().map(|point| (px(point.x), py(point.high)));
-        let lower = curve.points.iter().rev().map(|point| (px(point.x), py(point.low)));
-        let _ = writeln!(out, r#"<path class="band {}" d="{}Z"/>"#, curve.class, path(upper.chain(lower)));
+        let upper = curve
+            .points
+            .iter()
+            .map(|point| (px(point.x), py(point.high)));
+        let lower = curve
+            .points
+            .iter()
+            .rev()
+            .map(|point| (px(point.x), py(point.low)));
+        let _ = writeln!(
+            out,
+            r#"<path class="band {}" d="{}Z"/>"#,
+            curve.class,
+            path(upper.chain(lower))
+        );
     }
 
     /// Names at the curves' ends, pushed apart, with a thin leader each.
@@ -199,7 +327,11 @@ impl Chart {
         let frame = &layout.frame;
         let (right, bottom) = (frame.x + frame.width, frame.y + frame.height);
         // A label with its note below it is two lines, the middle of which is its place.
-        let (gap, up) = if layout.stacked { (NOTE_BELOW + 19.0, 0.5 * NOTE_BELOW) } else { (18.0, 0.0) };
+        let (gap, up) = if layout.stacked {
+            (NOTE_BELOW + 19.0, 0.5 * NOTE_BELOW)
+        } else {
+            (18.0, 0.0)
+        };
         let mut ends: Vec<(f64, &Curve, &(String, String))> = self
             .curves
             .iter()
@@ -238,7 +370,10 @@ impl Chart {
     /// Where numbers stand beside the vertical axis.
     pub(super) fn y_ticks(&self) -> Vec<(f64, String)> {
         match self.scale {
-            Scale::Linear { from } => ticks(from, self.y_max, 5).into_iter().map(|y| (y, plain(y))).collect(),
+            Scale::Linear { from } => ticks(from, self.y_max, 5)
+                .into_iter()
+                .map(|y| (y, plain(y)))
+                .collect(),
             Scale::Log { floor } => {
                 let mut ticks = Vec::new();
                 let mut y = 10f64.powf(floor.log10().ceil());
@@ -247,9 +382,20 @@ impl Chart {
                     y *= 10.0;
                 }
                 // What lies on the floor may be anything below it, zero included.
-                if self.curves.iter().flat_map(|curve| &curve.points).any(|point| point.y < floor) {
+                if self
+                    .curves
+                    .iter()
+                    .flat_map(|curve| &curve.points)
+                    .any(|point| point.y < floor)
+                {
                     ticks.retain(|(y, _)| *y > 1.5 * floor);
-                    ticks.insert(0, (floor, format!("≤ {}", sordino_experiment::text::significant(floor, 1))));
+                    ticks.insert(
+                        0,
+                        (
+                            floor,
+                            format!("≤ {}", sordino_experiment::text::significant(floor, 1)),
+                        ),
+                    );
                 }
                 ticks
             }
@@ -265,9 +411,16 @@ pub fn ticks(low: f64, high: f64, count: u32) -> Vec<f64> {
     }
     let raw = span / f64::from(count);
     let power = 10f64.powf(raw.log10().floor());
-    let step = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|m| m * power).find(|step| *step >= raw).unwrap_or(raw);
+    let step = [1.0, 2.0, 2.5, 5.0, 10.0]
+        .into_iter()
+        .map(|m| m * power)
+        .find(|step| *step >= raw)
+        .unwrap_or(raw);
     let first = (low / step - 1e-9).ceil();
-    (0..=count).map(|i| (first + f64::from(i)) * step).filter(|tick| *tick <= high + 1e-9 * span).collect()
+    (0..=count)
+        .map(|i| (first + f64::from(i)) * step)
+        .filter(|tick| *tick <= high + 1e-9 * span)
+        .collect()
 }
 
 /// Places near the wishes (ascending), at least `gap` apart, from `least` up to `limit` if there is room for all:
@@ -277,7 +430,9 @@ fn spread(wishes: &[f64], gap: f64, least: f64, limit: f64) -> Vec<f64> {
     let mut blocks: Vec<(f64, usize)> = Vec::new();
     let start = |block: &(f64, usize)| {
         let lines = block.1 as f64;
-        (block.0 / lines).min(limit - (lines - 1.0) * gap).max(least)
+        (block.0 / lines)
+            .min(limit - (lines - 1.0) * gap)
+            .max(least)
     };
     for wish in wishes {
         blocks.push((*wish, 1));
@@ -286,12 +441,18 @@ fn spread(wishes: &[f64], gap: f64, least: f64, limit: f64) -> Vec<f64> {
                 break;
             }
             // The last block's lines wish the first one that much higher.
-            let merged = (before.0 + last.0 - last.1 as f64 * before.1 as f64 * gap, before.1 + last.1);
+            let merged = (
+                before.0 + last.0 - last.1 as f64 * before.1 as f64 * gap,
+                before.1 + last.1,
+            );
             blocks.truncate(blocks.len() - 2);
             blocks.push(merged);
         }
     }
-    blocks.iter().flat_map(|block| (0..block.1).map(|line| start(block) + line as f64 * gap)).collect()
+    blocks
+        .iter()
+        .flat_map(|block| (0..block.1).map(|line| start(block) + line as f64 * gap))
+        .collect()
 }
 
 /// A tick's number without binary rounding errors.
@@ -330,15 +491,27 @@ fn tenths(n: i64) -> String {
 
 /// Lines of text above one another, the last at `at`.
 fn above(out: &mut String, class: &str, at: (f64, f64), step: f64, lines: &[String]) {
-    for (text, back) in lines.iter().zip((0..lines.len()).rev()).filter(|(text, _)| !text.is_empty()) {
+    for (text, back) in lines
+        .iter()
+        .zip((0..lines.len()).rev())
+        .filter(|(text, _)| !text.is_empty())
+    {
         line(out, class, at.0, at.1 - back as f64 * step, "start", text);
     }
 }
 
 /// One line of text.
 pub fn line(out: &mut String, class: &str, x: f64, y: f64, anchor: &str, text: &str) {
-    let anchor = if anchor == "start" { String::new() } else { format!(r#" text-anchor="{anchor}""#) };
-    let _ = writeln!(out, r#"<text class="{class}" x="{x:.1}" y="{y:.1}"{anchor}>{}</text>"#, escape(text));
+    let anchor = if anchor == "start" {
+        String::new()
+    } else {
+        format!(r#" text-anchor="{anchor}""#)
+    };
+    let _ = writeln!(
+        out,
+        r#"<text class="{class}" x="{x:.1}" y="{y:.1}"{anchor}>{}</text>"#,
+        escape(text)
+    );
 }
 
 #[cfg(test)]
@@ -346,9 +519,18 @@ mod tests {
     #[test]
     fn a_path_steps_between_rounded_points() {
         assert_eq!(super::path([].into_iter()), "");
-        let points = [(60.04, 148.5), (69.26, 149.94), (78.0, 149.96), (77.5, -0.25), (77.52, -0.25)];
+        let points = [
+            (60.04, 148.5),
+            (69.26, 149.94),
+            (78.0, 149.96),
+            (77.5, -0.25),
+            (77.52, -0.25),
+        ];
         // 60, 148.5; 69.3, 149.9; 78, 150; 77.5, −0.3.
-        assert_eq!(super::path(points.into_iter()), "M60 148.5l9.3 1.4 8.7 .1-.5-150.3 0 0");
+        assert_eq!(
+            super::path(points.into_iter()),
+            "M60 148.5l9.3 1.4 8.7 .1-.5-150.3 0 0"
+        );
     }
 
     use super::super::layout::{Room, Sizes};
@@ -358,26 +540,57 @@ mod tests {
     fn ticks_are_round() {
         assert_eq!(ticks(0.0, 40.0, 5), [0.0, 10.0, 20.0, 30.0, 40.0]);
         assert_eq!(ticks(0.0, 0.9, 5), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8]);
-        assert_eq!(ticks(0.21, 0.33, 5), [0.225, 0.25, 0.275, 0.30000000000000004, 0.325]);
+        assert_eq!(
+            ticks(0.21, 0.33, 5),
+            [0.225, 0.25, 0.275, 0.30000000000000004, 0.325]
+        );
         assert_eq!(ticks(0.0, f64::NAN, 5), [0.0]);
         assert_eq!(plain(0.6000000000000001), "0.6");
         let chart = |last: f64| {
             let points = vec![Point::bare(0.0, 1.0), Point::bare(last, 1.0)];
-            let curve = Curve { class: "ink", label: String::new(), note: String::new(), points };
+            let curve = Curve {
+                class: "ink",
+                label: String::new(),
+                note: String::new(),
+                points,
+            };
             let (scale, title) = (Scale::Linear { from: 0.0 }, String::new());
-            Chart { title, x_label: String::new(), y_label: String::new(), curves: vec![curve], scale, y_max: 1.0 }
+            Chart {
+                title,
+                x_label: String::new(),
+                y_label: String::new(),
+                curves: vec![curve],
+                scale,
+                y_max: 1.0,
+            }
         };
-        let shown = |last| chart(last).ruler().ticks.into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+        let shown = |last| {
+            chart(last)
+                .ruler()
+                .ticks
+                .into_iter()
+                .map(|(_, text)| text)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(shown(12.0), ["0", "5", "10"], "rounds are whole");
         assert_eq!(shown(12.5), ["0", "2.5", "5", "7.5", "10", "12.5"]);
     }
 
     #[test]
     fn crowded_labels_gather_around_their_wish() {
-        assert_eq!(spread(&[10.0, 50.0, 51.0, 52.0], 10.0, 0.0, 100.0), [10.0, 41.0, 51.0, 61.0]);
+        assert_eq!(
+            spread(&[10.0, 50.0, 51.0, 52.0], 10.0, 0.0, 100.0),
+            [10.0, 41.0, 51.0, 61.0]
+        );
         assert_eq!(spread(&[98.0, 99.0], 10.0, 0.0, 100.0), [90.0, 100.0]);
-        assert_eq!(spread(&[1.0, 2.0, 3.0], 10.0, 0.0, 100.0), [0.0, 10.0, 20.0]);
-        assert_eq!(spread(&[50.0, 50.0, 50.0], 40.0, 0.0, 60.0), [0.0, 40.0, 80.0]);
+        assert_eq!(
+            spread(&[1.0, 2.0, 3.0], 10.0, 0.0, 100.0),
+            [0.0, 10.0, 20.0]
+        );
+        assert_eq!(
+            spread(&[50.0, 50.0, 50.0], 40.0, 0.0, 60.0),
+            [0.0, 40.0, 80.0]
+        );
         assert!(spread(&[], 10.0, 0.0, 100.0).is_empty());
     }
 
@@ -389,13 +602,25 @@ mod tests {
                 class: "ink",
                 label: label.into(),
                 note: "ε 0.84".into(),
-                points: points.iter().map(|x| Point::bare(place as f64 + x, 1.0 + 0.01 * place as f64)).collect(),
+                points: points
+                    .iter()
+                    .map(|x| Point::bare(place as f64 + x, 1.0 + 0.01 * place as f64))
+                    .collect(),
             };
-            let curves: Vec<Curve> =
-                ["random", "ts", "dp-prior", "dp-fts-de"].into_iter().enumerate().map(curve).collect();
+            let curves: Vec<Curve> = ["random", "ts", "dp-prior", "dp-fts-de"]
+                .into_iter()
+                .enumerate()
+                .map(curve)
+                .collect();
             let (scale, y_max) = (Scale::Linear { from: 0.0 }, 2.0);
-            let chart =
-                Chart { title: String::new(), x_label: String::new(), y_label: String::new(), curves, scale, y_max };
+            let chart = Chart {
+                title: String::new(),
+                x_label: String::new(),
+                y_label: String::new(),
+                curves,
+                scale,
+                y_max,
+            };
             let room = Room {
                 corner: (0.0, 0.0),
                 width: 300.0,
@@ -406,20 +631,44 @@ mod tests {
                 key: true,
                 keyed: true,
             };
-            let ruler = Ruler { from: -0.5, to: 3.5, ticks: Vec::new(), points: Points::Joined };
+            let ruler = Ruler {
+                from: -0.5,
+                to: 3.5,
+                ticks: Vec::new(),
+                points: Points::Joined,
+            };
             let layout = Layout::of(&chart, &ruler, &room);
             (chart.draw(&layout, &ruler), layout.frame)
         };
         let (svg, frame) = drawn(&[0.0]);
         let number = |line: &str, name: &str| -> f64 {
-            line.split(&format!(" {name}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+            line.split(&format!(" {name}=\""))
+                .nth(1)
+                .unwrap()
+                .split('"')
+                .next()
+                .unwrap()
+                .parse()
+                .unwrap()
         };
         for label in ["random", "ts", "dp-prior", "dp-fts-de"] {
-            let named: Vec<&str> = svg.lines().filter(|line| line.ends_with(&format!(">{label}</text>"))).collect();
-            let [name] = named[..] else { panic!("{label}: {named:?}") };
+            let named: Vec<&str> = svg
+                .lines()
+                .filter(|line| line.ends_with(&format!(">{label}</text>")))
+                .collect();
+            let [name] = named[..] else {
+                panic!("{label}: {named:?}")
+            };
             let (x, long) = (number(name, "x"), width(label, 13.0, true));
-            let (from, to) = if name.contains("anchor=\"end\"") { (x - long, x) } else { (x, x + long) };
-            assert!(from >= frame.x - 4.0 && to <= frame.x + frame.width + 4.0, "{name}");
+            let (from, to) = if name.contains("anchor=\"end\"") {
+                (x - long, x)
+            } else {
+                (x, x + long)
+            };
+            assert!(
+                from >= frame.x - 4.0 && to <= frame.x + frame.width + 4.0,
+                "{name}"
+            );
         }
         // Negative control: curves have names in the key alone.
         assert!(!drawn(&[0.0, 0.1, 0.2]).0.contains(">dp-prior</text>"));
@@ -458,9 +707,21 @@ mod tests {
         let mut places: Vec<f64> = svg
             .lines()
             .filter(|line| line.contains("class=\"label"))
-            .map(|line| line.split("y=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap())
+            .map(|line| {
+                line.split("y=\"")
+                    .nth(1)
+                    .unwrap()
+                    .split('"')
+                    .next()
+                    .unwrap()
+                    .parse()
+                    .unwrap()
+            })
             .collect();
         places.sort_by(f64::total_cmp);
-        assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= 17.9), "{places:?}");
+        assert!(
+            places.windows(2).all(|pair| pair[1] - pair[0] >= 17.9),
+            "{places:?}"
+        );
     }
 }

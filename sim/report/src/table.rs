@@ -3,8 +3,7 @@
 use comfy_table::{LineStyle, TableStyle};
 
 /// The remark on every simulated execution: its noise can be computed from the seed.
-pub const NOT_PRIVATE: &str =
-    "simulation: not private (noise and coins come from the seed; real releases take them from secret entropy)";
+pub const NOT_PRIVATE: &str = "simulation: not private (noise and coins come from the seed; real releases take them from secret entropy)";
 
 /// A rule above, below the header, and at the end.
 pub const LINES: TableStyle = TableStyle::new()

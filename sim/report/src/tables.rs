@@ -49,7 +49,12 @@ pub enum TableError {
 ///
 /// **Errors**: [`TableError`].
 pub fn table(results: &Results, kind: Kind, wanted: &[String]) -> Result<Table, TableError> {
-    let names: Vec<&str> = results.summary.methods.iter().map(|method| method.name.as_str()).collect();
+    let names: Vec<&str> = results
+        .summary
+        .methods
+        .iter()
+        .map(|method| method.name.as_str())
+        .collect();
     if let Some(unknown) = wanted.iter().find(|name| !names.contains(&name.as_str())) {
         return Err(TableError::NoMethod(unknown.clone()));
     }
@@ -68,17 +73,33 @@ pub fn json(of: &impl Serialize) -> Result<serde_json::Value, TableError> {
 }
 
 fn summary(results: &Results, keeps: &dyn Fn(&str) -> bool) -> Result<Table, TableError> {
-    let methods: Vec<_> = results.summary.methods.iter().filter(|method| keeps(&method.name)).collect();
+    let methods: Vec<_> = results
+        .summary
+        .methods
+        .iter()
+        .filter(|method| keeps(&method.name))
+        .collect();
     let lead = |method: &MethodSummary| vec![method.name.clone(), method.guarantee.clone()];
-    let rows: Vec<(Vec<String>, &MethodSummary)> = methods.iter().map(|method| (lead(method), *method)).collect();
+    let rows: Vec<(Vec<String>, &MethodSummary)> = methods
+        .iter()
+        .map(|method| (lead(method), *method))
+        .collect();
     let columns = MethodColumns::of(methods.iter().copied());
-    let exact = methods.iter().map(|method| [lead(method), columns.fields(Some(method))].concat());
+    let exact = methods
+        .iter()
+        .map(|method| [lead(method), columns.fields(Some(method))].concat());
     let mut said = remarks(results);
     said.extend(results.twins().sentence());
     Ok(Table {
-        grid: ("What every method reached, mean ± standard error", reached(&["method", "protection"], &rows)),
+        grid: (
+            "What every method reached, mean ± standard error",
+            reached(&["method", "protection"], &rows),
+        ),
         remarks: said,
-        csv: csv(["method", "guarantee"].into_iter().chain(columns.names()), exact),
+        csv: csv(
+            ["method", "guarantee"].into_iter().chain(columns.names()),
+            exact,
+        ),
         json: json(&methods)?,
     })
 }
@@ -93,28 +114,52 @@ pub struct MethodColumns<'m> {
 impl<'m> MethodColumns<'m> {
     /// All measures and losses that any of the methods has.
     pub fn of(methods: impl Iterator<Item = &'m MethodSummary> + Clone) -> Self {
-        let measures = distinct(methods.clone().flat_map(|method| &method.measures).map(|found| found.name.as_str()));
-        let errors = measures.iter().map(|measure| format!("{measure}_standard_error")).collect();
-        let losses = distinct(methods.flat_map(|method| &method.losses).map(|loss| loss.name.as_str()));
-        MethodColumns { measures, errors, losses }
+        let measures = distinct(
+            methods
+                .clone()
+                .flat_map(|method| &method.measures)
+                .map(|found| found.name.as_str()),
+        );
+        let errors = measures
+            .iter()
+            .map(|measure| format!("{measure}_standard_error"))
+            .collect();
+        let losses = distinct(
+            methods
+                .flat_map(|method| &method.losses)
+                .map(|loss| loss.name.as_str()),
+        );
+        MethodColumns {
+            measures,
+            errors,
+            losses,
+        }
     }
 
     /// Heads of the columns.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        let measures = self.measures.iter().zip(&self.errors).flat_map(|(measure, error)| [*measure, error.as_str()]);
+        let measures = self
+            .measures
+            .iter()
+            .zip(&self.errors)
+            .flat_map(|(measure, error)| [*measure, error.as_str()]);
         measures.chain(self.losses.iter().copied())
     }
 
     /// Their fields for a method, empty where it has no such number.
     pub fn fields(&self, method: Option<&MethodSummary>) -> Vec<String> {
         let of = |name: &&str| method.and_then(|method| method.measure(name));
-        let measures =
-            self.measures.iter().map(of).flat_map(|measure| {
-                [number(measure.map(|at| at.mean)), number(measure.and_then(|at| at.standard_error))]
-            });
+        let measures = self.measures.iter().map(of).flat_map(|measure| {
+            [
+                number(measure.map(|at| at.mean)),
+                number(measure.and_then(|at| at.standard_error)),
+            ]
+        });
         // No finite bound is infinite; no claim is empty.
         let told = |name: &&str| match method.and_then(|method| method.loss(name)) {
-            Some(loss) => loss.value.map_or("inf".to_owned(), |value| number(Some(value))),
+            Some(loss) => loss
+                .value
+                .map_or("inf".to_owned(), |value| number(Some(value))),
             None => String::new(),
         };
         measures.chain(self.losses.iter().map(told)).collect()
@@ -123,16 +168,25 @@ impl<'m> MethodColumns<'m> {
 
 /// A head, and a row for each method: its own cells, what it reached with standard errors, what its releases cost.
 pub fn reached(lead: &[&str], rows: &[(Vec<String>, &MethodSummary)]) -> Vec<Vec<String>> {
-    let MethodColumns { measures, losses, .. } = MethodColumns::of(rows.iter().map(|(_, method)| *method));
+    let MethodColumns {
+        measures, losses, ..
+    } = MethodColumns::of(rows.iter().map(|(_, method)| *method));
     let mean = |found: Option<&Measure>| {
         let error = |x| format!(" ± {}", significant(x, 2));
-        found.map_or("–".to_owned(), |at| significant(at.mean, 4) + &at.standard_error.map_or(String::new(), error))
+        found.map_or("–".to_owned(), |at| {
+            significant(at.mean, 4) + &at.standard_error.map_or(String::new(), error)
+        })
     };
     let told = |found: Option<&Loss>| {
-        found.map_or("–".to_owned(), |loss| loss.value.map_or("∞".to_owned(), |x| significant(x, 3)))
+        found.map_or("–".to_owned(), |loss| {
+            loss.value.map_or("∞".to_owned(), |x| significant(x, 3))
+        })
     };
     let head = lead.iter().map(|name| (*name).to_owned());
-    let mut table = vec![head.chain(measures.iter().chain(&losses).map(|name| words(name))).collect::<Vec<_>>()];
+    let mut table = vec![
+        head.chain(measures.iter().chain(&losses).map(|name| words(name)))
+            .collect::<Vec<_>>(),
+    ];
     table.extend(rows.iter().map(|(cells, method)| {
         let measured = measures.iter().map(|name| mean(method.measure(name)));
         let paid = losses.iter().map(|name| told(method.loss(name)));
@@ -142,7 +196,11 @@ pub fn reached(lead: &[&str], rows: &[(Vec<String>, &MethodSummary)]) -> Vec<Vec
 }
 
 fn paired(results: &Results, keeps: &dyn Fn(&str) -> bool) -> Result<Table, TableError> {
-    let worth: Vec<_> = results.worth().into_iter().filter(|(name, _)| keeps(name)).collect();
+    let worth: Vec<_> = results
+        .worth()
+        .into_iter()
+        .filter(|(name, _)| keeps(name))
+        .collect();
     let found = differences::all(&worth);
     let mut rows = vec![differences::HEAD.map(str::to_owned).to_vec()];
     rows.extend(found.iter().map(Difference::cells));
@@ -163,7 +221,10 @@ fn paired(results: &Results, keeps: &dyn Fn(&str) -> bool) -> Result<Table, Tabl
 
 fn remarks(results: &Results) -> Vec<String> {
     let summary = &results.summary;
-    let mut said = vec![format!("{}, {} paired runs, seed {}.", summary.scenario, summary.runs, summary.seed)];
+    let mut said = vec![format!(
+        "{}, {} paired runs, seed {}.",
+        summary.scenario, summary.runs, summary.seed
+    )];
     said.extend(few(summary.runs as usize));
     said
 }
@@ -177,7 +238,11 @@ mod tests {
     fn what_json_cannot_hold_is_an_error_and_no_text() {
         // A map whose keys are pairs has no JSON.
         let error = json(&BTreeMap::from([((1, 2), 3.0)])).unwrap_err();
-        assert!(matches!(error, TableError::Json(_)) && error.to_string().contains("key must be a string"), "{error}");
+        assert!(
+            matches!(error, TableError::Json(_))
+                && error.to_string().contains("key must be a string"),
+            "{error}"
+        );
         assert_eq!(json(&["a", "b"]).unwrap(), serde_json::json!(["a", "b"]));
     }
 }

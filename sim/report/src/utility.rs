@@ -13,44 +13,78 @@ impl Results {
     /// first, with ε beside each name. `None` if there is a single method.
     pub(super) fn utility(&self) -> Option<Picture> {
         let (worth, looks) = (self.worth(), self.looks());
-        let found = worth.iter().filter_map(|(name, values)| Some((self.summary.method(name)?, Estimate::of(values))));
+        let found = worth
+            .iter()
+            .filter_map(|(name, values)| Some((self.summary.method(name)?, Estimate::of(values))));
         let mut found: Vec<(&MethodSummary, Estimate)> = found.collect();
         if found.len() < 2 {
             return None;
         }
         found.sort_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean));
         let priced = |method: &MethodSummary| epsilon(method).filter(|epsilon| *epsilon > 0.0);
-        let epsilons: Vec<f64> = found.iter().filter_map(|(method, _)| priced(method)).collect();
+        let epsilons: Vec<f64> = found
+            .iter()
+            .filter_map(|(method, _)| priced(method))
+            .collect();
         let axis = over(&epsilons);
         let curve = |(place, (method, at)): (usize, &(&MethodSummary, Estimate))| {
             let points = match (&axis, priced(method)) {
                 (None, _) => vec![Point::mean_of_positive(place as f64, *at)],
                 (Some(_), Some(epsilon)) => vec![Point::mean_of_positive(epsilon, *at)],
                 // What costs nothing stands at both ends.
-                (Some(axis), None) => [axis.from, axis.to].map(|x| Point::bare(x.exp(), at.mean)).to_vec(),
+                (Some(axis), None) => [axis.from, axis.to]
+                    .map(|x| Point::bare(x.exp(), at.mean))
+                    .to_vec(),
             };
-            let free = if method.guarantee == "none" { figure::UNPROTECTED } else { &method.guarantee };
+            let free = if method.guarantee == "none" {
+                figure::UNPROTECTED
+            } else {
+                &method.guarantee
+            };
             let note = priced(method).map_or(free.to_owned(), |loss| figure::epsilon(Some(loss)));
-            let mut curve = Curve { class: looks.class(&method.name), label: method.name.clone(), note, points };
+            let mut curve = Curve {
+                class: looks.class(&method.name),
+                label: method.name.clone(),
+                note,
+                points,
+            };
             if axis.is_some() {
                 logarithmic(&mut curve);
             }
             curve
         };
         let curves: Vec<Curve> = found.iter().enumerate().map(curve).collect();
-        let side_by_side =
-            Ruler { from: -0.5, to: curves.len() as f64 - 0.5, ticks: Vec::new(), points: Points::Joined };
-        let below = if axis.is_some() { "ε, logarithmic" } else { "methods, the best first" };
+        let side_by_side = Ruler {
+            from: -0.5,
+            to: curves.len() as f64 - 0.5,
+            ticks: Vec::new(),
+            points: Points::Joined,
+        };
+        let below = if axis.is_some() {
+            "ε, logarithmic"
+        } else {
+            "methods, the best first"
+        };
         let chart = scaled("", below, &self.compared_by(), curves);
         let text = match (self.summary.runs, &axis) {
             (1, _) => "One run.".to_owned(),
             (runs, None) => {
-                format!("Mean of {runs} paired runs, bars ± one standard error; ε, where there is one, is the same.")
+                format!(
+                    "Mean of {runs} paired runs, bars ± one standard error; ε, where there is one, is the same."
+                )
             }
-            (runs, Some(_)) => format!("Mean of {runs} paired runs, bars ± one standard error; a line pays nothing."),
+            (runs, Some(_)) => format!(
+                "Mean of {runs} paired runs, bars ± one standard error; a line pays nothing."
+            ),
         };
         let picture = self.picture("utility", "utility against privacy", &text, chart);
-        let ruler = axis.map_or(side_by_side, |axis| Ruler { points: Points::Joined, ..axis });
-        Some(Picture { ruler: Some(ruler), ..picture })
+        let ruler = axis.map_or(side_by_side, |axis| Ruler {
+            points: Points::Joined,
+            ..axis
+        });
+        Some(Picture {
+            ruler: Some(ruler),
+            ..picture
+        })
     }
 }

@@ -50,7 +50,14 @@ pub struct Panels {
 impl Panels {
     /// Pictures with the same text in the file and on the page.
     pub fn new(line: String, charts: Vec<Chart>) -> Self {
-        Panels { heading: "Picture", text: line.clone(), line, charts, ruler: None, labels: 216.0 }
+        Panels {
+            heading: "Picture",
+            text: line.clone(),
+            line,
+            charts,
+            ruler: None,
+            labels: 216.0,
+        }
     }
 }
 
@@ -63,16 +70,42 @@ impl View {
         explanation: Explanation,
         results: &Results,
     ) -> Vec<(&'static str, String)> {
-        let View { facts, shown, below, panels, compared, sections: further } = self;
+        let View {
+            facts,
+            shown,
+            below,
+            panels,
+            compared,
+            sections: further,
+        } = self;
         let (ruler, summary) = (panels.ruler.as_ref(), &results.summary);
-        let picture = compose(&head.name, &[&head.description, &panels.line], &panels.charts, ruler);
+        let picture = compose(
+            &head.name,
+            &[&head.description, &panels.line],
+            &panels.charts,
+            ruler,
+        );
         let mut sections = String::new();
         let drawn = side_by_side(&panels.charts, ruler, panels.labels);
         section(&mut sections, panels.heading, &escape(&panels.text), &drawn);
         differences(&mut sections, &results.worth(), &compared);
         sections.push_str(&further);
         let version = &results.version;
-        let page = Page { head, version, resolved, explanation, facts, shown: &shown, below, sections, summary };
-        vec![(TABLE, shown.text(&summary.digest)), (PICTURE, picture), (PAGE, page.html())]
+        let page = Page {
+            head,
+            version,
+            resolved,
+            explanation,
+            facts,
+            shown: &shown,
+            below,
+            sections,
+            summary,
+        };
+        vec![
+            (TABLE, shown.text(&summary.digest)),
+            (PICTURE, picture),
+            (PAGE, page.html()),
+        ]
     }
 }

@@ -9,7 +9,8 @@ use clap::Args;
 use serde::Serialize;
 use sordino_core::privacy::SourceKind;
 use sordino_papers::audit::{
-    AuditError, Claim, Defect, GaussianAudit, LocalAudit, PriorAudit, PublicationAudit, Report, VoteAudit,
+    AuditError, Claim, Defect, GaussianAudit, LocalAudit, PriorAudit, PublicationAudit, Report,
+    VoteAudit,
 };
 
 use sordino_experiment::command_line::error::CliError;
@@ -99,11 +100,20 @@ impl Noise {
 }
 
 const fn case(mechanism: Mechanism, name: &'static str, defect: Defect, seen_from: u32) -> Case {
-    Case { mechanism, noise: Noise::Seeded, name, defect, seen_from }
+    Case {
+        mechanism,
+        noise: Noise::Seeded,
+        name,
+        defect,
+        seen_from,
+    }
 }
 
 const fn secret(case: Case) -> Case {
-    Case { noise: Noise::Secret, ..case }
+    Case {
+        noise: Noise::Secret,
+        ..case
+    }
 }
 
 /// The shipped paths first; among controls of less noise the finer first.
@@ -120,34 +130,169 @@ const CASES: [Case; 40] = [
     secret(case(Mechanism::Vote, "shipped", Defect::None, 0)),
     secret(case(Mechanism::Publication, "shipped", Defect::None, 0)),
     secret(case(Mechanism::Upload, "shipped", Defect::None, 0)),
-    case(Mechanism::Gaussian, "noise 5 % low", Defect::NoiseFactor(0.95), 200_000),
-    case(Mechanism::Gaussian, "noise 15 % low", Defect::NoiseFactor(0.85), 20_000),
-    case(Mechanism::Gaussian, "noise 40 % low", Defect::NoiseFactor(0.6), 5_000),
-    secret(case(Mechanism::Gaussian, "noise 40 % low", Defect::NoiseFactor(0.6), 5_000)),
-    case(Mechanism::Gaussian, "44 rounds charged as 40", Defect::RoundsRun(44), 200_000),
-    case(Mechanism::Gaussian, "q = 0.3 run as 0.25", Defect::SampledWith(0.3), 20_000),
-    case(Mechanism::Gaussian, "no subsampling", Defect::SampledWith(1.0), 5_000),
-    case(Mechanism::Gaussian, "one agent counted twice", Defect::CountedTwice, 5_000),
-    case(Mechanism::Gaussian, "coins of a known seed", Defect::KnownCoins, 5_000),
-    case(Mechanism::Gaussian, "noise of one sign", Defect::NoiseOfOneSign, 5_000),
-    case(Mechanism::Laplace, "noise 10 % low", Defect::NoiseFactor(0.9), 20_000),
-    case(Mechanism::Laplace, "halved sensitivity", Defect::SensitivityFactor(2.0), 5_000),
+    case(
+        Mechanism::Gaussian,
+        "noise 5 % low",
+        Defect::NoiseFactor(0.95),
+        200_000,
+    ),
+    case(
+        Mechanism::Gaussian,
+        "noise 15 % low",
+        Defect::NoiseFactor(0.85),
+        20_000,
+    ),
+    case(
+        Mechanism::Gaussian,
+        "noise 40 % low",
+        Defect::NoiseFactor(0.6),
+        5_000,
+    ),
+    secret(case(
+        Mechanism::Gaussian,
+        "noise 40 % low",
+        Defect::NoiseFactor(0.6),
+        5_000,
+    )),
+    case(
+        Mechanism::Gaussian,
+        "44 rounds charged as 40",
+        Defect::RoundsRun(44),
+        200_000,
+    ),
+    case(
+        Mechanism::Gaussian,
+        "q = 0.3 run as 0.25",
+        Defect::SampledWith(0.3),
+        20_000,
+    ),
+    case(
+        Mechanism::Gaussian,
+        "no subsampling",
+        Defect::SampledWith(1.0),
+        5_000,
+    ),
+    case(
+        Mechanism::Gaussian,
+        "one agent counted twice",
+        Defect::CountedTwice,
+        5_000,
+    ),
+    case(
+        Mechanism::Gaussian,
+        "coins of a known seed",
+        Defect::KnownCoins,
+        5_000,
+    ),
+    case(
+        Mechanism::Gaussian,
+        "noise of one sign",
+        Defect::NoiseOfOneSign,
+        5_000,
+    ),
+    case(
+        Mechanism::Laplace,
+        "noise 10 % low",
+        Defect::NoiseFactor(0.9),
+        20_000,
+    ),
+    case(
+        Mechanism::Laplace,
+        "halved sensitivity",
+        Defect::SensitivityFactor(2.0),
+        5_000,
+    ),
     case(Mechanism::Laplace, "no clamp", Defect::NoClamp(5.0), 5_000),
-    case(Mechanism::Prior, "noise 5 % low", Defect::NoiseFactor(0.95), 120_000),
-    case(Mechanism::Prior, "noise 15 % low", Defect::NoiseFactor(0.85), 20_000),
-    secret(case(Mechanism::Prior, "noise 40 % low", Defect::NoiseFactor(0.6), 5_000)),
-    case(Mechanism::Prior, "4 releases charged as 3", Defect::RoundsRun(4), 20_000),
-    case(Mechanism::Prior, "clip coordinate left out", Defect::ClipCoordinateLeftOut, 5_000),
-    case(Mechanism::Prior, "radius of private data", Defect::PrivateRadius(0.5), 5_000),
-    case(Mechanism::Vote, "noise 5 % low", Defect::NoiseFactor(0.95), 120_000),
-    case(Mechanism::Vote, "noise 15 % low", Defect::NoiseFactor(0.85), 20_000),
-    case(Mechanism::Vote, "one vote counted twice", Defect::CountedTwice, 5_000),
-    case(Mechanism::Publication, "noise 15 % low", Defect::NoiseFactor(0.85), 20_000),
-    case(Mechanism::Publication, "space of private data", Defect::SpaceOfPrivateData, 5_000),
-    case(Mechanism::Publication, "3 releases charged as 2", Defect::Uncharged, 20_000),
-    case(Mechanism::Upload, "2 releases charged as 1", Defect::Uncharged, 5_000),
-    case(Mechanism::Upload, "noise 5 % low", Defect::NoiseFactor(0.95), 120_000),
-    case(Mechanism::Upload, "clip coordinate left out", Defect::ClipCoordinateLeftOut, 200_000),
+    case(
+        Mechanism::Prior,
+        "noise 5 % low",
+        Defect::NoiseFactor(0.95),
+        120_000,
+    ),
+    case(
+        Mechanism::Prior,
+        "noise 15 % low",
+        Defect::NoiseFactor(0.85),
+        20_000,
+    ),
+    secret(case(
+        Mechanism::Prior,
+        "noise 40 % low",
+        Defect::NoiseFactor(0.6),
+        5_000,
+    )),
+    case(
+        Mechanism::Prior,
+        "4 releases charged as 3",
+        Defect::RoundsRun(4),
+        20_000,
+    ),
+    case(
+        Mechanism::Prior,
+        "clip coordinate left out",
+        Defect::ClipCoordinateLeftOut,
+        5_000,
+    ),
+    case(
+        Mechanism::Prior,
+        "radius of private data",
+        Defect::PrivateRadius(0.5),
+        5_000,
+    ),
+    case(
+        Mechanism::Vote,
+        "noise 5 % low",
+        Defect::NoiseFactor(0.95),
+        120_000,
+    ),
+    case(
+        Mechanism::Vote,
+        "noise 15 % low",
+        Defect::NoiseFactor(0.85),
+        20_000,
+    ),
+    case(
+        Mechanism::Vote,
+        "one vote counted twice",
+        Defect::CountedTwice,
+        5_000,
+    ),
+    case(
+        Mechanism::Publication,
+        "noise 15 % low",
+        Defect::NoiseFactor(0.85),
+        20_000,
+    ),
+    case(
+        Mechanism::Publication,
+        "space of private data",
+        Defect::SpaceOfPrivateData,
+        5_000,
+    ),
+    case(
+        Mechanism::Publication,
+        "3 releases charged as 2",
+        Defect::Uncharged,
+        20_000,
+    ),
+    case(
+        Mechanism::Upload,
+        "2 releases charged as 1",
+        Defect::Uncharged,
+        5_000,
+    ),
+    case(
+        Mechanism::Upload,
+        "noise 5 % low",
+        Defect::NoiseFactor(0.95),
+        120_000,
+    ),
+    case(
+        Mechanism::Upload,
+        "clip coordinate left out",
+        Defect::ClipCoordinateLeftOut,
+        200_000,
+    ),
 ];
 
 #[derive(Serialize)]
@@ -176,15 +321,24 @@ struct Answer {
     simulation: &'static str,
 }
 
-const SIMULATION: &str = "simulation: not private; an audit finds defects and never certifies their absence";
+const SIMULATION: &str =
+    "simulation: not private; an audit finds defects and never certifies their absence";
 
 /// Runs every case; exit code 1 if a shipped path is rejected or a control is not, and if any of them has no outcome.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
-    let gaussian = GaussianAudit { runs: arguments.runs, error: ERROR, ..GaussianAudit::standard(arguments.seed) };
+    let gaussian = GaussianAudit {
+        runs: arguments.runs,
+        error: ERROR,
+        ..GaussianAudit::standard(arguments.seed)
+    };
     let claim = gaussian.claim()?;
     let mut lines = Vec::new();
     for case in &CASES {
-        let report = if arguments.runs < case.seen_from { None } else { Some(measure(case, arguments, &claim)?) };
+        let report = if arguments.runs < case.seen_from {
+            None
+        } else {
+            Some(measure(case, arguments, &claim)?)
+        };
         lines.push(Line {
             mechanism: case.mechanism,
             noise: case.noise,
@@ -212,42 +366,78 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     }
     match failures(&answer.lines).as_slice() {
         [] => Ok(()),
-        failures => Err(CliError::failure(format!("the audit failed: {}", failures.join("; ")))),
+        failures => Err(CliError::failure(format!(
+            "the audit failed: {}",
+            failures.join("; ")
+        ))),
     }
 }
 
 /// One case: what is shipped as often as was asked for, a control as often as it needs.
 fn measure(case: &Case, arguments: &Arguments, claim: &Claim) -> Result<Report, AuditError> {
     let cores = || std::thread::available_parallelism().ok();
-    let threads = arguments.threads.or_else(cores).map_or(1, NonZeroUsize::get);
-    let runs = if case.defect == Defect::None { arguments.runs } else { case.seen_from };
+    let threads = arguments
+        .threads
+        .or_else(cores)
+        .map_or(1, NonZeroUsize::get);
+    let runs = if case.defect == Defect::None {
+        arguments.runs
+    } else {
+        case.seen_from
+    };
     let kind = match case.noise {
         Noise::Seeded => SourceKind::Simulation,
         Noise::Secret => SourceKind::Secret,
     };
     match case.mechanism {
         Mechanism::Gaussian => {
-            let audit = GaussianAudit { runs, error: ERROR, ..GaussianAudit::standard(arguments.seed) };
+            let audit = GaussianAudit {
+                runs,
+                error: ERROR,
+                ..GaussianAudit::standard(arguments.seed)
+            };
             audit.run(claim, case.defect, kind, threads)
         }
         Mechanism::Laplace => {
             let (epsilon, runs) = (LOCAL_EPSILON, runs.saturating_mul(REPORTS_PER_RUN));
-            LocalAudit { epsilon, runs, error: ERROR, seed: arguments.seed }.run(case.defect, kind, threads)
+            LocalAudit {
+                epsilon,
+                runs,
+                error: ERROR,
+                seed: arguments.seed,
+            }
+            .run(case.defect, kind, threads)
         }
         Mechanism::Prior => {
-            let audit = PriorAudit { runs, error: ERROR, ..PriorAudit::standard(arguments.seed) };
+            let audit = PriorAudit {
+                runs,
+                error: ERROR,
+                ..PriorAudit::standard(arguments.seed)
+            };
             audit.run(case.defect, kind, threads)
         }
         Mechanism::Vote => {
-            let audit = VoteAudit { runs, error: ERROR, ..VoteAudit::standard(arguments.seed) };
+            let audit = VoteAudit {
+                runs,
+                error: ERROR,
+                ..VoteAudit::standard(arguments.seed)
+            };
             audit.run(case.defect, kind, threads)
         }
         Mechanism::Publication => {
-            let audit = PublicationAudit { runs, error: ERROR, ..PublicationAudit::standard(arguments.seed) };
+            let audit = PublicationAudit {
+                runs,
+                error: ERROR,
+                ..PublicationAudit::standard(arguments.seed)
+            };
             audit.run(case.defect, kind, threads)
         }
         Mechanism::Upload => {
-            let audit = PublicationAudit { runs, error: ERROR, ..PublicationAudit::one_upload(arguments.seed) };
+            let audit = PublicationAudit {
+                runs,
+                error: ERROR,
+                ..PublicationAudit::one_upload(arguments.seed)
+            };
             audit.run(case.defect, kind, threads)
         }
     }
@@ -258,8 +448,17 @@ fn failures(lines: &[Line]) -> Vec<String> {
     let wrong = lines.iter().filter(|line| line.rejected != line.expected);
     wrong
         .map(|line| {
-            let verdict = if line.rejected == Some(true) { "was rejected" } else { "was not rejected" };
-            format!("{} ({} noise): \"{}\" {verdict}", line.mechanism.name(), line.noise.name(), line.case)
+            let verdict = if line.rejected == Some(true) {
+                "was rejected"
+            } else {
+                "was not rejected"
+            };
+            format!(
+                "{} ({} noise): \"{}\" {verdict}",
+                line.mechanism.name(),
+                line.noise.name(),
+                line.case
+            )
         })
         .collect()
 }
@@ -269,7 +468,9 @@ fn smallest(lines: &[Line]) -> Option<&'static str> {
     lines
         .iter()
         .find(|line| {
-            line.mechanism == Mechanism::Gaussian && line.rejected == Some(true) && line.case.ends_with("% low")
+            line.mechanism == Mechanism::Gaussian
+                && line.rejected == Some(true)
+                && line.case.ends_with("% low")
         })
         .map(|line| line.case)
 }
@@ -279,7 +480,11 @@ fn text(answer: &Answer, gaussian: &GaussianAudit) -> String {
         "n = {} runs for each neighbour of {} rounds at q = {}, z = {}; {} local reports at ε = {LOCAL_EPSILON}; \
          controls as often as they need\n\
          confidence 1 - {ERROR:e}: a correct mechanism is rejected with at most that remainder\n\n",
-        answer.runs, answer.rounds, gaussian.sampling_probability, gaussian.noise_multiplier, answer.local_reports
+        answer.runs,
+        answer.rounds,
+        gaussian.sampling_probability,
+        gaussian.noise_multiplier,
+        answer.local_reports
     );
     for line in &answer.lines {
         let verdict = match (line.rejected, line.rejected == line.expected) {
@@ -293,7 +498,10 @@ fn text(answer: &Answer, gaussian: &GaussianAudit) -> String {
         };
         let mechanism = line.mechanism.name();
         let noise = line.noise.name();
-        out.push_str(&format!("{mechanism:11}  {noise:6}  {:24}  {verdict}\n", line.case));
+        out.push_str(&format!(
+            "{mechanism:11}  {noise:6}  {:24}  {verdict}\n",
+            line.case
+        ));
     }
     out.push_str(&format!(
         "\nsmallest defect seen at this n: {}\n{}\n",
@@ -325,13 +533,23 @@ mod tests {
     fn fails_by_name_if_the_shipped_path_is_rejected_or_a_control_is_not() {
         let shipped = || line("shipped", Some(false), Some(false));
         let skipped = || line("noise 5 % low", None, None);
-        let lines = [shipped(), skipped(), line("noise 15 % low", Some(true), Some(true))];
+        let lines = [
+            shipped(),
+            skipped(),
+            line("noise 15 % low", Some(true), Some(true)),
+        ];
         assert!(failures(&lines).is_empty());
         assert_eq!(smallest(&lines), Some("noise 15 % low"));
         let rejected = failures(&[line("shipped", Some(true), Some(false))]);
-        assert_eq!(rejected, ["gaussian (seeded noise): \"shipped\" was rejected"]);
+        assert_eq!(
+            rejected,
+            ["gaussian (seeded noise): \"shipped\" was rejected"]
+        );
         let passed = failures(&[shipped(), line("noise 15 % low", Some(false), Some(true))]);
-        assert_eq!(passed, ["gaussian (seeded noise): \"noise 15 % low\" was not rejected"]);
+        assert_eq!(
+            passed,
+            ["gaussian (seeded noise): \"noise 15 % low\" was not rejected"]
+        );
         assert_eq!(smallest(&[shipped(), skipped()]), None);
     }
 
@@ -339,9 +557,20 @@ mod tests {
     #[test]
     fn mended_an_audit_without_an_outcome_ends_with_code_1() {
         let seed = 1;
-        let audit = GaussianAudit { noise_multiplier: 1e6, runs: 5_000, ..GaussianAudit::standard(seed) };
-        let claim = GaussianAudit { rounds: 1, ..GaussianAudit::standard(seed) }.claim().unwrap();
-        let refused = audit.run(&claim, Defect::None, SourceKind::Simulation, 1).unwrap_err();
+        let audit = GaussianAudit {
+            noise_multiplier: 1e6,
+            runs: 5_000,
+            ..GaussianAudit::standard(seed)
+        };
+        let claim = GaussianAudit {
+            rounds: 1,
+            ..GaussianAudit::standard(seed)
+        }
+        .claim()
+        .unwrap();
+        let refused = audit
+            .run(&claim, Defect::None, SourceKind::Simulation, 1)
+            .unwrap_err();
         assert_eq!(CliError::from(refused).report(), ExitCode::from(1));
     }
 }

@@ -51,10 +51,22 @@ enum Format {
 
 /// Reads the folders, checks that they can be compared, prints tables and writes the picture.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
-    arguments.folders.iter().try_for_each(|folder| unfinished::refuse(folder))?;
-    let sides = arguments.folders.iter().map(|path| Side::open(path)).collect::<Result<Vec<_>, _>>();
-    let found = compare(&sides.map_err(CliError::input)?, &arguments.methods).map_err(CliError::input)?;
-    let format = arguments.figure.as_deref().map(|path| figure::format(None, path)).transpose()?;
+    arguments
+        .folders
+        .iter()
+        .try_for_each(|folder| unfinished::refuse(folder))?;
+    let sides = arguments
+        .folders
+        .iter()
+        .map(|path| Side::open(path))
+        .collect::<Result<Vec<_>, _>>();
+    let found =
+        compare(&sides.map_err(CliError::input)?, &arguments.methods).map_err(CliError::input)?;
+    let format = arguments
+        .figure
+        .as_deref()
+        .map(|path| figure::format(None, path))
+        .transpose()?;
     if let Some((path, format)) = arguments.figure.as_deref().zip(format) {
         figure::save(&found.picture(), &arguments.sheet, format, path)?;
     }

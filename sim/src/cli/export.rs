@@ -61,9 +61,14 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let (source, text) = scenario_text(&arguments.scenario)?;
     let taken = of_data(&text, &arguments.settings, arguments.data.as_deref())?;
     let settings = [&taken.settings[..], &arguments.settings].concat();
-    let head = model::parse(&source, &text, &settings).map_err(|error| taken.refused(error))?.head();
+    let head = model::parse(&source, &text, &settings)
+        .map_err(|error| taken.refused(error))?
+        .head();
     if head.trust != "federated" {
-        let why = format!("scenario {} is of trust model {}: only federated ones are exported", head.name, head.trust);
+        let why = format!(
+            "scenario {} is of trust model {}: only federated ones are exported",
+            head.name, head.trust
+        );
         return Err(CliError::input(why));
     }
     let scenario = Scenario::parse(&source, &text, &settings)?;
@@ -81,7 +86,19 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         deadline_ms: arguments.deadline_ms,
         may_close_early: arguments.close_early,
     };
-    let run = arguments.deployment.unwrap_or_else(|| simulated_deployment(seed));
-    let export = Export::new(&scenario, method, functions.candidates(), functions.dim(), run, announced);
-    print(&source_text(&export.map_err(CliError::input)?, arguments.lang))
+    let run = arguments
+        .deployment
+        .unwrap_or_else(|| simulated_deployment(seed));
+    let export = Export::new(
+        &scenario,
+        method,
+        functions.candidates(),
+        functions.dim(),
+        run,
+        announced,
+    );
+    print(&source_text(
+        &export.map_err(CliError::input)?,
+        arguments.lang,
+    ))
 }

@@ -36,7 +36,10 @@ pub const PROGRAMS: &[Program] = &[
             "rehearse",
         ],
     },
-    Program { name: "sordino-cluster", commands: &["cluster", "worker"] },
+    Program {
+        name: "sordino-cluster",
+        commands: &["cluster", "worker"],
+    },
 ];
 
 /// What `--help` says at its end.
@@ -48,12 +51,17 @@ pub const HELP: &str = "Real federations, by the program sordino-net (cargo buil
 /// The program that a command line is for, the program's name included; nothing if it is for this one.
 pub fn program_of(arguments: &[OsString]) -> Option<&'static Program> {
     let command = arguments.get(1)?;
-    PROGRAMS.iter().find(|program| program.commands.iter().any(|theirs| command == theirs))
+    PROGRAMS
+        .iter()
+        .find(|program| program.commands.iter().any(|theirs| command == theirs))
 }
 
 /// The program of this name beside this one, or else the bare name, to be found in `PATH`.
 pub fn beside(program: &str) -> PathBuf {
-    let beside = std::env::current_exe().map(|own| own.with_file_name(program)).ok().filter(|path| path.is_file());
+    let beside = std::env::current_exe()
+        .map(|own| own.with_file_name(program))
+        .ok()
+        .filter(|path| path.is_file());
     beside.unwrap_or_else(|| PathBuf::from(program))
 }
 
@@ -63,7 +71,10 @@ pub fn beside(program: &str) -> PathBuf {
 pub fn hand_over(program: &Program, arguments: &[OsString]) -> CliError {
     let name = program.name;
     let path = beside(program.name);
-    let command = arguments.get(1).map(|command| command.to_string_lossy().into_owned()).unwrap_or_default();
+    let command = arguments
+        .get(1)
+        .map(|command| command.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let error = Command::new(&path).args(arguments.iter().skip(1)).exec();
     if error.kind() == std::io::ErrorKind::NotFound {
         return CliError::failure(format!(
@@ -86,9 +97,17 @@ mod tests {
         };
         assert_eq!(of(&["sordino", "serve", "x.toml"]), Some("sordino-net"));
         assert_eq!(of(&["sordino", "join"]), Some("sordino-net"));
-        assert_eq!(of(&["sordino", "cluster", "default"]), Some("sordino-cluster"));
+        assert_eq!(
+            of(&["sordino", "cluster", "default"]),
+            Some("sordino-cluster")
+        );
         assert_eq!(of(&["sordino", "worker"]), Some("sordino-cluster"));
-        for words in [&["sordino"][..], &["sordino", "run", "serve"], &["sordino", "servex"], &["serve"]] {
+        for words in [
+            &["sordino"][..],
+            &["sordino", "run", "serve"],
+            &["sordino", "servex"],
+            &["serve"],
+        ] {
             assert_eq!(of(words), None, "{words:?}");
         }
     }

@@ -31,8 +31,16 @@ impl LedgerArguments {
     /// **Errors**: the ledger's, with the option that helps; `nothing` ends each.
     pub fn open(&self, terms: &Terms, next: &[Event], nothing: &str) -> Result<Ledger, CliError> {
         let refused = |error| refused(error, nothing);
-        let counter = if self.no_counter { Ok(CounterPlace::Nowhere) } else { CounterPlace::of_user() };
-        let options = Options { counter: counter.map_err(refused)?, another: self.another_ledger, next: next.to_vec() };
+        let counter = if self.no_counter {
+            Ok(CounterPlace::Nowhere)
+        } else {
+            CounterPlace::of_user()
+        };
+        let options = Options {
+            counter: counter.map_err(refused)?,
+            another: self.another_ledger,
+            next: next.to_vec(),
+        };
         let ledger = Ledger::open_secret(&self.ledger, terms, &options).map_err(refused)?;
         for note in ledger.notes() {
             eprintln!("{}: {note}", self.path().display());
@@ -49,12 +57,16 @@ impl LedgerArguments {
 /// What the ledger refused, and which option helps.
 pub fn refused(error: LedgerError, nothing: &str) -> CliError {
     let hint = match error {
-        LedgerError::Terms { key: "epsilon_max", .. } => "; name it by --max-epsilon",
+        LedgerError::Terms {
+            key: "epsilon_max", ..
+        } => "; name it by --max-epsilon",
         LedgerError::Counter { .. } | LedgerError::NoStateFolder => {
             "; --no-counter goes on without it, and neither an older copy of the ledger nor another ledger of the data \
              set is then noticed"
         }
-        LedgerError::Mismatch { key: "data set", .. } => "; --ledger names a file of its own for another data set",
+        LedgerError::Mismatch {
+            key: "data set", ..
+        } => "; --ledger names a file of its own for another data set",
         LedgerError::Mismatch { .. } => "; what a ledger began with holds for all its charges",
         LedgerError::OtherLedger { .. } => "; --another-ledger goes on all the same",
         _ => "",

@@ -62,7 +62,11 @@ fn merge_run(arguments: &Arguments, whole: &Whole) -> Result<(), CliError> {
     check_data([&*model], arguments.data.as_deref())?;
     let head = model.head();
     check_chain(arguments.chain, &head)?;
-    let options = Options { data: arguments.data.clone(), chain: arguments.chain, ..Options::default() };
+    let options = Options {
+        data: arguments.data.clone(),
+        chain: arguments.chain,
+        ..Options::default()
+    };
     let record = whole.run(&*model, &arguments.out, options, &())?;
     show(&head, &record, arguments.format)?;
     log::done(Some(&arguments.out), Some(&record.summary.digest));
@@ -71,7 +75,9 @@ fn merge_run(arguments: &Arguments, whole: &Whole) -> Result<(), CliError> {
 
 fn merge_sweep(arguments: &Arguments, whole: &Whole) -> Result<(), CliError> {
     if arguments.chain {
-        return Err(CliError::input("--chain: a sweep leaves no transcript.jsonl; omit --chain"));
+        return Err(CliError::input(
+            "--chain: a sweep leaves no transcript.jsonl; omit --chain",
+        ));
     }
     let folder = whole.sweep(&arguments.out, arguments.data.as_deref())?;
     let index = folder.index()?;

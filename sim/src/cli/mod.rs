@@ -106,23 +106,26 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(program) = handover::program_of(&arguments) {
         return handover::hand_over(program, &arguments).report();
     }
-    begun(with_command(arguments), |Arguments { command }| match command {
-        Command::Run(arguments) => run::execute(&arguments),
-        Command::Sweep(arguments) => sweep::execute(&arguments),
-        Command::Merge(arguments) => merge::execute(&arguments),
-        Command::List => list::execute(),
-        Command::Scenario(arguments) => scenario::execute(&arguments),
-        Command::Init(arguments) => scenario::init(&arguments),
-        Command::Export(arguments) => export::execute(&arguments),
-        Command::Report(arguments) => report::execute(&arguments),
-        Command::Compare(arguments) => compare::execute(&arguments),
-        Command::Prior(arguments) => prior::execute(&arguments),
-        Command::Privacy(arguments) => privacy::execute(&arguments),
-        Command::Audit(arguments) => audit::execute(&arguments),
-        Command::Reproduce(arguments) => reproduce::execute(&arguments),
-        Command::Optimize(arguments) => optimize::execute(&arguments),
-        Command::Tune(arguments) => tune::execute(&arguments),
-    })
+    begun(
+        with_command(arguments),
+        |Arguments { command }| match command {
+            Command::Run(arguments) => run::execute(&arguments),
+            Command::Sweep(arguments) => sweep::execute(&arguments),
+            Command::Merge(arguments) => merge::execute(&arguments),
+            Command::List => list::execute(),
+            Command::Scenario(arguments) => scenario::execute(&arguments),
+            Command::Init(arguments) => scenario::init(&arguments),
+            Command::Export(arguments) => export::execute(&arguments),
+            Command::Report(arguments) => report::execute(&arguments),
+            Command::Compare(arguments) => compare::execute(&arguments),
+            Command::Prior(arguments) => prior::execute(&arguments),
+            Command::Privacy(arguments) => privacy::execute(&arguments),
+            Command::Audit(arguments) => audit::execute(&arguments),
+            Command::Reproduce(arguments) => reproduce::execute(&arguments),
+            Command::Optimize(arguments) => optimize::execute(&arguments),
+            Command::Tune(arguments) => tune::execute(&arguments),
+        },
+    )
 }
 
 /// `sordino` alone is `sordino run`, and what that takes for options that are not given.
@@ -155,7 +158,13 @@ mod tests {
                 continue;
             }
             let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
-            for letter in line.split(" #").next().unwrap_or_default().chars().chain([' ']) {
+            for letter in line
+                .split(" #")
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .chain([' '])
+            {
                 match (letter, quote) {
                     ('"' | '\'', None) => quote = Some(letter),
                     (letter, Some(mark)) if letter == mark => quote = None,
@@ -165,7 +174,12 @@ mod tests {
                 }
             }
             // Where the output goes is for the shell, and no word of the program.
-            words.truncate(words.iter().position(|word| word == ">").unwrap_or(words.len()));
+            words.truncate(
+                words
+                    .iter()
+                    .position(|word| word == ">")
+                    .unwrap_or(words.len()),
+            );
             found.push(words);
         }
         found
@@ -179,8 +193,15 @@ mod tests {
         };
         // Once it wrote a checkpoint after every round: zero is the default of a number, and not that of the option.
         assert_eq!(parsed(&["sordino"]), parsed(&["sordino", "run"]));
-        assert!(parsed(&["sordino"]).contains("checkpoint_every: 5.0"), "{}", parsed(&["sordino"]));
-        assert!(Arguments::try_parse_from(["sordino"]).is_err(), "no second place has defaults");
+        assert!(
+            parsed(&["sordino"]).contains("checkpoint_every: 5.0"),
+            "{}",
+            parsed(&["sordino"])
+        );
+        assert!(
+            Arguments::try_parse_from(["sordino"]).is_err(),
+            "no second place has defaults"
+        );
     }
 
     fn parses(words: &[String]) -> Result<(), String> {
@@ -195,67 +216,279 @@ mod tests {
 
     /// Every number that an option of a command takes: its option, numbers outside its range, what is admissible.
     const NUMBERS: &[(&str, &[&str], &str)] = &[
-        ("run --seed", &["-1", "1.5", "x", "9223372036854775808"], "a whole number from 0 to 9223372036854775807"),
-        ("run --runs", &["0", "-1", "100001"], "a whole number from 1 to 100000"),
-        ("run --threads", &["0", "-1", "1025", "99999999"], "a whole number from 1 to 1024"),
-        ("run --part", &["0/2", "3/2", "-1/2", "2"], "I/N with whole numbers 1 ≤ I ≤ N ≤ 100000"),
-        ("run --checkpoint-every", &["-1", "nan", "inf", "86401"], "a number of seconds from 0 to 86400"),
-        ("prior verify --key", &["ab", "2f0c", "wards.key"], "a fingerprint of 64 hexadecimal digits"),
-        ("sweep --runs", &["0", "-1", "100001"], "a whole number from 1 to 100000"),
-        ("sweep --threads", &["0", "-1", "1025"], "a whole number from 1 to 1024"),
-        ("sweep --part", &["0/2", "-1/2"], "I/N with whole numbers 1 ≤ I ≤ N ≤ 100000"),
-        ("sweep --checkpoint-every", &["-1", "-inf"], "a number of seconds from 0 to 86400"),
-        ("export --deployment", &["-1", "12", "zzzzzzzzzzzzzzzz"], "16 hexadecimal digits"),
-        ("export --deadline-ms", &["0", "-1", "31536000001"], "a whole number from 1 to 31536000000"),
+        (
+            "run --seed",
+            &["-1", "1.5", "x", "9223372036854775808"],
+            "a whole number from 0 to 9223372036854775807",
+        ),
+        (
+            "run --runs",
+            &["0", "-1", "100001"],
+            "a whole number from 1 to 100000",
+        ),
+        (
+            "run --threads",
+            &["0", "-1", "1025", "99999999"],
+            "a whole number from 1 to 1024",
+        ),
+        (
+            "run --part",
+            &["0/2", "3/2", "-1/2", "2"],
+            "I/N with whole numbers 1 ≤ I ≤ N ≤ 100000",
+        ),
+        (
+            "run --checkpoint-every",
+            &["-1", "nan", "inf", "86401"],
+            "a number of seconds from 0 to 86400",
+        ),
+        (
+            "prior verify --key",
+            &["ab", "2f0c", "wards.key"],
+            "a fingerprint of 64 hexadecimal digits",
+        ),
+        (
+            "sweep --runs",
+            &["0", "-1", "100001"],
+            "a whole number from 1 to 100000",
+        ),
+        (
+            "sweep --threads",
+            &["0", "-1", "1025"],
+            "a whole number from 1 to 1024",
+        ),
+        (
+            "sweep --part",
+            &["0/2", "-1/2"],
+            "I/N with whole numbers 1 ≤ I ≤ N ≤ 100000",
+        ),
+        (
+            "sweep --checkpoint-every",
+            &["-1", "-inf"],
+            "a number of seconds from 0 to 86400",
+        ),
+        (
+            "export --deployment",
+            &["-1", "12", "zzzzzzzzzzzzzzzz"],
+            "16 hexadecimal digits",
+        ),
+        (
+            "export --deadline-ms",
+            &["0", "-1", "31536000001"],
+            "a whole number from 1 to 31536000000",
+        ),
         ("report --width", &["-84mm", "39mm", "84"], "40 to 1000 mm"),
         ("compare --width", &["-84mm", "1001mm"], "40 to 1000 mm"),
-        ("prior publish --epsilon", &["-1", "0", "257", "NaN"], "a number from 1e-5 to 256"),
-        ("prior publish --delta", &["-1", "0", "1"], "a number in (0, 1)"),
-        ("prior publish --max-epsilon", &["-1", "0", "1e7"], "a number from 1e-5 to 1e6"),
-        ("prior publish --releases", &["-1", "0", "65"], "a whole number from 1 to 64"),
-        ("prior export --candidates", &["-1", "0", "10001"], "a whole number from 1 to 10000"),
-        ("prior publish --features", &["-1", "1", "1025"], "a whole number from 2 to 1024"),
-        ("privacy epsilon --sampling-probability", &["-0.1", "0", "1.1", "NaN"], "a probability in (0, 1]"),
-        ("privacy epsilon --noise-multiplier", &["-1", "0", "inf"], "a number from 0.001 to 1e6"),
-        ("privacy epsilon --rounds", &["-1", "0", "1000000001", "1e3"], "a whole number from 1 to 1000000000"),
-        ("privacy epsilon --delta", &["-1", "0", "1"], "a number in (0, 1)"),
-        ("privacy delta --sampling-probability", &["-0.1", "2"], "a probability in (0, 1]"),
-        ("privacy delta --noise-multiplier", &["-1", "0"], "a number from 0.001 to 1e6"),
-        ("privacy delta --rounds", &["-1", "0"], "a whole number from 1 to 1000000000"),
-        ("privacy delta --epsilon", &["-1", "1000001", "NaN"], "a number from 0 to 1e6"),
-        ("privacy compare --sampling-probability", &["-0.1", "2"], "a probability in (0, 1]"),
-        ("privacy compare --noise-multiplier", &["-1", "0"], "a number from 0.001 to 1e6"),
-        ("privacy compare --rounds", &["-1", "0"], "a whole number from 1 to 1000000000"),
-        ("privacy compare --delta", &["-1", "0", "1"], "a number in (0, 1)"),
-        ("privacy calibrate --epsilon", &["-1", "0", "inf"], "a number from 1e-6 to 1e6"),
-        ("privacy calibrate --delta", &["-1", "0", "1"], "a number in (0, 1)"),
-        ("privacy calibrate --sampling-probability", &["-0.1", "2"], "a probability in (0, 1]"),
-        ("privacy calibrate --noise-multiplier", &["-1", "0"], "a number from 0.001 to 1e6"),
-        ("privacy calibrate --rounds", &["-1", "0"], "a whole number from 1 to 1000000000"),
-        ("audit --runs", &["-1", "4999", "10000001"], "a whole number from 5000 to 10000000"),
-        ("audit --seed", &["-1", "x"], "a whole number from 0 to 18446744073709551615"),
-        ("audit --threads", &["0", "-1", "1025"], "a whole number from 1 to 1024"),
-        ("reproduce --runs", &["0", "-1", "100001"], "a whole number from 1 to 100000"),
-        ("reproduce --threads", &["0", "-1", "1025"], "a whole number from 1 to 1024"),
-        ("optimize --evaluations", &["-1", "0", "10001"], "a whole number from 1 to 10000"),
-        ("optimize --seed", &["-1", "x", "9223372036854775808"], "a whole number from 0 to 9223372036854775807"),
-        ("optimize --jobs", &["-1", "0", "1025"], "a whole number from 1 to 1024"),
-        ("optimize --time-limit", &["0s", "5w", "1.5h"], "a time between 1ms and 365d, as in 90s, 15m, 2h"),
-        ("optimize --retries", &["-1", "1001"], "a whole number from 0 to 1000"),
-        ("tune --epsilon", &["-1", "0", "257", "NaN"], "a number from 1e-5 to 256"),
-        ("tune --max-epsilon", &["-1", "0", "1e7"], "a number from 1e-5 to 1e6"),
-        ("tune --value-share", &["-1", "0", "1"], "a number from 0.01 to 0.99"),
-        ("tune --score-range", &["-1", "0", "3,1", "NaN"], "G > 0, or LOW,HIGH with LOW < HIGH"),
-        ("tune --records", &["-1", "0", "4294967296"], "a whole number from 1 to 4294967295"),
-        ("tune --decimals", &["-1", "301"], "a whole number from 0 to 300"),
-        ("tune --timeout", &["-1", "0", "inf"], "a number of seconds from 0.01 to 1e7"),
-        ("tune --jobs", &["-1", "0", "1025"], "a whole number from 1 to 1024"),
+        (
+            "prior publish --epsilon",
+            &["-1", "0", "257", "NaN"],
+            "a number from 1e-5 to 256",
+        ),
+        (
+            "prior publish --delta",
+            &["-1", "0", "1"],
+            "a number in (0, 1)",
+        ),
+        (
+            "prior publish --max-epsilon",
+            &["-1", "0", "1e7"],
+            "a number from 1e-5 to 1e6",
+        ),
+        (
+            "prior publish --releases",
+            &["-1", "0", "65"],
+            "a whole number from 1 to 64",
+        ),
+        (
+            "prior export --candidates",
+            &["-1", "0", "10001"],
+            "a whole number from 1 to 10000",
+        ),
+        (
+            "prior publish --features",
+            &["-1", "1", "1025"],
+            "a whole number from 2 to 1024",
+        ),
+        (
+            "privacy epsilon --sampling-probability",
+            &["-0.1", "0", "1.1", "NaN"],
+            "a probability in (0, 1]",
+        ),
+        (
+            "privacy epsilon --noise-multiplier",
+            &["-1", "0", "inf"],
+            "a number from 0.001 to 1e6",
+        ),
+        (
+            "privacy epsilon --rounds",
+            &["-1", "0", "1000000001", "1e3"],
+            "a whole number from 1 to 1000000000",
+        ),
+        (
+            "privacy epsilon --delta",
+            &["-1", "0", "1"],
+            "a number in (0, 1)",
+        ),
+        (
+            "privacy delta --sampling-probability",
+            &["-0.1", "2"],
+            "a probability in (0, 1]",
+        ),
+        (
+            "privacy delta --noise-multiplier",
+            &["-1", "0"],
+            "a number from 0.001 to 1e6",
+        ),
+        (
+            "privacy delta --rounds",
+            &["-1", "0"],
+            "a whole number from 1 to 1000000000",
+        ),
+        (
+            "privacy delta --epsilon",
+            &["-1", "1000001", "NaN"],
+            "a number from 0 to 1e6",
+        ),
+        (
+            "privacy compare --sampling-probability",
+            &["-0.1", "2"],
+            "a probability in (0, 1]",
+        ),
+        (
+            "privacy compare --noise-multiplier",
+            &["-1", "0"],
+            "a number from 0.001 to 1e6",
+        ),
+        (
+            "privacy compare --rounds",
+            &["-1", "0"],
+            "a whole number from 1 to 1000000000",
+        ),
+        (
+            "privacy compare --delta",
+            &["-1", "0", "1"],
+            "a number in (0, 1)",
+        ),
+        (
+            "privacy calibrate --epsilon",
+            &["-1", "0", "inf"],
+            "a number from 1e-6 to 1e6",
+        ),
+        (
+            "privacy calibrate --delta",
+            &["-1", "0", "1"],
+            "a number in (0, 1)",
+        ),
+        (
+            "privacy calibrate --sampling-probability",
+            &["-0.1", "2"],
+            "a probability in (0, 1]",
+        ),
+        (
+            "privacy calibrate --noise-multiplier",
+            &["-1", "0"],
+            "a number from 0.001 to 1e6",
+        ),
+        (
+            "privacy calibrate --rounds",
+            &["-1", "0"],
+            "a whole number from 1 to 1000000000",
+        ),
+        (
+            "audit --runs",
+            &["-1", "4999", "10000001"],
+            "a whole number from 5000 to 10000000",
+        ),
+        (
+            "audit --seed",
+            &["-1", "x"],
+            "a whole number from 0 to 18446744073709551615",
+        ),
+        (
+            "audit --threads",
+            &["0", "-1", "1025"],
+            "a whole number from 1 to 1024",
+        ),
+        (
+            "reproduce --runs",
+            &["0", "-1", "100001"],
+            "a whole number from 1 to 100000",
+        ),
+        (
+            "reproduce --threads",
+            &["0", "-1", "1025"],
+            "a whole number from 1 to 1024",
+        ),
+        (
+            "optimize --evaluations",
+            &["-1", "0", "10001"],
+            "a whole number from 1 to 10000",
+        ),
+        (
+            "optimize --seed",
+            &["-1", "x", "9223372036854775808"],
+            "a whole number from 0 to 9223372036854775807",
+        ),
+        (
+            "optimize --jobs",
+            &["-1", "0", "1025"],
+            "a whole number from 1 to 1024",
+        ),
+        (
+            "optimize --time-limit",
+            &["0s", "5w", "1.5h"],
+            "a time between 1ms and 365d, as in 90s, 15m, 2h",
+        ),
+        (
+            "optimize --retries",
+            &["-1", "1001"],
+            "a whole number from 0 to 1000",
+        ),
+        (
+            "tune --epsilon",
+            &["-1", "0", "257", "NaN"],
+            "a number from 1e-5 to 256",
+        ),
+        (
+            "tune --max-epsilon",
+            &["-1", "0", "1e7"],
+            "a number from 1e-5 to 1e6",
+        ),
+        (
+            "tune --value-share",
+            &["-1", "0", "1"],
+            "a number from 0.01 to 0.99",
+        ),
+        (
+            "tune --score-range",
+            &["-1", "0", "3,1", "NaN"],
+            "G > 0, or LOW,HIGH with LOW < HIGH",
+        ),
+        (
+            "tune --records",
+            &["-1", "0", "4294967296"],
+            "a whole number from 1 to 4294967295",
+        ),
+        (
+            "tune --decimals",
+            &["-1", "301"],
+            "a whole number from 0 to 300",
+        ),
+        (
+            "tune --timeout",
+            &["-1", "0", "inf"],
+            "a number of seconds from 0.01 to 1e7",
+        ),
+        (
+            "tune --jobs",
+            &["-1", "0", "1025"],
+            "a whole number from 1 to 1024",
+        ),
     ];
 
     /// What other options take: texts, paths, lists that are read later.
     const TEXTS: [&str; 21] = [
-        "by", "command", "data", "dataset", "date", "figure", "from", "given", "ledger", "method", "methods", "name",
-        "note", "out", "prior", "seeds", "set", "sign", "space", "svg", "trust",
+        "by", "command", "data", "dataset", "date", "figure", "from", "given", "ledger", "method",
+        "methods", "name", "note", "out", "prior", "seeds", "set", "sign", "space", "svg", "trust",
     ];
 
     /// The options that take a value which is none of a few words, as in `privacy epsilon --delta`.
@@ -263,10 +496,18 @@ mod tests {
         for inner in command.get_subcommands() {
             options(inner, &format!("{path}{} ", inner.get_name()), found);
         }
-        let free =
-            |argument: &&clap::Arg| argument.get_action().takes_values() && argument.get_possible_values().is_empty();
-        let named = command.get_arguments().filter(free).filter_map(clap::Arg::get_long);
-        found.extend(named.filter(|long| !TEXTS.contains(long)).map(|long| format!("{path}--{long}")));
+        let free = |argument: &&clap::Arg| {
+            argument.get_action().takes_values() && argument.get_possible_values().is_empty()
+        };
+        let named = command
+            .get_arguments()
+            .filter(free)
+            .filter_map(clap::Arg::get_long);
+        found.extend(
+            named
+                .filter(|long| !TEXTS.contains(long))
+                .map(|long| format!("{path}--{long}")),
+        );
     }
 
     #[test]
@@ -274,16 +515,28 @@ mod tests {
         let mut all = Vec::new();
         options(&program(), "", &mut all);
         let tested: Vec<&str> = NUMBERS.iter().map(|(option, _, _)| *option).collect();
-        assert_eq!(all.iter().filter(|option| !tested.contains(&option.as_str())).collect::<Vec<_>>(), [""; 0]);
+        assert_eq!(
+            all.iter()
+                .filter(|option| !tested.contains(&option.as_str()))
+                .collect::<Vec<_>>(),
+            [""; 0]
+        );
         for (option, wrong, admissible) in NUMBERS {
             let long = option.rsplit(' ').next().unwrap();
             for value in *wrong {
-                let words = ["sordino"].into_iter().chain(option.split(' ')).chain([*value]).map(OsString::from);
+                let words = ["sordino"]
+                    .into_iter()
+                    .chain(option.split(' '))
+                    .chain([*value])
+                    .map(OsString::from);
                 let error = Arguments::try_parse_from(number::joined(words)).unwrap_err();
                 let error = CliError::usage(&error, "sordino");
                 assert!(error.is_input(), "{option} {value}");
                 for needed in [*admissible, "admissible: ", &format!("'{value}'"), long] {
-                    assert!(error.to_string().contains(needed), "{option} {value}: {error}\nexpected {needed}");
+                    assert!(
+                        error.to_string().contains(needed),
+                        "{option} {value}: {error}\nexpected {needed}"
+                    );
                 }
             }
         }
@@ -303,13 +556,19 @@ mod tests {
     #[test]
     fn every_command_of_the_documentation_is_understood() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let mut paths = vec![root.join("README.md"), root.join("sim/experiment/scenarios/README.md")];
+        let mut paths = vec![
+            root.join("README.md"),
+            root.join("sim/experiment/scenarios/README.md"),
+        ];
         pages(&root.join("docs"), &mut paths);
         let mut count = 0;
         for path in paths {
             for mut words in commands(&std::fs::read_to_string(&path).unwrap()) {
                 // Stands for the key that a reader has.
-                words.iter_mut().filter(|word| *word == "KEY").for_each(|word| *word = "0".repeat(64));
+                words
+                    .iter_mut()
+                    .filter(|word| *word == "KEY")
+                    .for_each(|word| *word = "0".repeat(64));
                 count += 1;
                 if let Err(error) = parses(&words) {
                     panic!("{}: {error}", path.display());
@@ -317,8 +576,9 @@ mod tests {
             }
         }
         assert!(count >= 40, "{count}");
-        let wrong =
-            commands("```sh\nsordino run default --rums 3   # three\nsordino tune --space 'a b' \\\n  --x\n```");
+        let wrong = commands(
+            "```sh\nsordino run default --rums 3   # three\nsordino tune --space 'a b' \\\n  --x\n```",
+        );
         assert_eq!(wrong[0], ["sordino", "run", "default", "--rums", "3"]);
         assert_eq!(wrong[1], ["sordino", "tune", "--space", "a b", "--x"]);
         assert!(wrong.iter().all(|words| parses(words).is_err()));

@@ -47,13 +47,26 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         return print(&catalogue());
     };
     let Some(experiment) = Experiment::find(name) else {
-        let names: Vec<&str> = Experiment::all().map(|experiment| experiment.name).collect();
-        return Err(CliError::input(format!("there is no experiment `{name}`; there are {}", names.join(", "))));
+        let names: Vec<&str> = Experiment::all()
+            .map(|experiment| experiment.name)
+            .collect();
+        return Err(CliError::input(format!(
+            "there is no experiment `{name}`; there are {}",
+            names.join(", ")
+        )));
     };
-    let options = Options { runs: arguments.runs, threads: arguments.threads, data: arguments.data.clone() };
+    let options = Options {
+        runs: arguments.runs,
+        threads: arguments.threads,
+        data: arguments.data.clone(),
+    };
     experiment.check(&options).map_err(CliError::input)?;
     log::note(&format!("{}: {}", experiment.name, experiment.description));
-    let folder = arguments.out.as_deref().map(RunFolder::create).transpose()?;
+    let folder = arguments
+        .out
+        .as_deref()
+        .map(RunFolder::create)
+        .transpose()?;
     let report = match experiment.execute(&options) {
         Ok(report) => report,
         Err(error) => {
@@ -63,7 +76,10 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     };
     if let Some(folder) = &folder {
         folder.write("bands.txt", &text(&report))?;
-        report.files.iter().try_for_each(|(name, text)| folder.write(name, text))?;
+        report
+            .files
+            .iter()
+            .try_for_each(|(name, text)| folder.write(name, text))?;
     }
     log::done(folder.as_ref().map(RunFolder::path), None);
     match arguments.format {
@@ -72,18 +88,28 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     }
     match report.failed() {
         0 => Ok(()),
-        failed => Err(CliError::failure(format!("{failed} of {} bands do not hold", report.bands.len()))),
+        failed => Err(CliError::failure(format!(
+            "{failed} of {} bands do not hold",
+            report.bands.len()
+        ))),
     }
 }
 
 fn catalogue() -> String {
-    let width = Experiment::all().map(|experiment| experiment.name.len()).max().unwrap_or(0);
-    Experiment::all().map(|experiment| format!("{:width$}  {}\n", experiment.name, experiment.description)).collect()
+    let width = Experiment::all()
+        .map(|experiment| experiment.name.len())
+        .max()
+        .unwrap_or(0);
+    Experiment::all()
+        .map(|experiment| format!("{:width$}  {}\n", experiment.name, experiment.description))
+        .collect()
 }
 
 fn text(report: &Report) -> String {
     let mut table = Table::new();
-    table.load_style(LINES).set_header(["band", "expected", "measured", "holds"]);
+    table
+        .load_style(LINES)
+        .set_header(["band", "expected", "measured", "holds"]);
     for band in &report.bands {
         table.add_row([
             Cell::new(&band.name),

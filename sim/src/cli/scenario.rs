@@ -44,8 +44,13 @@ pub struct Init {
 }
 
 fn trusts() -> impl TypedValueParser<Value = &'static TrustModel> {
-    PossibleValuesParser::new(MODELS.iter().map(|trust| trust.name))
-        .try_map(|name| MODELS.iter().copied().find(|trust| trust.name == name).ok_or("no trust model"))
+    PossibleValuesParser::new(MODELS.iter().map(|trust| trust.name)).try_map(|name| {
+        MODELS
+            .iter()
+            .copied()
+            .find(|trust| trust.name == name)
+            .ok_or("no trust model")
+    })
 }
 
 /// Prints the keys.
@@ -55,15 +60,24 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         return print_json(&json_schema(MODELS));
     }
     let trusts = keys.trust.map_or(MODELS.to_vec(), |trust| vec![trust]);
-    print(&trusts.into_iter().map(TrustModel::keys_text).collect::<Vec<_>>().join("\n"))
+    print(
+        &trusts
+            .into_iter()
+            .map(TrustModel::keys_text)
+            .collect::<Vec<_>>()
+            .join("\n"),
+    )
 }
 
 /// Writes the file.
 pub fn init(arguments: &Init) -> Result<(), CliError> {
     let path = arguments.file.display();
-    let refused = |error: std::io::Error| CliError::input(format!("{path}: cannot be written: {error}"));
+    let refused =
+        |error: std::io::Error| CliError::input(format!("{path}: cannot be written: {error}"));
     let text = starter(arguments.trust, |scenario| scenario.resolved())?;
     let mut file = std::fs::File::create_new(&arguments.file).map_err(refused)?;
     file.write_all(text.as_bytes()).map_err(refused)?;
-    print(&format!("{path} is written; to run it: sordino run {path}\n"))
+    print(&format!(
+        "{path} is written; to run it: sordino run {path}\n"
+    ))
 }

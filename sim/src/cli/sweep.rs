@@ -77,16 +77,33 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     settings.extend(arguments.runs.map(|runs| format!("runs={runs}")));
     let taken = of_data(&text, &settings, arguments.data.as_deref())?;
     settings.extend_from_slice(&taken.settings);
-    let seeds = arguments.seeds.as_deref().map(grid::seeds).transpose().map_err(CliError::input)?;
+    let seeds = arguments
+        .seeds
+        .as_deref()
+        .map(grid::seeds)
+        .transpose()
+        .map_err(CliError::input)?;
     let plan = Plan::new(&source, &text, &settings, seeds).map_err(|error| {
-        let of_table = if let GridError::Scenario { error, .. } = &error { taken.tells(error) } else { None };
+        let of_table = if let GridError::Scenario { error, .. } = &error {
+            taken.tells(error)
+        } else {
+            None
+        };
         of_table.map_or_else(|| CliError::input(error), CliError::input)
     })?;
     if arguments.data.is_some() {
         let points = plan.points();
-        let cells = points.iter().step_by(plan.seeds.len()).map(|point| plan.load(point));
-        let scenarios = cells.collect::<Result<Vec<_>, _>>().map_err(CliError::input)?;
-        check_data(scenarios.iter().map(|scenario| &**scenario), arguments.data.as_deref())?;
+        let cells = points
+            .iter()
+            .step_by(plan.seeds.len())
+            .map(|point| plan.load(point));
+        let scenarios = cells
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(CliError::input)?;
+        check_data(
+            scenarios.iter().map(|scenario| &**scenario),
+            arguments.data.as_deref(),
+        )?;
     }
     used(&plan)?;
     let options = Options {
@@ -96,7 +113,14 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         stop: interrupt::flag(),
     };
     if let Some(part) = arguments.part {
-        return part_of_sweep(part, &arguments.out, arguments.resume, plan, &options, arguments.format);
+        return part_of_sweep(
+            part,
+            &arguments.out,
+            arguments.resume,
+            plan,
+            &options,
+            arguments.format,
+        );
     }
     whole(&arguments.out)?;
     let folder = if arguments.resume {
@@ -106,7 +130,10 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     };
     let index = folder.index()?;
     if folder.is_complete(&index) {
-        log::note(&format!("{}: complete already; nothing to resume", folder.path().display()));
+        log::note(&format!(
+            "{}: complete already; nothing to resume",
+            folder.path().display()
+        ));
         return match arguments.format {
             Format::Json => print_json(&index),
             Format::Text => Ok(()),
@@ -116,13 +143,28 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let total: u64 = steps.iter().sum();
     let mut teller = Teller::new("sweep", &index.scenario, unit, total);
     teller.found(
-        index.entries.iter().zip(&steps).filter(|(entry, _)| entry.status == Status::Done).map(|(_, n)| n).sum(),
+        index
+            .entries
+            .iter()
+            .zip(&steps)
+            .filter(|(entry, _)| entry.status == Status::Done)
+            .map(|(_, n)| n)
+            .sum(),
     );
-    teller.note(&format!("{}: {} runs, {done} of them done", index.scenario, index.entries.len()));
+    teller.note(&format!(
+        "{}: {} runs, {done} of them done",
+        index.scenario,
+        index.entries.len()
+    ));
     let result = run(&folder, index, &options, &teller);
     teller.finish();
     let index = match result {
-        Err(SweepError::Interrupted) => return Err(interrupt::ended("interrupted after checkpoints", folder.path())),
+        Err(SweepError::Interrupted) => {
+            return Err(interrupt::ended(
+                "interrupted after checkpoints",
+                folder.path(),
+            ));
+        }
         result => result?,
     };
     show(&folder, &index, arguments.format)
@@ -132,8 +174,15 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 fn used(plan: &Plan) -> Result<(), CliError> {
     let mut everywhere: Option<Vec<Unused>> = None;
     for point in plan.points().iter().step_by(plan.seeds.len()) {
-        let set = plan.axes.iter().zip(&point.values).map(|(axis, value)| format!("{}={value}", axis.key));
-        let mut unused = plan.load(point).map_err(CliError::input)?.unused(&set.collect::<Vec<_>>());
+        let set = plan
+            .axes
+            .iter()
+            .zip(&point.values)
+            .map(|(axis, value)| format!("{}={value}", axis.key));
+        let mut unused = plan
+            .load(point)
+            .map_err(CliError::input)?
+            .unused(&set.collect::<Vec<_>>());
         if let Some(before) = everywhere {
             unused.retain(|told| before.iter().any(|other| other.key == told.key));
         }
@@ -142,7 +191,10 @@ fn used(plan: &Plan) -> Result<(), CliError> {
         }
         everywhere = Some(unused);
     }
-    everywhere.unwrap_or_default().iter().for_each(|told| log::note(&warning(&told.to_string())));
+    everywhere
+        .unwrap_or_default()
+        .iter()
+        .for_each(|told| log::note(&warning(&told.to_string())));
     Ok(())
 }
 
@@ -153,10 +205,16 @@ pub fn show(folder: &SweepFolder, index: &Index, format: Format) -> Result<(), C
     match format {
         Format::Json => {
             print_json(index)?;
-            index.cautions().iter().for_each(|caution| log::note(&warning(caution)));
+            index
+                .cautions()
+                .iter()
+                .for_each(|caution| log::note(&warning(caution)));
         }
         Format::Text => {
-            let digest = index.digest.as_deref().unwrap_or("none: not all runs are done");
+            let digest = index
+                .digest
+                .as_deref()
+                .unwrap_or("none: not all runs are done");
             print(&shown(index).text(digest))?;
         }
     }

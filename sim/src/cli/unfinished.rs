@@ -34,16 +34,29 @@ pub fn page(folder: &Path) -> Result<Option<String>, CliError> {
     let text = read_to_string_bounded(&file, BYTES_MAX)
         .map_err(|error| CliError::input(format!("{name}: cannot be read: {error}")))?;
     let model = model::parse(&name, &text, &[])?;
-    let data = if model.reads().is_some() { " --data PATH" } else { "" };
+    let data = if model.reads().is_some() {
+        " --data PATH"
+    } else {
+        ""
+    };
     let again = match brought(&name, &text) {
-        Some(what) => format!("only the program that brings {what} can do that; run it again over this folder"),
+        Some(what) => format!(
+            "only the program that brings {what} can do that; run it again over this folder"
+        ),
         None => {
-            format!("sordino run {}{data} --out {} --resume", quoted(&name), quoted(&folder.display().to_string()))
+            format!(
+                "sordino run {}{data} --out {} --resume",
+                quoted(&name),
+                quoted(&folder.display().to_string())
+            )
         }
     };
     match drawn(folder, &*model)? {
         Some(page) => {
-            log::note(&format!("{}: unfinished, what is finished is drawn; to go on: {again}", folder.display()));
+            log::note(&format!(
+                "{}: unfinished, what is finished is drawn; to go on: {again}",
+                folder.display()
+            ));
             Ok(Some(page))
         }
         None => Err(CliError::input(format!(
@@ -56,7 +69,8 @@ pub fn page(folder: &Path) -> Result<Option<String>, CliError> {
 /// What another program brings to a scenario, its functions or a method: sordino alone cannot run it.
 fn brought(name: &str, text: &str) -> Option<String> {
     let scenario = Scenario::parse(name, text, &[]).ok()?;
-    let custom = |own: &&OwnMethod<Scenario>| own.method.base().is_some_and(|base| base.name() == CUSTOM);
+    let custom =
+        |own: &&OwnMethod<Scenario>| own.method.base().is_some_and(|base| base.name() == CUSTOM);
     match (&scenario.objective, scenario.own.iter().find(custom)) {
         (ObjectiveConfig::Custom(_), _) => Some("its functions".to_owned()),
         (_, Some(own)) => Some(format!("the method `{}`", own.method)),
@@ -68,11 +82,16 @@ fn brought(name: &str, text: &str) -> Option<String> {
 pub fn refuse(folder: &Path) -> Result<(), CliError> {
     if SweepFolder::is_one(folder) {
         let shown = folder.display();
-        return Err(CliError::input(format!("{shown}: is a sweep; name run folders of it, which are in {shown}/runs")));
+        return Err(CliError::input(format!(
+            "{shown}: is a sweep; name run folders of it, which are in {shown}/runs"
+        )));
     }
     match page(folder) {
         Ok(None) => Ok(()),
-        Ok(Some(_)) => Err(CliError::input(format!("{}: unfinished, as said above", folder.display()))),
+        Ok(Some(_)) => Err(CliError::input(format!(
+            "{}: unfinished, as said above",
+            folder.display()
+        ))),
         Err(error) => Err(error),
     }
 }
@@ -84,7 +103,14 @@ fn drawn(folder: &Path, model: &dyn Model) -> Result<Option<String>, CliError> {
     };
     // Stopped from the beginning: what is not in the journal is not done either.
     let stop = Arc::new(AtomicBool::new(true));
-    match finished.run(&Options { journal: Some(journal), stop, ..Options::default() }, &()) {
+    match finished.run(
+        &Options {
+            journal: Some(journal),
+            stop,
+            ..Options::default()
+        },
+        &(),
+    ) {
         Ok(record) => Ok(Some(record.file(PAGE).to_owned())),
         Err(ModelError::Interrupted) => Ok(None),
         // Without their data most of them cannot be drawn.
@@ -99,11 +125,23 @@ pub fn sweep(folder: &SweepFolder, index: &Index) -> String {
     let settings: String = plan
         .axes
         .iter()
-        .map(|axis| format!(" --set {}", quoted(&format!("{}={}", axis.key, axis.values.join(",")))))
+        .map(|axis| {
+            format!(
+                " --set {}",
+                quoted(&format!("{}={}", axis.key, axis.values.join(",")))
+            )
+        })
         .collect();
     let seeds: Vec<String> = plan.seeds.iter().map(u64::to_string).collect();
-    let loaded = plan.points().first().and_then(|point| plan.load(point).ok());
-    let data = if loaded.is_some_and(|scenario| scenario.reads().is_some()) { " --data PATH" } else { "" };
+    let loaded = plan
+        .points()
+        .first()
+        .and_then(|point| plan.load(point).ok());
+    let data = if loaded.is_some_and(|scenario| scenario.reads().is_some()) {
+        " --data PATH"
+    } else {
+        ""
+    };
     format!(
         "{}: unfinished, {} of {} runs are done; to go on: sordino sweep {}{settings} --seeds {}{data} --out {} --resume",
         folder.path().display(),

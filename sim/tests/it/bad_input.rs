@@ -22,15 +22,27 @@ fn tables_of_a_curator() {
     let folder = scratch("bad-outsourced");
     std::fs::write(folder.join("t.toml"), TABLE).unwrap();
     for (what, rows, needed) in [
-        ("rank-deficient X", ".1,.2,1\n.2,.4,2\n-.3,-.6,3\n.4,.8,4\n", "the columns depend on each other"),
+        (
+            "rank-deficient X",
+            ".1,.2,1\n.2,.4,2\n-.3,-.6,3\n.4,.8,4\n",
+            "the columns depend on each other",
+        ),
         (
             "a constant column, in the middle of its range",
             ".1,0,1\n.2,0,2\n-.3,0,3\n",
             "the columns depend on each other",
         ),
         ("n < d", ".1,.2,1\n", "at least two are needed"),
-        ("a NaN row", ".1,.2,1\nnan,.3,2\n.5,.1,3\n", "t.csv:3: `a` is `nan`"),
-        ("an infinite value", ".1,.2,1\n.2,.3,inf\n", "t.csv:3: `y` is `inf`"),
+        (
+            "a NaN row",
+            ".1,.2,1\nnan,.3,2\n.5,.1,3\n",
+            "t.csv:3: `a` is `nan`",
+        ),
+        (
+            "an infinite value",
+            ".1,.2,1\n.2,.3,inf\n",
+            "t.csv:3: `y` is `inf`",
+        ),
         ("a short row", ".1,.2,1\n.2\n", "t.csv"),
         ("no rows", "", "at least two are needed"),
     ] {
@@ -41,7 +53,11 @@ fn tables_of_a_curator() {
     for (what, setting, key) in [
         ("r = 0", "curator.out_dims=[0]", "curator.out_dims"),
         ("no epsilon", "curator.epsilon=0", "curator.epsilon"),
-        ("another trust model's key", "users.epsilon=1", "unknown key `users`"),
+        (
+            "another trust model's key",
+            "users.epsilon=1",
+            "unknown key `users`",
+        ),
     ] {
         let message = refused(&folder, &["t.toml", "--data", "t.csv", "--set", setting]);
         assert!(message.contains(key), "{what}: {message}");
@@ -58,10 +74,19 @@ fn tables_of_a_curator() {
         "--set",
         "modeler.lengthscales=[1, 1, 1]",
     ];
-    let message = refused(&folder, &[&["t.toml", "--data", "t.csv"], &three[..]].concat());
+    let message = refused(
+        &folder,
+        &[&["t.toml", "--data", "t.csv"], &three[..]].concat(),
+    );
     assert!(message.contains("2 rows of 3 columns"), "{message}");
     // Nothing of it left a folder.
-    assert_eq!(std::fs::read_dir(folder.join("sordino-runs")).into_iter().flatten().count(), 0);
+    assert_eq!(
+        std::fs::read_dir(folder.join("sordino-runs"))
+            .into_iter()
+            .flatten()
+            .count(),
+        0
+    );
 }
 
 #[test]
@@ -72,22 +97,43 @@ fn users_and_learners() {
         ("R negative", "users.noise_bound=-1", "users.noise_bound"),
         ("B not positive", "users.norm_bound=0", "users.norm_bound"),
         ("B no number", "users.norm_bound=nan", "users.norm_bound"),
-        ("T below one epoch", "learning.rounds=3", "at least one epoch of moma-gp-ucb"),
-        ("an epoch above T", "learning.epoch_len=20000", "at least one epoch of moma-gp-ucb"),
+        (
+            "T below one epoch",
+            "learning.rounds=3",
+            "at least one epoch of moma-gp-ucb",
+        ),
+        (
+            "an epoch above T",
+            "learning.epoch_len=20000",
+            "at least one epoch of moma-gp-ucb",
+        ),
     ] {
         let message = refused(&folder, &["ldp-se", "--set", setting]);
         assert!(message.contains(needed), "{what}: {message}");
     }
-    let text = sordino_sim::scenario::Shipped::find("ldp-stocks").unwrap().text;
+    let text = sordino_sim::scenario::Shipped::find("ldp-stocks")
+        .unwrap()
+        .text;
     for key in ["norm_bound", "noise_bound"] {
         std::fs::write(folder.join("missing.toml"), without(key, text)).unwrap();
         let message = refused(&folder, &["missing.toml"]);
-        assert!(message.contains(&format!("`users.{key}` is missing")) && message.contains("public"), "{message}");
+        assert!(
+            message.contains(&format!("`users.{key}` is missing")) && message.contains("public"),
+            "{message}"
+        );
     }
     // A column that never moves has no covariance.
     std::fs::write(folder.join("fin.csv"), "Date,A,B\n1,1,2\n2,1,3\n3,1,4\n").unwrap();
-    assert!(refused(&folder, &["ldp-stocks", "--data", "fin.csv"]).contains("column 1 is constant"));
-    assert_eq!(std::fs::read_dir(folder.join("sordino-runs")).into_iter().flatten().count(), 0);
+    assert!(
+        refused(&folder, &["ldp-stocks", "--data", "fin.csv"]).contains("column 1 is constant")
+    );
+    assert_eq!(
+        std::fs::read_dir(folder.join("sordino-runs"))
+            .into_iter()
+            .flatten()
+            .count(),
+        0
+    );
 }
 
 #[test]
@@ -104,7 +150,13 @@ fn releases_of_a_result() {
         let message = refused(&folder, &["output-gp", "--set", setting]);
         assert!(message.contains(needed), "{setting}: {message}");
     }
-    assert_eq!(std::fs::read_dir(folder.join("sordino-runs")).into_iter().flatten().count(), 0);
+    assert_eq!(
+        std::fs::read_dir(folder.join("sordino-runs"))
+            .into_iter()
+            .flatten()
+            .count(),
+        0
+    );
 }
 
 /// Excel and Python's csv.writer end lines by CRLF: the line that was named was the one above.
@@ -116,13 +168,19 @@ fn mended3_lines_of_crlf_files_are_those_of_an_editor() {
         let rows = ["a,b,y", ".1,.2,1", "", "nan,.3,2", ".5,.1,3", ""].join(end);
         std::fs::write(folder.join("t.csv"), rows).unwrap();
         let message = refused(&folder, &["t.toml", "--data", "t.csv"]);
-        assert!(message.contains("t.csv:4: `a` is `nan`"), "{end:?}: {message}");
+        assert!(
+            message.contains("t.csv:4: `a` is `nan`"),
+            "{end:?}: {message}"
+        );
         let rows = ["a,b,y", ".1,.2,1", ".5,.1", ""].join(end);
         std::fs::write(folder.join("t.csv"), rows).unwrap();
         let message = refused(&folder, &["t.toml", "--data", "t.csv"]);
         assert!(message.contains("t.csv:3: 2 fields"), "{end:?}: {message}");
-        std::fs::write(folder.join("l.csv"), ["q,z,steps,delta", ".1,1,10,1e-5", ".1,0,10,1e-5", ""].join(end))
-            .unwrap();
+        std::fs::write(
+            folder.join("l.csv"),
+            ["q,z,steps,delta", ".1,1,10,1e-5", ".1,0,10,1e-5", ""].join(end),
+        )
+        .unwrap();
         let message = util::refused(&folder, 2, &["privacy", "table", "l.csv"]);
         assert!(message.contains("l.csv:3: column 2"), "{end:?}: {message}");
     }

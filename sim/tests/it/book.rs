@@ -18,9 +18,14 @@ fn chapter() -> String {
 /// The one block of this language that holds this text.
 fn block(text: &str, language: &str, holds: &str) -> String {
     let fence = format!("```{language}\n");
-    let blocks = text.split(&fence).skip(1).filter_map(|rest| rest.split("```").next());
+    let blocks = text
+        .split(&fence)
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next());
     let found: Vec<&str> = blocks.filter(|block| block.contains(holds)).collect();
-    let [block] = found[..] else { panic!("{holds:?} is in {} blocks of {language}", found.len()) };
+    let [block] = found[..] else {
+        panic!("{holds:?} is in {} blocks of {language}", found.len())
+    };
     block.to_owned()
 }
 
@@ -37,7 +42,11 @@ fn words(line: &str) -> Vec<String> {
 #[test]
 fn the_shell_of_the_data_scientists_chapter_ends_with_a_search_that_began_with_the_file() {
     let (chapter, folder) = (chapter(), scratch("book-file"));
-    std::fs::write(folder.join("space.toml"), block(&chapter, "toml", "[parameters.rate]")).unwrap();
+    std::fs::write(
+        folder.join("space.toml"),
+        block(&chapter, "toml", "[parameters.rate]"),
+    )
+    .unwrap();
     std::fs::write(folder.join("train.py"), TRAIN).unwrap();
     let shown = block(&chapter, "text", "site 1");
     let head = shown.lines().next().unwrap();
@@ -49,13 +58,26 @@ fn the_shell_of_the_data_scientists_chapter_ends_with_a_search_that_began_with_t
             let exponent = -0.4 * f64::from((7 * place + study) % 10);
             let kind = ["adam", "sgd"][place as usize % 2];
             let value = (exponent + 2.0).powi(2) + if kind == "sgd" { 0.0 } else { 1.0 };
-            writeln!(studies, "site {study},{},{kind},{}", 10f64.powf(exponent), offset + scale * value).unwrap();
+            writeln!(
+                studies,
+                "site {study},{},{kind},{}",
+                10f64.powf(exponent),
+                offset + scale * value
+            )
+            .unwrap();
         }
     }
     std::fs::write(folder.join("studies.csv"), studies).unwrap();
-    let said = executed(&folder, &block(&chapter, "sh", "prior publish"), |_| Vec::new());
-    let [_, label, found] = &said[..] else { panic!("{} commands", said.len()) };
-    assert!(label.contains("60, in 2 releases") && label.contains("studies"), "{label}");
+    let said = executed(&folder, &block(&chapter, "sh", "prior publish"), |_| {
+        Vec::new()
+    });
+    let [_, label, found] = &said[..] else {
+        panic!("{} commands", said.len())
+    };
+    assert!(
+        label.contains("60, in 2 releases") && label.contains("studies"),
+        "{label}"
+    );
     assert!(found.contains("sgd"), "{found}");
     let history = std::fs::read_to_string(folder.join("sordino-optimize/history.csv")).unwrap();
     assert_eq!(history.lines().count(), 31, "{history}");
@@ -63,10 +85,17 @@ fn the_shell_of_the_data_scientists_chapter_ends_with_a_search_that_began_with_t
 }
 
 /// What the commands of a block print, one after the other, with words that a test adds to some.
-fn executed(folder: &Path, commands: &str, added: impl Fn(&[String]) -> Vec<&'static str>) -> Vec<String> {
+fn executed(
+    folder: &Path,
+    commands: &str,
+    added: impl Fn(&[String]) -> Vec<&'static str>,
+) -> Vec<String> {
     let mut said = Vec::new();
     // The folder is that of the example already.
-    for line in commands.lines().filter(|line| !line.starts_with("cd docs/examples/wards")) {
+    for line in commands
+        .lines()
+        .filter(|line| !line.starts_with("cd docs/examples/wards"))
+    {
         let mut words = words(line.split(" #").next().unwrap_or_default());
         assert_eq!(words.remove(0), "sordino");
         words.extend(added(&words).into_iter().map(str::to_owned));
@@ -74,7 +103,11 @@ fn executed(folder: &Path, commands: &str, added: impl Fn(&[String]) -> Vec<&'st
             // The count outside the folder is the user's own.
             words.push("--no-counter".to_owned());
         }
-        let words: Vec<&str> = words.iter().map(|word| word.replace("python ", "python3 ")).map(leaked).collect();
+        let words: Vec<&str> = words
+            .iter()
+            .map(|word| word.replace("python ", "python3 "))
+            .map(leaked)
+            .collect();
         said.push(printed(folder, &words));
     }
     said
@@ -86,7 +119,10 @@ fn readme() -> String {
 
 /// A copy of the example that README works on.
 fn wards(name: &str) -> PathBuf {
-    let (from, folder) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/wards"), scratch(name));
+    let (from, folder) = (
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/wards"),
+        scratch(name),
+    );
     for file in ["space.toml", "studies.csv", "studies.py", "train.py"] {
         std::fs::copy(from.join(file), folder.join(file)).unwrap();
     }
@@ -96,38 +132,81 @@ fn wards(name: &str) -> PathBuf {
 #[test]
 fn readmes_door_of_a_file_leads_to_a_better_result_with_it() {
     let (readme, folder) = (readme(), wards("readme-file"));
-    assert!(readme.contains("docs/examples/wards"), "README does not say where its files are");
+    assert!(
+        readme.contains("docs/examples/wards"),
+        "README does not say where its files are"
+    );
     // The table of studies is what its program writes.
-    let written = std::process::Command::new("python3").arg("studies.py").current_dir(&folder).output().unwrap();
+    let written = std::process::Command::new("python3")
+        .arg("studies.py")
+        .current_dir(&folder)
+        .output()
+        .unwrap();
     assert_eq!(
         String::from_utf8(written.stdout).unwrap(),
         std::fs::read_to_string(folder.join("studies.csv")).unwrap()
     );
-    let said = executed(&folder, &block(&readme, "sh", "prior publish"), |_| Vec::new());
-    let [_, label, ..] = &said[..] else { panic!("{} commands", said.len()) };
+    let said = executed(&folder, &block(&readme, "sh", "prior publish"), |_| {
+        Vec::new()
+    });
+    let [_, label, ..] = &said[..] else {
+        panic!("{} commands", said.len())
+    };
     assert!(label.contains("60, in 2 releases"), "{label}");
     let best = |out: &str, evaluations: usize| {
         let history = std::fs::read_to_string(folder.join(out).join("history.csv")).unwrap();
-        let values = history.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().parse::<f64>().unwrap());
+        let values = history
+            .lines()
+            .skip(1)
+            .map(|line| line.rsplit(',').next().unwrap().parse::<f64>().unwrap());
         values.take(evaluations).fold(f64::INFINITY, f64::min)
     };
     let (with, without) = (best("begun", 5), best("alone", 5));
-    assert!(with < without, "after five evaluations {with} with the file, {without} without");
+    assert!(
+        with < without,
+        "after five evaluations {with} with the file, {without} without"
+    );
     // What README promises at the end. The file's noise is drawn anew each time, so the search with it ends near a number.
     let promised = |before: &str| -> f64 {
-        let (_, after) = readme.split_once(before).unwrap_or_else(|| panic!("README has no {before}"));
-        let number = after.trim_start().split(|c: char| c != '.' && !c.is_ascii_digit()).next().unwrap();
-        number.parse().unwrap_or_else(|_| panic!("README has no number after {before}"))
+        let (_, after) = readme
+            .split_once(before)
+            .unwrap_or_else(|| panic!("README has no {before}"));
+        let number = after
+            .trim_start()
+            .split(|c: char| c != '.' && !c.is_ascii_digit())
+            .next()
+            .unwrap();
+        number
+            .parse()
+            .unwrap_or_else(|_| panic!("README has no number after {before}"))
     };
-    assert!((best("begun", 30) - promised("# ends near")).abs() < 0.1, "with the file {}", best("begun", 30));
-    assert!((best("alone", 30) - promised("# ends at")).abs() < 0.006, "alone {}", best("alone", 30));
+    assert!(
+        (best("begun", 30) - promised("# ends near")).abs() < 0.1,
+        "with the file {}",
+        best("begun", 30)
+    );
+    assert!(
+        (best("alone", 30) - promised("# ends at")).abs() < 0.006,
+        "alone {}",
+        best("alone", 30)
+    );
 }
 
 #[test]
 fn readmes_door_of_the_laboratory_runs() {
     let folder = scratch("readme-laboratory");
-    let short = ["--runs", "1", "--set", "federation.rounds=2", "--set", "federation.methods=[\"ts\",\"dp-prior\"]"];
-    printed(&folder, &[&["run", "default", "--out", "results/b"], &short[..]].concat());
+    let short = [
+        "--runs",
+        "1",
+        "--set",
+        "federation.rounds=2",
+        "--set",
+        "federation.methods=[\"ts\",\"dp-prior\"]",
+    ];
+    printed(
+        &folder,
+        &[&["run", "default", "--out", "results/b"], &short[..]].concat(),
+    );
     let commands = block(&readme(), "sh", "sordino compare").replace(" --runs 30", "");
     let said = executed(&folder, &commands, |words| match words[0].as_str() {
         "run" => short.to_vec(),

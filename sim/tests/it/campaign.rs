@@ -36,7 +36,11 @@ fn execute(scenario: &Scenario, options: &Options) -> Vec<MethodRun> {
 
 fn only(settings: &[&str]) -> MethodRun {
     let one = ["federation.methods=[\"campaign\"]", "runs=1"];
-    execute(&small("", &[&SET[..], &one, settings].concat()), &Options::default()).remove(0)
+    execute(
+        &small("", &[&SET[..], &one, settings].concat()),
+        &Options::default(),
+    )
+    .remove(0)
 }
 
 /// The sums that leave are those of a party that holds everybody's first points and publishes them, and so is the file, but for
@@ -48,10 +52,18 @@ fn what_is_released_is_what_the_studies_would_publish() {
     let Named { space, .. } = Named::of(&scenario.objective).unwrap();
     let numbers = Named::numbers(&scenario.objective, &grid(60, 1), 1);
     let study = |agent: u32| {
-        let own = run.observations.iter().filter(|observed| observed.agent == agent && observed.round == 0);
-        let values: Vec<_> = own.map(|observed| (numbers[observed.candidate as usize].clone(), observed.y)).collect();
+        let own = run
+            .observations
+            .iter()
+            .filter(|observed| observed.agent == agent && observed.round == 0);
+        let values: Vec<_> = own
+            .map(|observed| (numbers[observed.candidate as usize].clone(), observed.y))
+            .collect();
         assert_eq!(values.len(), 10);
-        Study { name: agent.to_string(), values }
+        Study {
+            name: agent.to_string(),
+            values,
+        }
     };
     let studies: Vec<Study> = (0..24).map(study).collect();
     let publication = Publication {
@@ -68,24 +80,53 @@ fn what_is_released_is_what_the_studies_would_publish() {
         published: None,
     };
     let (data, unit, accounting) = ("d".into(), "agent".into(), Accounting::Gaussian);
-    let terms = Terms { data, unit, records: None, accounting, epsilon_max: None, delta: 0.004 };
+    let terms = Terms {
+        data,
+        unit,
+        records: None,
+        accounting,
+        epsilon_max: None,
+        delta: 0.004,
+    };
     let published = |studies: &[Study]| {
         let enrolled: Vec<Option<&Study>> = studies.iter().map(Some).collect();
         let sources = SimulatedSources::new(RunSeed::new(scenario.seed, 0));
         let prepared = Prepared::new(&publication, 24).unwrap();
-        prepared.publish(&enrolled, sources, Ledger::in_memory(&terms).unwrap(), |_| {}).unwrap()
+        prepared
+            .publish(
+                &enrolled,
+                sources,
+                Ledger::in_memory(&terms).unwrap(),
+                |_| {},
+            )
+            .unwrap()
     };
     let whole = published(&studies);
-    let sums: Vec<f64> = whole.releases.iter().flat_map(|release| release.sum.clone()).collect();
+    let sums: Vec<f64> = whole
+        .releases
+        .iter()
+        .flat_map(|release| release.sum.clone())
+        .collect();
     assert_eq!(run.released, sums);
     let left = PriorFile::parse(&run.prior.as_ref().unwrap().as_ref().unwrap().bytes).unwrap();
     assert!(left.label.simulated && left.label.note.as_ref().unwrap().contains("no privacy"));
     assert_eq!(
         (left.weights, left.covariance, left.landmarks),
-        (whole.file.weights, whole.file.covariance, whole.file.landmarks)
+        (
+            whole.file.weights,
+            whole.file.covariance,
+            whole.file.landmarks
+        )
     );
-    assert_eq!((left.label.epsilon, left.label.self_test), (whole.file.label.epsilon, whole.file.label.self_test));
-    assert!(left.label.epsilon <= 3.0 && left.label.epsilon > 2.999, "{}", left.label.epsilon);
+    assert_eq!(
+        (left.label.epsilon, left.label.self_test),
+        (whole.file.label.epsilon, whole.file.label.self_test)
+    );
+    assert!(
+        left.label.epsilon <= 3.0 && left.label.epsilon > 2.999,
+        "{}",
+        left.label.epsilon
+    );
     // Negative control: another value of one agent is another sum.
     let mut other = studies;
     other[5].values[2].1 += 0.5;
@@ -100,37 +141,92 @@ fn nothing_is_chosen() {
         &["surrogate.lengthscale=0.7", "surrogate.signal_variance=9"][..],
         &["surrogate.noise_variance=3", "surrogate.features=8"],
         &["federation.constant=-4"],
-        &["surrogate.kernel=\"matern-5/2\"", "surrogate.own_draw=\"features\""],
-        &["privacy.clipping_norm=1", "privacy.sampling_probability=0.1", "privacy.noise_multiplier=5"],
-        &["prior.releases=[0, 3]", "prior.points_per_axis=5", "prior.shares=[3, 1]"],
-        &["surrogate.regularization=0.5", "surrogate.feature_seed=9", "surrogate.normalize_features=false"],
-        &["privacy.grid_exponent=18", "privacy.weight_concentration=2", "federation.splits=[2]"],
+        &[
+            "surrogate.kernel=\"matern-5/2\"",
+            "surrogate.own_draw=\"features\"",
+        ],
+        &[
+            "privacy.clipping_norm=1",
+            "privacy.sampling_probability=0.1",
+            "privacy.noise_multiplier=5",
+        ],
+        &[
+            "prior.releases=[0, 3]",
+            "prior.points_per_axis=5",
+            "prior.shares=[3, 1]",
+        ],
+        &[
+            "surrogate.regularization=0.5",
+            "surrogate.feature_seed=9",
+            "surrogate.normalize_features=false",
+        ],
+        &[
+            "privacy.grid_exponent=18",
+            "privacy.weight_concentration=2",
+            "federation.splits=[2]",
+        ],
     ] {
         let other = only(settings);
-        assert_eq!((usual.digest, &usual.regret, &usual.released), (other.digest, &other.regret, &other.released));
+        assert_eq!(
+            (usual.digest, &usual.regret, &usual.released),
+            (other.digest, &other.regret, &other.released)
+        );
     }
     // Negative controls: what it does depend on.
-    for settings in [&["prior.epsilon=1"][..], &["federation.initial_points=9"], &["privacy.delta=0.001"]] {
+    for settings in [
+        &["prior.epsilon=1"][..],
+        &["federation.initial_points=9"],
+        &["privacy.delta=0.001"],
+    ] {
         assert_ne!(usual.released, only(settings).released, "{settings:?}");
     }
 }
 
 #[test]
 fn both_drivers_shards_and_stops_print_one_digest_also_on_links_that_fail() {
-    for faults in [&[][..], &["faults.loss=0.3", "faults.broadcast_loss=0.3", "faults.dropout=0.2"]] {
+    for faults in [
+        &[][..],
+        &[
+            "faults.loss=0.3",
+            "faults.broadcast_loss=0.3",
+            "faults.dropout=0.2",
+        ],
+    ] {
         let scenario = small("", &[&SET[..], faults].concat());
-        let lockstep = execute(&scenario, &Options { driver: DriverKind::Lockstep, ..Options::default() });
+        let lockstep = execute(
+            &scenario,
+            &Options {
+                driver: DriverKind::Lockstep,
+                ..Options::default()
+            },
+        );
         let (threads, shards) = (NonZeroUsize::new(3), NonZeroU32::new(5));
-        let tokio = execute(&scenario, &Options { driver: DriverKind::Tokio, threads, shards, ..Options::default() });
+        let tokio = execute(
+            &scenario,
+            &Options {
+                driver: DriverKind::Tokio,
+                threads,
+                shards,
+                ..Options::default()
+            },
+        );
         assert_eq!(lockstep, tokio, "{faults:?}");
-        assert_eq!(lockstep.iter().map(|run| run.releases).collect::<Vec<_>>(), [0, 2, 0, 0, 2, 0]);
+        assert_eq!(
+            lockstep.iter().map(|run| run.releases).collect::<Vec<_>>(),
+            [0, 2, 0, 0, 2, 0]
+        );
         // Stopped in every round.
         let folder = scratch(&format!("campaign-pieces-{}", faults.len()));
         let mut journal = Journal::create(&folder, &scenario.resolved(), None).unwrap();
         let results = loop {
             let progress = StopAfter::new(1);
             let (driver, stop) = (DriverKind::Lockstep, progress.stop.clone());
-            let options = Options { driver, journal: Some(Arc::new(journal)), stop, ..Options::default() };
+            let options = Options {
+                driver,
+                journal: Some(Arc::new(journal)),
+                stop,
+                ..Options::default()
+            };
             match federated::run(&scenario, &options, &progress) {
                 Err(DriverError::Interrupted) => {
                     journal = Journal::resume(&folder, &scenario.resolved(), None).unwrap();
@@ -145,39 +241,80 @@ fn both_drivers_shards_and_stops_print_one_digest_also_on_links_that_fail() {
 #[test]
 fn a_campaign_is_charged_twice_and_told_as_what_it_is() {
     let folder = scratch("campaign-charged");
-    let summary = json(&done(&folder, &with(&["run", SMALL, "--out", "f", "--format", "json"], &SET)));
+    let summary = json(&done(
+        &folder,
+        &with(&["run", SMALL, "--out", "f", "--format", "json"], &SET),
+    ));
     let methods = summary["methods"].as_array().unwrap();
-    let told = methods.iter().find(|method| method["name"] == "campaign").unwrap();
+    let told = methods
+        .iter()
+        .find(|method| method["name"] == "campaign")
+        .unwrap();
     let epsilon = told["losses"][0]["value"].as_f64().unwrap();
     assert!(
-        (epsilon - 3.0).abs() < 0.01 && told["facts"]["event"].as_str().unwrap().starts_with("2 Gaussian"),
+        (epsilon - 3.0).abs() < 0.01
+            && told["facts"]["event"]
+                .as_str()
+                .unwrap()
+                .starts_with("2 Gaussian"),
         "{told}"
     );
     let ledger = std::fs::read_to_string(folder.join("f/ledger.jsonl")).unwrap();
-    let charged: Vec<&str> = ledger.lines().filter(|line| line.contains("\"method\":\"campaign\"")).collect();
-    assert!(charged.iter().all(|line| line.contains("\"gaussian\"")) && charges(&ledger) == 4, "{ledger}");
+    let charged: Vec<&str> = ledger
+        .lines()
+        .filter(|line| line.contains("\"method\":\"campaign\""))
+        .collect();
+    assert!(
+        charged.iter().all(|line| line.contains("\"gaussian\"")) && charges(&ledger) == 4,
+        "{ledger}"
+    );
     let table = std::fs::read_to_string(folder.join("f/table.txt")).unwrap();
-    assert!(table.contains("campaign: 2 Gaussian releases of multiplier"), "{table}");
+    assert!(
+        table.contains("campaign: 2 Gaussian releases of multiplier"),
+        "{table}"
+    );
     let rounds = std::fs::read_to_string(folder.join("f/rounds.csv")).unwrap();
-    let row = rounds.lines().find(|line| line.starts_with("0,campaign,0,")).unwrap();
+    let row = rounds
+        .lines()
+        .find(|line| line.starts_with("0,campaign,0,"))
+        .unwrap();
     assert!(row.contains(",3.0") || row.contains(",2.99"), "{row}");
     let file = "f/prior-campaign.safetensors";
     assert!(printed(&folder, &["prior", "show", file]).contains("NOBODY: this is a simulation"));
     let explained = printed(&folder, &with(&["privacy", "explain", SMALL], &SET));
-    assert!(explained.contains("With campaign: 2 releases, before the first question"), "{explained}");
+    assert!(
+        explained.contains("With campaign: 2 releases, before the first question"),
+        "{explained}"
+    );
     // A budget with room for one release, and for none: a file of one, and none.
     let poor = |out: &'static str, most: &'static str| {
-        done(&folder, &[&with(&["run", SMALL, "--out", out], &SET)[..], &["--set", most]].concat());
+        done(
+            &folder,
+            &[
+                &with(&["run", SMALL, "--out", out], &SET)[..],
+                &["--set", most],
+            ]
+            .concat(),
+        );
         std::fs::read_to_string(folder.join(out).join("table.txt")).unwrap()
     };
     let one = poor("one", "privacy.max_epsilon=2.5");
     assert!(one.contains("campaign: 1 of 2 Gaussian releases"), "{one}");
-    let shown = printed(&folder, &["prior", "show", "one/prior-campaign.safetensors"]);
+    let shown = printed(
+        &folder,
+        &["prior", "show", "one/prior-campaign.safetensors"],
+    );
     assert!(shown.contains("1 release"), "{shown}");
     let none = poor("none", "privacy.max_epsilon=1");
-    assert!(none.contains("campaign: no release: the first would exceed"), "{none}");
+    assert!(
+        none.contains("campaign: no release: the first would exceed"),
+        "{none}"
+    );
     let readme = std::fs::read_to_string(folder.join("none/README.md")).unwrap();
-    assert!(readme.contains("No `prior-campaign.safetensors`: no release took place"), "{readme}");
+    assert!(
+        readme.contains("No `prior-campaign.safetensors`: no release took place"),
+        "{readme}"
+    );
 }
 
 /// Losses with names, a logarithm, a category, whole numbers, and a unit for each agent.
@@ -188,8 +325,9 @@ fn losses_of_a_table_are_minimised() {
     for agent in 0..30 {
         for place in 0..36 {
             let (exponent, kind, depth) = (place % 6, ["a", "b"][place / 6 % 2], 1 + place / 12);
-            let away =
-                (exponent as f64 - 2.0).powi(2) + if kind == "a" { 0.0 } else { 2.0 } + (depth as f64 - 2.0).powi(2);
+            let away = (exponent as f64 - 2.0).powi(2)
+                + if kind == "a" { 0.0 } else { 2.0 }
+                + (depth as f64 - 2.0).powi(2);
             let value = f64::from(10 * agent) + (1.0 + f64::from(agent % 7)) * away;
             writeln!(table, "{agent},1e-{exponent},{kind},{depth},{value}").unwrap();
         }
@@ -202,39 +340,80 @@ fn losses_of_a_table_are_minimised() {
                 initial_points = 6\nmethods = [\"alone\", \"campaign\"]\n[surrogate]\nlengthscale = 0.5\nnoise_variance = 0.01\n\
                 features = 20\n[privacy]\nsampling_probability = 0.5\nnoise_multiplier = 1\n[prior]\nepsilon = 10\n";
     std::fs::write(folder.join("t.toml"), text).unwrap();
-    let summary = json(&done(&folder, &["run", "t.toml", "--data", "t.csv", "--out", "f", "--format", "json"]));
+    let summary = json(&done(
+        &folder,
+        &[
+            "run", "t.toml", "--data", "t.csv", "--out", "f", "--format", "json",
+        ],
+    ));
     let after = |name: &str| {
         let methods = summary["methods"].as_array().unwrap();
-        let found = methods.iter().find(|method| method["name"] == name).unwrap();
+        let found = methods
+            .iter()
+            .find(|method| method["name"] == name)
+            .unwrap();
         found["regret_at"]["2"].as_f64().unwrap()
     };
     // The place of the best setting is common, and the unit of a loss is not.
     assert!(after("campaign") < 0.5 * after("alone"), "{summary}");
     let file = PriorFile::load(&folder.join("f/prior-campaign.safetensors")).unwrap();
-    assert_eq!((file.label.goal, file.label.space.parameters().len()), (Goal::Minimize, 3));
+    assert_eq!(
+        (file.label.goal, file.label.space.parameters().len()),
+        (Goal::Minimize, 3)
+    );
     let guide = Guide::new(&file, &file.label.space, Goal::Minimize).unwrap();
     // Larger is better inside a file: the least losses are where exponent, kind and depth are 2, a and 2.
-    let believed = guide.believed(&[vec![1e-2, 0.0, 2.0], vec![1e-2, 1.0, 2.0], vec![1e-5, 0.0, 2.0]]).unwrap();
-    assert!(believed[0].mean > believed[1].mean && believed[1].mean > believed[2].mean, "{believed:?}");
+    let believed = guide
+        .believed(&[
+            vec![1e-2, 0.0, 2.0],
+            vec![1e-2, 1.0, 2.0],
+            vec![1e-5, 0.0, 2.0],
+        ])
+        .unwrap();
+    assert!(
+        believed[0].mean > believed[1].mean && believed[1].mean > believed[2].mean,
+        "{believed:?}"
+    );
     // Neither method asks its users for constants, so nothing is doubted.
-    assert!(!std::fs::read_to_string(folder.join("f/README.md")).unwrap().contains("misled"));
+    assert!(
+        !std::fs::read_to_string(folder.join("f/README.md"))
+            .unwrap()
+            .contains("misled")
+    );
 }
 
 #[test]
 fn what_no_campaign_can_be_is_refused_by_name() {
     let folder = scratch("campaign-refused");
-    let run = |set: &[&str]| refused(&folder, 2, &with(&["run", SMALL, "--out", "f"], &[&SET[..], set].concat()));
+    let run = |set: &[&str]| {
+        refused(
+            &folder,
+            2,
+            &with(&["run", SMALL, "--out", "f"], &[&SET[..], set].concat()),
+        )
+    };
     let few = run(&["federation.initial_points=2"]);
     assert!(
         few.contains("federation.initial_points = 2` is not admissible; admissible: at least 3 with `campaign`"),
         "{few}"
     );
     let loud = run(&["prior.epsilon=1e6"]);
-    assert!(loud.contains("each release of `campaign` a noise multiplier from 0.05"), "{loud}");
+    assert!(
+        loud.contains("each release of `campaign` a noise multiplier from 0.05"),
+        "{loud}"
+    );
     let long = run(&["federation.rounds=9995"]);
-    assert!(long.contains("method campaign: evaluations of each agent is 10005; admissible: at most 10000"), "{long}");
+    assert!(
+        long.contains(
+            "method campaign: evaluations of each agent is 10005; admissible: at most 10000"
+        ),
+        "{long}"
+    );
     let two = run(&["privacy.trust=\"two-servers\""]);
-    assert!(two.contains("one-server with the private method `campaign`"), "{two}");
+    assert!(
+        two.contains("one-server with the private method `campaign`"),
+        "{two}"
+    );
 }
 
 /// Agents with nearly one function, whose values have a scale and an offset that nobody told the method.
@@ -242,10 +421,14 @@ fn what_no_campaign_can_be_is_refused_by_name() {
 fn a_campaign_shares_what_is_common() {
     let settings = ["federation.agents=60", "federation.rounds=4", "runs=2"];
     let summed = |epsilon: &str| {
-        let runs = execute(&small("", &[&SET[..], &settings, &[epsilon]].concat()), &Options::default());
+        let runs = execute(
+            &small("", &[&SET[..], &settings, &[epsilon]].concat()),
+            &Options::default(),
+        );
         let of = |name: &str| {
             let own = runs.iter().filter(|run| run.method.name() == name);
-            own.map(|run| run.regret[1..].iter().sum::<f64>()).sum::<f64>()
+            own.map(|run| run.regret[1..].iter().sum::<f64>())
+                .sum::<f64>()
         };
         (of("campaign"), of("alone"))
     };
@@ -254,5 +437,8 @@ fn a_campaign_shares_what_is_common() {
     // Negative control: what is drowned is not believed, and costs little.
     let (drowned, same) = summed("prior.epsilon=0.02");
     assert_eq!(same, alone);
-    assert!(drowned > campaign && drowned < 1.2 * alone, "{drowned} {alone}");
+    assert!(
+        drowned > campaign && drowned < 1.2 * alone,
+        "{drowned} {alone}"
+    );
 }

@@ -4,14 +4,28 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::util::{SMALL, charges, command, done, files, refused, said, scratch, sordino, text, with};
+use crate::util::{
+    SMALL, charges, command, done, files, refused, said, scratch, sordino, text, with,
+};
 
 const METHODS: &str = "federation.methods=[\"ts\",\"dp-fts-de\"]";
-const LOCAL: [&str; 7] =
-    ["ldp-se", "--set", "learning.rounds=200", "--set", "objective.points=20", "--set", "learning.width_factor=0.05"];
+const LOCAL: [&str; 7] = [
+    "ldp-se",
+    "--set",
+    "learning.rounds=200",
+    "--set",
+    "objective.points=20",
+    "--set",
+    "learning.width_factor=0.05",
+];
 
 /// A federated run and one of another trust model: arguments, and a setting that makes another scenario of it.
-fn models() -> [(&'static str, Vec<&'static str>, &'static str, [&'static str; 2]); 2] {
+fn models() -> [(
+    &'static str,
+    Vec<&'static str>,
+    &'static str,
+    [&'static str; 2],
+); 2] {
     [
         (
             "federated",
@@ -32,7 +46,11 @@ fn models() -> [(&'static str, Vec<&'static str>, &'static str, [&'static str; 2
 fn begin(folder: &Path, place: &str, whole: &Path) {
     let scenario = std::fs::read_to_string(whole.join("scenario.toml")).unwrap();
     std::fs::create_dir(folder.join(place).join("state")).unwrap();
-    std::fs::write(folder.join(place).join("state/scenario.toml"), scenario.split_once('\n').unwrap().1).unwrap();
+    std::fs::write(
+        folder.join(place).join("state/scenario.toml"),
+        scenario.split_once('\n').unwrap().1,
+    )
+    .unwrap();
 }
 
 #[test]
@@ -52,8 +70,20 @@ fn mended_a_folder_of_another_scenario_is_refused_with_the_difference() {
     let (_, run, setting, lines) = &models()[1];
     std::fs::create_dir_all(folder.join("half/table.txt")).unwrap();
     begin(&folder, "half", &folder.join("local"));
-    assert_eq!(sordino(&folder, &[&run[..], &["--out", "half", "--resume"]].concat()).status.code(), Some(1));
-    let message = refused(&folder, 2, &[&run[..], &["--out", "half", "--resume", "--set", setting]].concat());
+    assert_eq!(
+        sordino(
+            &folder,
+            &[&run[..], &["--out", "half", "--resume"]].concat()
+        )
+        .status
+        .code(),
+        Some(1)
+    );
+    let message = refused(
+        &folder,
+        2,
+        &[&run[..], &["--out", "half", "--resume", "--set", setting]].concat(),
+    );
     assert!(lines.iter().all(|line| message.contains(line)), "{message}");
 }
 
@@ -76,8 +106,15 @@ fn mended_the_summary_is_written_last() {
             begin(&folder, &place, &folder.join(&whole));
             let arguments = [&run[..], &["--out", &place, "--resume"]].concat();
             let output = sordino(&folder, &arguments);
-            assert!(!output.status.success() && said(&output).contains(&file), "{file}: {}", said(&output));
-            assert!(!folder.join(&place).join("summary.json").exists(), "{name}: summary.json without {file}");
+            assert!(
+                !output.status.success() && said(&output).contains(&file),
+                "{file}: {}",
+                said(&output)
+            );
+            assert!(
+                !folder.join(&place).join("summary.json").exists(),
+                "{name}: summary.json without {file}"
+            );
             // Negative control: without the obstacle the same command completes the folder.
             std::fs::remove_dir_all(folder.join(&place).join(&file)).unwrap();
             done(&folder, &arguments);
@@ -93,7 +130,11 @@ fn appeared(path: &Path, child: &mut Child) -> bool {
         if child.try_wait().unwrap().is_some() {
             return false;
         }
-        assert!(began.elapsed() < Duration::from_secs(60), "{}", path.display());
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "{}",
+            path.display()
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
     true
@@ -106,15 +147,31 @@ fn mended_a_folder_has_one_writer_at_a_time() {
         [&[head], scenario, &["--runs", runs, "--resume", "--out"]].concat()
     };
     for (out, arguments, sign) in [
-        ("federated", long("run", &[SMALL], "100000"), "state/scenario.toml"),
+        (
+            "federated",
+            long("run", &[SMALL], "100000"),
+            "state/scenario.toml",
+        ),
         ("local", long("run", &LOCAL, "100000"), "state/head"),
-        ("sweep", long("sweep", &[SMALL, "--seeds", "0..50"], "2000"), "index.json"),
+        (
+            "sweep",
+            long("sweep", &[SMALL, "--seeds", "0..50"], "2000"),
+            "index.json",
+        ),
     ] {
         let arguments = [&arguments[..], &[out]].concat();
-        let mut first = command(&folder, &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut first = command(&folder, &arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         assert!(appeared(&folder.join(out).join(sign), &mut first));
         // Killed after a minute: where both would be let in, this one would run for hours.
-        let mut second = command(&folder, &arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut second = command(&folder, &arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let began = Instant::now();
         while second.try_wait().unwrap().is_none() && began.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(20));
@@ -126,7 +183,10 @@ fn mended_a_folder_has_one_writer_at_a_time() {
         first.wait().unwrap();
         let message = said(&output);
         assert_eq!(output.status.code(), Some(1), "{out}: {message}");
-        assert!(message.contains("another process writes into this folder: process "), "{message}");
+        assert!(
+            message.contains("another process writes into this folder: process "),
+            "{message}"
+        );
         assert!(message.contains(&first.id().to_string()), "{message}");
         assert!(folder.join(out).join(".lock").exists());
         // Negative control: the next one is let in, as far as the scenario.
@@ -139,7 +199,12 @@ fn mended_a_folder_has_one_writer_at_a_time() {
 #[cfg(unix)]
 fn briefly(folder: &Path, arguments: &[&str]) -> Result<String, &'static str> {
     let mut child = Command::new("sh")
-        .args(["-c", "ulimit -v 3000000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_sordino")])
+        .args([
+            "-c",
+            "ulimit -v 3000000; exec \"$@\"",
+            "sh",
+            env!("CARGO_BIN_EXE_sordino"),
+        ])
         .args(arguments)
         .current_dir(folder)
         .stdout(Stdio::null())
@@ -167,16 +232,47 @@ fn briefly(folder: &Path, arguments: &[&str]) -> Result<String, &'static str> {
 #[test]
 fn mended_what_is_no_regular_file_is_not_read() {
     let folder = scratch("folders-devices");
-    assert!(Command::new("mkfifo").arg("pipe").current_dir(&folder).status().unwrap().success());
+    assert!(
+        Command::new("mkfifo")
+            .arg("pipe")
+            .current_dir(&folder)
+            .status()
+            .unwrap()
+            .success()
+    );
     std::fs::create_dir(folder.join("sub.d")).unwrap();
     let local = [&["run"], &LOCAL[..]].concat();
-    done(&folder, &["run", SMALL, "--set", METHODS, "--runs", "1", "--out", "whole"]);
-    done(&folder, &["sweep", SMALL, "--set", METHODS, "--runs", "1", "--out", "sweep"]);
-    done(&folder, &[&local[..], &["--runs", "1", "--out", "local"]].concat());
+    done(
+        &folder,
+        &[
+            "run", SMALL, "--set", METHODS, "--runs", "1", "--out", "whole",
+        ],
+    );
+    done(
+        &folder,
+        &[
+            "sweep", SMALL, "--set", METHODS, "--runs", "1", "--out", "sweep",
+        ],
+    );
+    done(
+        &folder,
+        &[&local[..], &["--runs", "1", "--out", "local"]].concat(),
+    );
     for path in ["half/state", "half-local/state"] {
         std::fs::create_dir_all(folder.join(path)).unwrap();
     }
-    let tune = ["--command", "echo 0.5", "--epsilon", "1", "--dataset", "d", "--max-epsilon", "2", "--ledger", "l"];
+    let tune = [
+        "--command",
+        "echo 0.5",
+        "--epsilon",
+        "1",
+        "--dataset",
+        "d",
+        "--max-epsilon",
+        "2",
+        "--ledger",
+        "l",
+    ];
     let within = |file: &'static str, arguments: &[&'static str]| (Some(file), arguments.to_vec());
     let cases: Vec<(Option<&str>, Vec<&str>)> = vec![
         (None, vec!["run", "THING"]),
@@ -188,16 +284,31 @@ fn mended_what_is_no_regular_file_is_not_read() {
         (None, vec!["run", SMALL, "--set", "faults.trace=THING"]),
         (None, vec!["privacy", "table", "THING"]),
         (None, [&["tune", "--space", "THING"], &tune[..]].concat()),
-        within("half/state/scenario.toml", &["run", SMALL, "--out", "half", "--resume"]),
-        (Some("half-local/state/head"), [&local[..], &["--out", "half-local", "--resume"]].concat()),
+        within(
+            "half/state/scenario.toml",
+            &["run", SMALL, "--out", "half", "--resume"],
+        ),
+        (
+            Some("half-local/state/head"),
+            [&local[..], &["--out", "half-local", "--resume"]].concat(),
+        ),
         within("whole/scenario.toml", &["report", "whole"]),
         within("whole/transcript.jsonl", &["report", "whole"]),
         within("whole/rounds.csv", &["report", "whole"]),
         within("sweep/sweep.toml", &["report", "sweep"]),
         within("sweep/index.json", &["report", "sweep"]),
-        within("whole/scenario.toml", &["run", SMALL, "--set", METHODS, "--runs", "1", "--out", "whole", "--resume"]),
+        within(
+            "whole/scenario.toml",
+            &[
+                "run", SMALL, "--set", METHODS, "--runs", "1", "--out", "whole", "--resume",
+            ],
+        ),
     ];
-    for (thing, kind) in [("/dev/zero", "a device"), ("pipe", "a pipe"), ("sub.d", "directory")] {
+    for (thing, kind) in [
+        ("/dev/zero", "a device"),
+        ("pipe", "a pipe"),
+        ("sub.d", "directory"),
+    ] {
         for (file, arguments) in &cases {
             let thing = folder.join(thing);
             let kept = file.map(|file| (folder.join(file), std::fs::read(folder.join(file)).ok()));
@@ -206,14 +317,23 @@ fn mended_what_is_no_regular_file_is_not_read() {
                 std::os::unix::fs::symlink(&thing, path).unwrap();
             }
             let thing = thing.display().to_string();
-            let arguments: Vec<String> = arguments.iter().map(|word| word.replace("THING", &thing)).collect();
+            let arguments: Vec<String> = arguments
+                .iter()
+                .map(|word| word.replace("THING", &thing))
+                .collect();
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            let message = briefly(&folder, &arguments).unwrap_or_else(|how| panic!("{how}: {file:?} {arguments:?}"));
+            let message = briefly(&folder, &arguments)
+                .unwrap_or_else(|how| panic!("{how}: {file:?} {arguments:?}"));
             let folder_named = kind == "directory" && message.contains("folder");
-            assert!(message.contains(kind) || folder_named, "{file:?} {arguments:?}: {message}");
+            assert!(
+                message.contains(kind) || folder_named,
+                "{file:?} {arguments:?}: {message}"
+            );
             if let Some((path, bytes)) = kept {
                 std::fs::remove_file(&path).unwrap();
-                bytes.into_iter().for_each(|bytes| std::fs::write(&path, bytes).unwrap());
+                bytes
+                    .into_iter()
+                    .for_each(|bytes| std::fs::write(&path, bytes).unwrap());
             }
         }
     }
@@ -222,43 +342,98 @@ fn mended_what_is_no_regular_file_is_not_read() {
 #[test]
 fn mended_data_that_nobody_reads_are_refused() {
     let folder = scratch("folders-data");
-    for scenario in ["winequality", "default", "output-winequality", "ldp-se", "outsourced-grid"] {
+    for scenario in [
+        "winequality",
+        "default",
+        "output-winequality",
+        "ldp-se",
+        "outsourced-grid",
+    ] {
         for head in [&["run"][..], &["sweep", "--out", "s"]] {
             let message = refused(&folder, 2, &[head, &[scenario, "--data", "x.csv"]].concat());
-            assert!(message.contains(&format!("--data x.csv: scenario `{scenario}` reads no data")), "{message}");
+            assert!(
+                message.contains(&format!(
+                    "--data x.csv: scenario `{scenario}` reads no data"
+                )),
+                "{message}"
+            );
         }
     }
-    let message = refused(&folder, 2, &["reproduce", "ldp/student-t", "--data", "x.csv"]);
-    assert!(message.contains("--data x.csv: `ldp/student-t` reads no data"), "{message}");
+    let message = refused(
+        &folder,
+        2,
+        &["reproduce", "ldp/student-t", "--data", "x.csv"],
+    );
+    assert!(
+        message.contains("--data x.csv: `ldp/student-t` reads no data"),
+        "{message}"
+    );
     assert!(!folder.join("s").exists() && !folder.join("sordino-runs").exists());
     // Negative control: one that reads data gets as far as the file; and a folder gets advice.
-    assert!(refused(&folder, 2, &["run", "landmine", "--data", "x.csv"]).contains("x.csv: cannot be read"));
+    assert!(
+        refused(&folder, 2, &["run", "landmine", "--data", "x.csv"])
+            .contains("x.csv: cannot be read")
+    );
     std::fs::create_dir(folder.join("d")).unwrap();
     let message = refused(&folder, 2, &["run", "landmine", "--data", "d"]);
-    assert!(message.contains("d: is a folder, and this scenario reads one file; name it, as in --data d/landmine.csv"));
+    assert!(message.contains(
+        "d: is a folder, and this scenario reads one file; name it, as in --data d/landmine.csv"
+    ));
     std::fs::write(folder.join("train_sensordata.csv"), "1,2\n").unwrap();
-    let message = refused(&folder, 2, &["run", "ldp-light-sensor", "--data", "train_sensordata.csv"]);
-    assert!(message.contains("is one file, and this scenario reads two; name their folder"), "{message}");
+    let message = refused(
+        &folder,
+        2,
+        &["run", "ldp-light-sensor", "--data", "train_sensordata.csv"],
+    );
+    assert!(
+        message.contains("is one file, and this scenario reads two; name their folder"),
+        "{message}"
+    );
 }
 
 #[test]
 fn mended_no_two_columns_of_a_sweep_have_one_name() {
     let folder = scratch("folders-columns");
-    for (out, runs) in [("fixed", &["--runs", "2"][..]), ("swept", &["--set", "runs=1,2"])] {
-        done(&folder, &[&["sweep", SMALL, "--set", METHODS, "--out", out], runs].concat());
+    for (out, runs) in [
+        ("fixed", &["--runs", "2"][..]),
+        ("swept", &["--set", "runs=1,2"]),
+    ] {
+        done(
+            &folder,
+            &[&["sweep", SMALL, "--set", METHODS, "--out", out], runs].concat(),
+        );
         for name in ["index.csv", "summary.csv"] {
             let mut reader = csv::Reader::from_path(folder.join(out).join(name)).unwrap();
-            let columns: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
-            let twice = columns.iter().enumerate().find(|(i, column)| columns[..*i].contains(column));
+            let columns: Vec<String> = reader
+                .headers()
+                .unwrap()
+                .iter()
+                .map(str::to_owned)
+                .collect();
+            let twice = columns
+                .iter()
+                .enumerate()
+                .find(|(i, column)| columns[..*i].contains(column));
             assert_eq!(twice, None, "{out}/{name}");
             // The paired runs of a folder, and in the summary those of all seeds beside them.
             let runs = columns.iter().position(|column| column == "runs").unwrap();
             let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
-            let expected = if out == "fixed" { ["2", "2"] } else { ["1", "2"] };
-            assert_eq!([&rows[0][runs], &rows[rows.len() - 1][runs]], expected, "{out}/{name}");
+            let expected = if out == "fixed" {
+                ["2", "2"]
+            } else {
+                ["1", "2"]
+            };
+            assert_eq!(
+                [&rows[0][runs], &rows[rows.len() - 1][runs]],
+                expected,
+                "{out}/{name}"
+            );
         }
         let page = std::fs::read_to_string(folder.join(out).join("report.html")).unwrap();
-        assert_eq!(page.matches(">runs</th>").count(), usize::from(out == "swept"));
+        assert_eq!(
+            page.matches(">runs</th>").count(),
+            usize::from(out == "swept")
+        );
     }
 }
 
@@ -268,16 +443,38 @@ fn mended_a_report_of_an_unfinished_folder_says_how_to_go_on_and_draws_what_is_t
     for (name, run, ..) in models() {
         // A run that is killed in the middle: the results of one of its runs are there, by every method.
         let run = &run[..run.len() - 2];
-        let one = [run, &["--runs", "60", "--checkpoint-every", "0", "--threads", "1", "--out", name]].concat();
+        let one = [
+            run,
+            &[
+                "--runs",
+                "60",
+                "--checkpoint-every",
+                "0",
+                "--threads",
+                "1",
+                "--out",
+                name,
+            ],
+        ]
+        .concat();
         let files = match name {
             "federated" => &["state/run-00000.dp-fts-de.done", "state/run-00000.ts.done"][..],
-            _ => &["state/run-00002.random.done", "state/run-00001.moma-gp-ucb.done"],
+            _ => &[
+                "state/run-00002.random.done",
+                "state/run-00001.moma-gp-ucb.done",
+            ],
         };
         // On a machine that is busy otherwise the kill may come too late: then once more.
         for attempt in 0.. {
             let _ = std::fs::remove_dir_all(folder.join(name));
-            let mut child = command(&folder, &one).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-            let seen = files.iter().all(|file| appeared(&folder.join(name).join(file), &mut child));
+            let mut child = command(&folder, &one)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let seen = files
+                .iter()
+                .all(|file| appeared(&folder.join(name).join(file), &mut child));
             child.kill().unwrap();
             child.wait().unwrap();
             if seen && !folder.join(name).join("summary.json").exists() {
@@ -287,9 +484,16 @@ fn mended_a_report_of_an_unfinished_folder_says_how_to_go_on_and_draws_what_is_t
         }
         let output = done(&folder, &["report", name]);
         let message = said(&output);
-        let again = message.split("to go on: ").nth(1).unwrap_or_else(|| panic!("{message}")).trim();
+        let again = message
+            .split("to go on: ")
+            .nth(1)
+            .unwrap_or_else(|| panic!("{message}"))
+            .trim();
         let page = std::fs::read_to_string(folder.join(name).join("report.html")).unwrap();
-        assert!(page.contains("Unfinished: ") && page.contains(" of 60 runs. "), "{name}");
+        assert!(
+            page.contains("Unfinished: ") && page.contains(" of 60 runs. "),
+            "{name}"
+        );
         assert!(page.contains("<svg viewBox"), "{name}");
         // The command is exact: it completes the folder.
         let words: Vec<&str> = again.split(' ').collect();
@@ -302,9 +506,16 @@ fn mended_a_report_of_an_unfinished_folder_says_how_to_go_on_and_draws_what_is_t
     // Nothing finished yet: the same advice as an error; no run folder at all: none.
     std::fs::create_dir_all(folder.join("begun/state")).unwrap();
     let text = std::fs::read_to_string(folder.join("federated/scenario.toml")).unwrap();
-    std::fs::write(folder.join("begun/state/scenario.toml"), text.split_once('\n').unwrap().1).unwrap();
+    std::fs::write(
+        folder.join("begun/state/scenario.toml"),
+        text.split_once('\n').unwrap().1,
+    )
+    .unwrap();
     let message = refused(&folder, 2, &["report", "begun"]);
-    assert!(message.contains("to go on: sordino run begun/state/scenario.toml --out begun --resume"), "{message}");
+    assert!(
+        message.contains("to go on: sordino run begun/state/scenario.toml --out begun --resume"),
+        "{message}"
+    );
     std::fs::create_dir(folder.join("empty")).unwrap();
     assert!(refused(&folder, 2, &["report", "empty"]).contains("is this a run folder?"));
 }
@@ -315,20 +526,38 @@ fn mended_a_report_of_an_unfinished_folder_says_how_to_go_on_and_draws_what_is_t
 fn the_default_folder_is_small_and_whole() {
     let folder = scratch("folders-size");
     // With all its agents there are too many observations to be written down unasked.
-    let fewer =
-        ["federation.agents=20", "federation.observations=false", "surrogate.features=20", "prior.points_per_axis=20"];
+    let fewer = [
+        "federation.agents=20",
+        "federation.observations=false",
+        "surrogate.features=20",
+        "prior.points_per_axis=20",
+    ];
     let run = with(&["run", "default"], &fewer);
     done(&folder, &[&run[..], &["--out", "a"]].concat());
-    done(&folder, &[&run[..], &["--chain", "--out", "chained"]].concat());
+    done(
+        &folder,
+        &[&run[..], &["--chain", "--out", "chained"]].concat(),
+    );
     let (small, chained) = (files(&folder.join("a")), files(&folder.join("chained")));
     let of = |name: &str| text(&small[Path::new(name)]);
     let bytes: usize = small.values().map(Vec::len).sum();
     // With 200 agents, each of two counts may have a digit more: 10 runs, 40 broadcasts and two times six and one.
-    assert!(bytes + 10 * (40 + 2 * 6 + 1) * 2 <= 256_000, "{bytes} bytes");
+    assert!(
+        bytes + 10 * (40 + 2 * 6 + 1) * 2 <= 256_000,
+        "{bytes} bytes"
+    );
     let readme = of("README.md");
-    for name in small.keys().map(|path| path.to_str().unwrap()).filter(|name| ![".lock", "README.md"].contains(name)) {
+    for name in small
+        .keys()
+        .map(|path| path.to_str().unwrap())
+        .filter(|name| ![".lock", "README.md"].contains(name))
+    {
         let prior = name.starts_with("prior-") && name.ends_with(".safetensors");
-        let listed = if prior { "prior-METHOD.safetensors" } else { name };
+        let listed = if prior {
+            "prior-METHOD.safetensors"
+        } else {
+            name
+        };
         assert!(readme.contains(&format!("| `{listed}` |")), "{name}");
     }
     for column in of("rounds.csv").lines().next().unwrap().split(',') {
@@ -336,40 +565,79 @@ fn the_default_folder_is_small_and_whole() {
     }
     // Every round of every method and run, every charge.
     let releases = 10 * (40 + 2 * 6 + 1);
-    assert_eq!((of("rounds.csv").lines().count(), charges(of("ledger.jsonl"))), (1 + 10 * 7 * 41, releases));
+    assert_eq!(
+        (
+            of("rounds.csv").lines().count(),
+            charges(of("ledger.jsonl"))
+        ),
+        (1 + 10 * 7 * 41, releases)
+    );
     // The chain changes one file; both folders can be read.
-    let differing: Vec<_> = small.keys().filter(|name| small[*name] != chained[*name]).collect();
+    let differing: Vec<_> = small
+        .keys()
+        .filter(|name| small[*name] != chained[*name])
+        .collect();
     assert_eq!(differing, [Path::new("transcript.jsonl")]);
     let lines = |transcript: &[u8]| -> Vec<serde_json::Value> {
-        text(transcript).lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
+        text(transcript)
+            .lines()
+            .skip(1)
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     };
     let transcript = Path::new("transcript.jsonl");
-    for (small, chained) in lines(&small[transcript]).iter().zip(lines(&chained[transcript])) {
+    for (small, chained) in lines(&small[transcript])
+        .iter()
+        .zip(lines(&chained[transcript]))
+    {
         assert!(small.get("chain").is_none() && small["digest"] == chained["digest"]);
-        assert_eq!(chained["chain"].as_array().map(|chain| (chain.len(), &chain[40])), Some((41, &chained["digest"])));
+        assert_eq!(
+            chained["chain"]
+                .as_array()
+                .map(|chain| (chain.len(), &chain[40])),
+            Some((41, &chained["digest"]))
+        );
     }
     for name in ["a", "chained"] {
         done(&folder, &["report", name]);
     }
-    assert!(files(&folder.join("a")) == small, "a report made again is the same");
+    assert!(
+        files(&folder.join("a")) == small,
+        "a report made again is the same"
+    );
     let message = refused(&folder, 2, &["run", "ldp-se", "--chain"]);
-    assert!(message.contains("ldp-se") && message.contains("transcript.jsonl"), "{message}");
+    assert!(
+        message.contains("ldp-se") && message.contains("transcript.jsonl"),
+        "{message}"
+    );
 }
 
 /// A program that resumes and reads JSON got nothing from a folder that was complete.
 #[test]
 fn mended3_a_complete_folder_that_is_resumed_prints_its_summary() {
     let folder = scratch("folders-complete");
-    let run = ["run", SMALL, "--set", METHODS, "--runs", "1", "--out", "a", "--format", "json"];
+    let run = [
+        "run", SMALL, "--set", METHODS, "--runs", "1", "--out", "a", "--format", "json",
+    ];
     let first = text(&done(&folder, &run).stdout).to_owned();
     let again = done(&folder, &[&run[..], &["--resume"]].concat());
     assert!(
-        !first.is_empty() && text(&again.stdout).trim() == first.trim() && said(&again).contains("nothing to resume")
+        !first.is_empty()
+            && text(&again.stdout).trim() == first.trim()
+            && said(&again).contains("nothing to resume")
     );
-    let sweep = ["sweep", SMALL, "--set", METHODS, "--runs", "1", "--out", "s", "--format", "json", "--resume"];
+    let sweep = [
+        "sweep", SMALL, "--set", METHODS, "--runs", "1", "--out", "s", "--format", "json",
+        "--resume",
+    ];
     let first = text(&done(&folder, &sweep).stdout).to_owned();
     assert_eq!(text(&done(&folder, &sweep).stdout), first);
     // Negative control: for people, one sentence on standard error.
-    let people = done(&folder, &["run", SMALL, "--set", METHODS, "--runs", "1", "--out", "a", "--resume"]);
+    let people = done(
+        &folder,
+        &[
+            "run", SMALL, "--set", METHODS, "--runs", "1", "--out", "a", "--resume",
+        ],
+    );
     assert!(people.stdout.is_empty() && said(&people).contains("nothing to resume"));
 }

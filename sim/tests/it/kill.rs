@@ -23,14 +23,18 @@ struct Case {
 impl Case {
     fn command(&self, out: &Path) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sordino"));
-        command.args(&self.arguments).args(["--checkpoint-every", "0", "--resume", "--out"]).arg(out);
+        command
+            .args(&self.arguments)
+            .args(["--checkpoint-every", "0", "--resume", "--out"])
+            .arg(out);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
 }
 
 fn killed_and_resumed_leaves_the_same_folder(case: &Case) {
-    let root: PathBuf = std::env::temp_dir().join(format!("sordino-kill-{}-{}", case.name, std::process::id()));
+    let root: PathBuf =
+        std::env::temp_dir().join(format!("sordino-kill-{}-{}", case.name, std::process::id()));
     let _ = std::fs::remove_dir_all(&root);
     std::fs::create_dir_all(&root).unwrap();
     let whole = root.join("whole");
@@ -38,9 +42,14 @@ fn killed_and_resumed_leaves_the_same_folder(case: &Case) {
     assert!(case.command(&whole).status().unwrap().success());
     let length = started.elapsed();
     let expected = files(&whole);
-    let ledgers = expected.iter().filter(|(path, _)| path.ends_with("ledger.jsonl"));
+    let ledgers = expected
+        .iter()
+        .filter(|(path, _)| path.ends_with("ledger.jsonl"));
     let charges: u64 = ledgers.map(|(_, ledger)| charges(text(ledger))).sum();
-    assert_eq!(charges, case.releases, "every release is charged exactly once");
+    assert_eq!(
+        charges, case.releases,
+        "every release is charged exactly once"
+    );
     let mut moments = Stream::from_seed(3);
     let (mut kills, mut attempt) = (0, 0);
     while kills < KILLS {
@@ -49,7 +58,11 @@ fn killed_and_resumed_leaves_the_same_folder(case: &Case) {
         // A few kills in one folder, at moments within the length of a whole run, then to the end.
         for _ in 0..4 {
             let mut child = case.command(&folder).spawn().unwrap();
-            std::thread::sleep(length.mul_f64(0.9 * moments.unit::<f64>()).max(Duration::from_millis(1)));
+            std::thread::sleep(
+                length
+                    .mul_f64(0.9 * moments.unit::<f64>())
+                    .max(Duration::from_millis(1)),
+            );
             if child.try_wait().unwrap().is_some() {
                 break;
             }
@@ -58,12 +71,28 @@ fn killed_and_resumed_leaves_the_same_folder(case: &Case) {
             kills += 1;
         }
         // Complete already is no error either.
-        let output = case.command(&folder).stderr(Stdio::piped()).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let output = case
+            .command(&folder)
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         let found = files(&folder);
-        assert!(found.keys().eq(expected.keys()), "attempt {attempt}: {:?}", found.keys());
+        assert!(
+            found.keys().eq(expected.keys()),
+            "attempt {attempt}: {:?}",
+            found.keys()
+        );
         for (name, bytes) in &found {
-            assert!(*bytes == expected[name], "attempt {attempt}: {}", name.display());
+            assert!(
+                *bytes == expected[name],
+                "attempt {attempt}: {}",
+                name.display()
+            );
         }
     }
     std::fs::remove_dir_all(&root).unwrap();
@@ -73,7 +102,14 @@ fn killed_and_resumed_leaves_the_same_folder(case: &Case) {
 fn a_run() {
     killed_and_resumed_leaves_the_same_folder(&Case {
         name: "run",
-        arguments: vec!["run", SMALL, "--set", "faults.straggler=0.2", "--set", METHODS],
+        arguments: vec![
+            "run",
+            SMALL,
+            "--set",
+            "faults.straggler=0.2",
+            "--set",
+            METHODS,
+        ],
         releases: 2 * 14,
     });
 }
@@ -83,7 +119,9 @@ fn a_sweep() {
     let values = "federation.rounds=8,14";
     killed_and_resumed_leaves_the_same_folder(&Case {
         name: "sweep",
-        arguments: vec!["sweep", SMALL, "--set", METHODS, "--set", values, "--runs", "1", "--seeds", "0..2"],
+        arguments: vec![
+            "sweep", SMALL, "--set", METHODS, "--set", values, "--runs", "1", "--seeds", "0..2",
+        ],
         releases: 2 * (8 + 14),
     });
 }

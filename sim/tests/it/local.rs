@@ -7,13 +7,28 @@ use sordino_sim::scenario::Shipped;
 
 use crate::util::{scratch, shipped, without};
 
-const SMALL: [&str; 5] =
-    ["runs=3", "learning.rounds=300", "objective.points=20", "learning.width_factor=0.05", "users.epsilon=8"];
+const SMALL: [&str; 5] = [
+    "runs=3",
+    "learning.rounds=300",
+    "objective.points=20",
+    "learning.width_factor=0.05",
+    "users.epsilon=8",
+];
 
 fn execute(settings: &[&str], threads: usize) -> (String, String, String) {
-    let options = Options { threads: NonZeroUsize::new(threads), ..Options::default() };
-    let outcome = shipped("ldp-se", settings).unwrap().run(&options, &()).unwrap();
-    (outcome.table().to_owned(), outcome.file("rounds.csv").to_owned(), outcome.file("regret.svg").to_owned())
+    let options = Options {
+        threads: NonZeroUsize::new(threads),
+        ..Options::default()
+    };
+    let outcome = shipped("ldp-se", settings)
+        .unwrap()
+        .run(&options, &())
+        .unwrap();
+    (
+        outcome.table().to_owned(),
+        outcome.file("rounds.csv").to_owned(),
+        outcome.file("regret.svg").to_owned(),
+    )
 }
 
 #[test]
@@ -27,15 +42,26 @@ fn threads_change_nothing_and_the_seed_does() {
     // One run is a prefix of three.
     let mut single = SMALL.to_vec();
     single[0] = "runs=1";
-    let first: Vec<String> = one.1.lines().filter(|line| line.starts_with("0,")).map(str::to_owned).collect();
-    assert_eq!(execute(&single, 1).1.lines().skip(1).collect::<Vec<_>>(), first);
+    let first: Vec<String> = one
+        .1
+        .lines()
+        .filter(|line| line.starts_with("0,"))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(
+        execute(&single, 1).1.lines().skip(1).collect::<Vec<_>>(),
+        first
+    );
 }
 
 #[test]
 fn learners_learn_and_users_pay_once() {
     let (table, _, _) = execute(&SMALL, 2);
     for method in ["tgp-ucb", "ata-gp-ucb", "moma-gp-ucb"] {
-        let line = table.lines().find(|line| line.trim_start().starts_with(method)).unwrap();
+        let line = table
+            .lines()
+            .find(|line| line.trim_start().starts_with(method))
+            .unwrap();
         let fields: Vec<&str> = line.split_whitespace().collect();
         assert!(fields[3].parse::<f64>().unwrap() < 0.8, "{line}");
         assert_eq!(fields[5], "8.000", "{line}");
@@ -53,7 +79,11 @@ fn refusals_name_the_key() {
         ("ldp-se", "users.noise_bound=nan", "users.noise_bound"),
         ("ldp-se", "users.norm_bound=-1", "users.norm_bound"),
         ("ldp-se", "users.epsilon=0", "users.epsilon"),
-        ("ldp-se", "users.reports_per_user=1000", "users.reports_per_user"),
+        (
+            "ldp-se",
+            "users.reports_per_user=1000",
+            "users.reports_per_user",
+        ),
         ("ldp-se", "learning.rounds=3", "learning.rounds"),
         ("ldp-se", "learning.constants=best", "learning.constants"),
         ("ldp-se", "learning.accuracy=1", "learning.accuracy"),
@@ -66,10 +96,18 @@ fn refusals_name_the_key() {
     // B and R must be given where data are read.
     let text = Shipped::find("ldp-light-sensor").unwrap().text;
     for key in ["norm_bound", "noise_bound"] {
-        let error = model::parse("my.toml", &without(key, text), &[]).unwrap_err().to_string();
-        assert!(error.contains(&format!("users.{key}")) && error.contains("public"), "{error}");
+        let error = model::parse("my.toml", &without(key, text), &[])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains(&format!("users.{key}")) && error.contains("public"),
+            "{error}"
+        );
     }
-    let missing = shipped("ldp-stocks", &[]).unwrap().run(&Options::default(), &()).unwrap_err();
+    let missing = shipped("ldp-stocks", &[])
+        .unwrap()
+        .run(&Options::default(), &())
+        .unwrap_err();
     assert!(missing.to_string().contains("--data"), "{missing}");
 }
 
@@ -79,9 +117,17 @@ fn tables_are_read_from_files() {
     let folder = scratch("local-tables");
     let path = folder.join("fin.csv");
     std::fs::write(&path, "Date,A,B,C\n1,1,1,5\n2,2,2,3\n3,4,4,4\n4,3,3,4.5\n").unwrap();
-    let settings = ["runs=2", "learning.rounds=100", "users.norm_bound=5", "users.noise_bound=5"];
+    let settings = [
+        "runs=2",
+        "learning.rounds=100",
+        "users.norm_bound=5",
+        "users.noise_bound=5",
+    ];
     let run = |data: &std::path::Path| {
-        let options = Options { data: Some(data.to_owned()), ..Options::default() };
+        let options = Options {
+            data: Some(data.to_owned()),
+            ..Options::default()
+        };
         shipped("ldp-stocks", &settings).unwrap().run(&options, &())
     };
     assert!(run(&path).unwrap().table().contains("moma-gp-ucb"));

@@ -10,18 +10,34 @@ use sordino_sim::scenario::Shipped;
 use crate::util::{shipped, without};
 
 fn run(name: &str, settings: &[&str], threads: usize) -> Record {
-    let options = Options { threads: NonZeroUsize::new(threads), ..Options::default() };
+    let options = Options {
+        threads: NonZeroUsize::new(threads),
+        ..Options::default()
+    };
     shipped(name, settings).unwrap().run(&options, &()).unwrap()
 }
 
 /// Regret or score error of a method at an ε (none: of a method that does not depend on it).
 fn mean(outcome: &Record, method: &str, epsilon: Option<f64>, what: &str) -> f64 {
-    let name = epsilon.map_or(method.to_owned(), |epsilon| format!("{method} at ε = {epsilon}"));
-    outcome.summary.method(&name).unwrap().measure(what).unwrap().mean
+    let name = epsilon.map_or(method.to_owned(), |epsilon| {
+        format!("{method} at ε = {epsilon}")
+    });
+    outcome
+        .summary
+        .method(&name)
+        .unwrap()
+        .measure(what)
+        .unwrap()
+        .mean
 }
 
-const SMALL: [&str; 5] =
-    ["runs=4", "objective.points=60", "release.epsilons=[0.3, 3, 200]", "release.draws=200", "prior.rounds=20"];
+const SMALL: [&str; 5] = [
+    "runs=4",
+    "objective.points=60",
+    "release.epsilons=[0.3, 3, 200]",
+    "release.draws=200",
+    "prior.rounds=20",
+];
 
 /// Frozen: a change of any simulated decision is "Value-breaking".
 #[test]
@@ -40,11 +56,25 @@ fn threads_change_nothing_and_the_seed_does() {
     assert_eq!(one.file("rounds.csv").lines().count(), 1 + 4 * (3 + 2 * 3));
     let mut other = SMALL.to_vec();
     other.push("seed=1");
-    assert_ne!(one.file("rounds.csv"), run("output-gp", &other, 1).file("rounds.csv"));
+    assert_ne!(
+        one.file("rounds.csv"),
+        run("output-gp", &other, 1).file("rounds.csv")
+    );
     other[0] = "runs=1";
     other[5] = "seed=0";
-    let first: Vec<&str> = one.file("rounds.csv").lines().filter(|line| line.starts_with("0,")).collect();
-    assert_eq!(run("output-gp", &other, 1).file("rounds.csv").lines().skip(1).collect::<Vec<_>>(), first);
+    let first: Vec<&str> = one
+        .file("rounds.csv")
+        .lines()
+        .filter(|line| line.starts_with("0,"))
+        .collect();
+    assert_eq!(
+        run("output-gp", &other, 1)
+            .file("rounds.csv")
+            .lines()
+            .skip(1)
+            .collect::<Vec<_>>(),
+        first
+    );
 }
 
 /// 800 releases at every ε. What is asserted differs by factors of two and more, many standard errors.
@@ -60,14 +90,22 @@ fn epsilon_and_records_buy_utility() {
     }
     // Kusner's release is a uniform draw at ε = 0.3, the default is not.
     let conditional = mean(&outcome, "prior-conditional", Some(0.3), "regret");
-    assert!((0.8..1.2).contains(&(conditional / random)), "{}", outcome.table());
+    assert!(
+        (0.8..1.2).contains(&(conditional / random)),
+        "{}",
+        outcome.table()
+    );
     assert!(mean(&outcome, "worst-case", Some(0.3), "regret") < 0.5 * random);
     assert_eq!(mean(&outcome, "best", None, "regret"), 0.0);
     // With one record the default knows as little.
     let mut few = SMALL.to_vec();
     few.push("objective.records=1");
     let few = run("output-gp", &few, 2);
-    assert!(mean(&few, "worst-case", Some(0.3), "regret") > 0.7 * random, "{}", few.table());
+    assert!(
+        mean(&few, "worst-case", Some(0.3), "regret") > 0.7 * random,
+        "{}",
+        few.table()
+    );
 }
 
 #[test]
@@ -81,23 +119,47 @@ fn red_wines_are_tuned_and_every_release_says_what_it_is() {
         "prior.rounds=5",
     ];
     let outcome = run("output-winequality", &settings, 2);
-    assert_eq!((&outcome.summary.facts["candidates"], &outcome.summary.facts["records"]), (&9.into(), &1539.into()));
-    assert!(mean(&outcome, "worst-case", Some(100.0), "regret") < 0.25 * mean(&outcome, "random", None, "regret"));
+    assert_eq!(
+        (
+            &outcome.summary.facts["candidates"],
+            &outcome.summary.facts["records"]
+        ),
+        (&9.into(), &1539.into())
+    );
+    assert!(
+        mean(&outcome, "worst-case", Some(100.0), "regret")
+            < 0.25 * mean(&outcome, "random", None, "regret")
+    );
     for release in &outcome.summary.methods {
-        assert_eq!(release.guarantee == "dp", release.name.starts_with("worst-case"));
+        assert_eq!(
+            release.guarantee == "dp",
+            release.name.starts_with("worst-case")
+        );
         assert_eq!(
             release.guarantee == "private only under the GP prior",
             release.name.starts_with("prior-conditional")
         );
     }
-    for line in outcome.file("rounds.csv").lines().filter(|line| line.contains("prior-conditional")) {
+    for line in outcome
+        .file("rounds.csv")
+        .lines()
+        .filter(|line| line.contains("prior-conditional"))
+    {
         assert!(line.contains("only under the GP prior"), "{line}");
     }
-    assert!(outcome.table().contains("nobody knows whether the prior is true"));
+    assert!(
+        outcome
+            .table()
+            .contains("nobody knows whether the prior is true")
+    );
     for name in ["regret.svg", "report.html"] {
         assert!(outcome.file(name).contains("prior-conditional"), "{name}");
     }
-    assert!(outcome.file("report.html").contains("For your own data set it promises nothing"));
+    assert!(
+        outcome
+            .file("report.html")
+            .contains("For your own data set it promises nothing")
+    );
 }
 
 #[test]
@@ -110,7 +172,11 @@ fn refusals_name_the_key() {
         ("output-gp", "release.epsilons=1", "release.epsilons"),
         ("output-gp", "release.value_share=1", "release.value_share"),
         ("output-gp", "release.draws=0", "release.draws"),
-        ("output-gp", "release.methods=[\"median\"]", "release.methods"),
+        (
+            "output-gp",
+            "release.methods=[\"median\"]",
+            "release.methods",
+        ),
         ("output-gp", "release.mehtods=[]", "did you mean `methods`"),
         ("output-gp", "prior.rounds=1", "prior.rounds"),
         ("output-gp", "prior.noise_std=0", "prior.noise_std"),
@@ -118,10 +184,26 @@ fn refusals_name_the_key() {
         ("output-gp", "prior.delta=1", "prior.delta"),
         ("output-gp", "prior.delta=nan", "prior.delta"),
         ("output-gp", "objective.records=0", "objective.records"),
-        ("output-gp", "objective.score_bound=0", "objective.score_bound"),
-        ("output-gp", "objective.training_records=100", "unknown key `objective.training_records`"),
-        ("output-winequality", "objective.points=100", "unknown key `objective.points`"),
-        ("output-winequality", "objective.training_records=1599", "objective.training_records"),
+        (
+            "output-gp",
+            "objective.score_bound=0",
+            "objective.score_bound",
+        ),
+        (
+            "output-gp",
+            "objective.training_records=100",
+            "unknown key `objective.training_records`",
+        ),
+        (
+            "output-winequality",
+            "objective.points=100",
+            "unknown key `objective.points`",
+        ),
+        (
+            "output-winequality",
+            "objective.training_records=1599",
+            "objective.training_records",
+        ),
         ("output-winequality", "prior.scale=0", "prior.scale"),
         ("output-gp", "users.epsilon=1", "unknown key `users`"),
     ] {
@@ -131,8 +213,13 @@ fn refusals_name_the_key() {
     // What only the owner can know has no default.
     let text = Shipped::find("output-winequality").unwrap().text;
     for key in ["similarity", "mean", "scale"] {
-        let refused = model::parse("my.toml", &without(key, text), &[]).unwrap_err().to_string();
-        assert!(refused.contains(&format!("`prior.{key}` is missing")), "{refused}");
+        let refused = model::parse("my.toml", &without(key, text), &[])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            refused.contains(&format!("`prior.{key}` is missing")),
+            "{refused}"
+        );
     }
 }
 
@@ -145,22 +232,54 @@ fn mended_delta_is_told_as_it_is_charged() {
         let half = Epsilon::new(epsilon / 2.0).unwrap();
         let scale = ScoreScale::per_record(1, 1599 - 300).unwrap();
         let mechanism = WorstCase::new(49, scale, half, half, FailureRule::Abort).unwrap();
-        let delta = |event: &Event| if let Event::ApproximateEpsilon { delta, .. } = event { *delta } else { 0.0 };
+        let delta = |event: &Event| {
+            if let Event::ApproximateEpsilon { delta, .. } = event {
+                *delta
+            } else {
+                0.0
+            }
+        };
         mechanism.events().iter().map(delta).sum()
     };
     let epsilons = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 256.0];
-    assert_eq!(epsilons.map(charged), [0.0, 0.0, 0.0, 1e-300, 1e-300, 1e-300, 1e-300, 1e-300]);
+    assert_eq!(
+        epsilons.map(charged),
+        [0.0, 0.0, 0.0, 1e-300, 1e-300, 1e-300, 1e-300, 1e-300]
+    );
     let said = |settings: &[&str]| {
-        let cost = shipped("output-winequality", settings).unwrap().explain().unwrap().cost;
-        cost.into_iter().find(|sentence| sentence.starts_with("worst-case")).unwrap()
+        let cost = shipped("output-winequality", settings)
+            .unwrap()
+            .explain()
+            .unwrap()
+            .cost;
+        cost.into_iter()
+            .find(|sentence| sentence.starts_with("worst-case"))
+            .unwrap()
     };
     let sentence = said(&[]);
-    assert!(sentence.contains("pure (δ = 0) from ε = 0.1 to 1, δ = 1e-300 from ε = 3 to 256"), "{sentence}");
+    assert!(
+        sentence.contains("pure (δ = 0) from ε = 0.1 to 1, δ = 1e-300 from ε = 3 to 256"),
+        "{sentence}"
+    );
     // Negative control: where nothing is charged, nothing is said.
     assert!(!said(&["release.epsilons=[0.1, 1]"]).contains("1e-300"));
-    let small =
-        ["runs=1", "release.epsilons=[1, 3]", "objective.points_per_axis=2", "prior.rounds=2", "release.draws=1"];
-    let outcome = run("output-winequality", &[&small[..], &["release.methods=[\"worst-case\"]"]].concat(), 1);
-    let deltas: Vec<_> = outcome.summary.methods.iter().map(|at| at.loss("delta").unwrap().value).collect();
+    let small = [
+        "runs=1",
+        "release.epsilons=[1, 3]",
+        "objective.points_per_axis=2",
+        "prior.rounds=2",
+        "release.draws=1",
+    ];
+    let outcome = run(
+        "output-winequality",
+        &[&small[..], &["release.methods=[\"worst-case\"]"]].concat(),
+        1,
+    );
+    let deltas: Vec<_> = outcome
+        .summary
+        .methods
+        .iter()
+        .map(|at| at.loss("delta").unwrap().value)
+        .collect();
     assert_eq!(deltas, [Some(0.0), Some(1e-300)]);
 }

@@ -12,8 +12,14 @@ fn comes_back(folder: &Path, name: &str, seen: &[&str]) {
     }
     done(folder, &["report", name]);
     let again = files(&folder.join(name));
-    let other: Vec<_> = whole.keys().filter(|file| whole.get(*file) != again.get(*file)).collect();
-    assert!(other.is_empty() && whole.len() == again.len(), "{name}: {other:?}");
+    let other: Vec<_> = whole
+        .keys()
+        .filter(|file| whole.get(*file) != again.get(*file))
+        .collect();
+    assert!(
+        other.is_empty() && whole.len() == again.len(),
+        "{name}: {other:?}"
+    );
 }
 
 /// All that a run folder has for people.
@@ -22,14 +28,58 @@ const SEEN: [&str; 3] = ["table.txt", "regret.svg", "report.html"];
 #[test]
 fn page_picture_and_table_of_every_trust_model_come_back_from_the_other_files() {
     let folder = scratch("pages");
-    std::fs::write(folder.join("t.csv"), "rent,size\n495,120\n510,40\n520,60\n540,80\n").unwrap();
+    std::fs::write(
+        folder.join("t.csv"),
+        "rent,size\n495,120\n510,40\n520,60\n540,80\n",
+    )
+    .unwrap();
     std::fs::write(folder.join("flats.toml"), FLATS).unwrap();
     let runs: &[(&str, &[&str])] = &[
-        ("federated", &[SMALL, "--runs", "2", "--set", "federation.observations=true"]),
-        ("faults", &["faults", "--runs", "2", "--set", "federation.agents=20", "--set", "federation.rounds=6"]),
-        ("outsourced", &["outsourced-grid", "--runs", "2", "--set", "modeler.rounds=6"]),
+        (
+            "federated",
+            &[
+                SMALL,
+                "--runs",
+                "2",
+                "--set",
+                "federation.observations=true",
+            ],
+        ),
+        (
+            "faults",
+            &[
+                "faults",
+                "--runs",
+                "2",
+                "--set",
+                "federation.agents=20",
+                "--set",
+                "federation.rounds=6",
+            ],
+        ),
+        (
+            "outsourced",
+            &[
+                "outsourced-grid",
+                "--runs",
+                "2",
+                "--set",
+                "modeler.rounds=6",
+            ],
+        ),
         ("flats", &["flats.toml", "--data", "t.csv"]),
-        ("local", &["ldp-se", "--runs", "3", "--set", "learning.rounds=300", "--set", "objective.points=20"]),
+        (
+            "local",
+            &[
+                "ldp-se",
+                "--runs",
+                "3",
+                "--set",
+                "learning.rounds=300",
+                "--set",
+                "objective.points=20",
+            ],
+        ),
         ("output", &["output-gp", "--runs", "2"]),
     ];
     for (name, arguments) in runs {
@@ -38,7 +88,10 @@ fn page_picture_and_table_of_every_trust_model_come_back_from_the_other_files() 
     }
     // What only the table knew: its data are not read again.
     let page = std::fs::read_to_string(folder.join("flats/report.html")).unwrap();
-    assert!(page.contains("1 of 4 rows lie outside the declared ranges") && page.contains("σ_min of this table"));
+    assert!(
+        page.contains("1 of 4 rows lie outside the declared ranges")
+            && page.contains("σ_min of this table")
+    );
 }
 
 const FLATS: &str = "name = \"flats\"\ndescription = \"d\"\ntrust = \"outsourced\"\nruns = 2\n[objective]\nkind = \"csv\"\n\
@@ -49,9 +102,36 @@ const FLATS: &str = "name = \"flats\"\ndescription = \"d\"\ntrust = \"outsourced
 #[test]
 fn the_page_of_a_sweep_comes_back_and_those_of_its_runs() {
     let folder = scratch("pages-sweep");
-    done(&folder, &["sweep", SMALL, "--set", "privacy.noise_multiplier=1,2", "--runs", "2", "--out", "noise"]);
-    done(&folder, &["sweep", "output-gp", "--set", "release.value_share=0.2,0.5", "--runs", "2", "--out", "share"]);
-    for (sweep, run) in [("noise", "00001-noise_multiplier=2"), ("share", "00000-value_share=0.2")] {
+    done(
+        &folder,
+        &[
+            "sweep",
+            SMALL,
+            "--set",
+            "privacy.noise_multiplier=1,2",
+            "--runs",
+            "2",
+            "--out",
+            "noise",
+        ],
+    );
+    done(
+        &folder,
+        &[
+            "sweep",
+            "output-gp",
+            "--set",
+            "release.value_share=0.2,0.5",
+            "--runs",
+            "2",
+            "--out",
+            "share",
+        ],
+    );
+    for (sweep, run) in [
+        ("noise", "00001-noise_multiplier=2"),
+        ("share", "00000-value_share=0.2"),
+    ] {
         comes_back(&folder, sweep, &["report.html"]);
         comes_back(&folder, &format!("{sweep}/runs/{run}"), &SEEN);
     }
@@ -70,12 +150,24 @@ fn a_page_shows_the_files_and_no_memory() {
     };
     let page = || std::fs::read_to_string(folder.join("a/report.html")).unwrap();
     let before = page();
-    change("scenario.toml", "description = \"", "description = \"Changed: ");
+    change(
+        "scenario.toml",
+        "description = \"",
+        "description = \"Changed: ",
+    );
     done(&folder, &["report", "a"]);
     assert!(page() != before && page().contains("Changed: "));
-    change("summary.json", "\"name\": \"gp-ucb\"", "\"name\": \"pg-ucb\"");
+    change(
+        "summary.json",
+        "\"name\": \"gp-ucb\"",
+        "\"name\": \"pg-ucb\"",
+    );
     assert!(refused(&folder, 2, &["report", "a"]).contains("pg-ucb"));
-    change("summary.json", "\"name\": \"pg-ucb\"", "\"name\": \"gp-ucb\"");
+    change(
+        "summary.json",
+        "\"name\": \"pg-ucb\"",
+        "\"name\": \"gp-ucb\"",
+    );
     change("rounds.csv", "\n1,gp-ucb,", "\n7,gp-ucb,7,");
     assert!(refused(&folder, 2, &["report", "a"]).contains("rounds.csv"));
 }

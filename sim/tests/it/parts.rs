@@ -14,20 +14,35 @@ fn in_parts(folder: &Path, name: &str, of: u32, what: &[&str]) -> Vec<String> {
     let parts: Vec<String> = (1..=of).map(|number| format!("{name}-{number}")).collect();
     for (number, out) in (1..).zip(&parts) {
         let (part, threads) = (format!("{number}/{of}"), format!("{}", 1 + number % 3));
-        done(folder, &[what, &["--part", &part, "--out", out, "--threads", &threads]].concat());
+        done(
+            folder,
+            &[
+                what,
+                &["--part", &part, "--out", out, "--threads", &threads],
+            ]
+            .concat(),
+        );
         assert!(!folder.join(out).join("summary.json").exists());
     }
     let whole = format!("whole-{name}");
     // In whatever order they are named.
     let named: Vec<&str> = parts.iter().rev().map(String::as_str).collect();
-    done(folder, &[&["merge"][..], &named, &["--out", &whole]].concat());
+    done(
+        folder,
+        &[&["merge"][..], &named, &["--out", &whole]].concat(),
+    );
     parts
 }
 
 /// The same names and bytes.
 fn same(folder: &Path, one: &str, other: &str) {
     let (one, other) = (files(&folder.join(one)), files(&folder.join(other)));
-    assert!(one.keys().eq(other.keys()), "{:?}\n{:?}", one.keys(), other.keys());
+    assert!(
+        one.keys().eq(other.keys()),
+        "{:?}\n{:?}",
+        one.keys(),
+        other.keys()
+    );
     for (path, bytes) in &one {
         assert!(*bytes == other[path], "{}", path.display());
     }
@@ -38,7 +53,9 @@ fn same(folder: &Path, one: &str, other: &str) {
 fn parts_of_a_run_make_the_undivided_run() {
     let folder = scratch("parts-run");
     let observed = "federation.observations=true";
-    let what = ["run", SMALL, "--runs", "3", "--set", METHODS, "--set", observed];
+    let what = [
+        "run", SMALL, "--runs", "3", "--set", METHODS, "--set", observed,
+    ];
     done(&folder, &[&what[..], &["--out", "undivided"]].concat());
     for of in [1, 3, 4] {
         let name = format!("of-{of}");
@@ -46,13 +63,35 @@ fn parts_of_a_run_make_the_undivided_run() {
         same(&folder, &format!("whole-{name}"), "undivided");
     }
     // What is told of the transcript is the merge's to say.
-    done(&folder, &[&what[..], &["--chain", "--out", "chained"]].concat());
-    done(&folder, &["merge", "of-3-1", "of-3-2", "of-3-3", "--chain", "--out", "chained-parts"]);
+    done(
+        &folder,
+        &[&what[..], &["--chain", "--out", "chained"]].concat(),
+    );
+    done(
+        &folder,
+        &[
+            "merge",
+            "of-3-1",
+            "of-3-2",
+            "of-3-3",
+            "--chain",
+            "--out",
+            "chained-parts",
+        ],
+    );
     same(&folder, "chained-parts", "chained");
     // Results are printed as by the run, and the parts are left as they are.
-    let printed = done(&folder, &["merge", "of-3-3", "of-3-1", "of-3-2", "--format", "json", "--out", "again"]);
+    let printed = done(
+        &folder,
+        &[
+            "merge", "of-3-3", "of-3-1", "of-3-2", "--format", "json", "--out", "again",
+        ],
+    );
     let summary = std::fs::read(folder.join("undivided/summary.json")).unwrap();
-    assert_eq!(json(&printed), serde_json::from_slice::<serde_json::Value>(&summary).unwrap());
+    assert_eq!(
+        json(&printed),
+        serde_json::from_slice::<serde_json::Value>(&summary).unwrap()
+    );
 }
 
 #[test]
@@ -61,7 +100,9 @@ fn parts_of_a_sweep_make_the_undivided_sweep() {
     let noise = "privacy.noise_multiplier=0.5,2";
     // Points of unlike numbers of jobs.
     let methods = "federation.methods=[\"ts\"],[\"ts\",\"fts-de\",\"dp-fts-de\"]";
-    let what = ["sweep", SMALL, "--set", noise, "--set", methods, "--runs", "1", "--seeds", "0..2"];
+    let what = [
+        "sweep", SMALL, "--set", noise, "--set", methods, "--runs", "1", "--seeds", "0..2",
+    ];
     done(&folder, &[&what[..], &["--out", "undivided"]].concat());
     let parts = in_parts(&folder, "of-3", 3, &what);
     same(&folder, "whole-of-3", "undivided");
@@ -69,36 +110,78 @@ fn parts_of_a_sweep_make_the_undivided_sweep() {
     let jobs: Vec<u64> = parts
         .iter()
         .map(|part| {
-            let mark: serde_json::Value =
-                serde_json::from_slice(&std::fs::read(folder.join(part).join("part.json")).unwrap()).unwrap();
+            let mark: serde_json::Value = serde_json::from_slice(
+                &std::fs::read(folder.join(part).join("part.json")).unwrap(),
+            )
+            .unwrap();
             assert_eq!(mark["jobs_in_all"], 16);
             mark["jobs"].as_u64().unwrap()
         })
         .collect();
-    assert_eq!((jobs.iter().sum::<u64>(), jobs.iter().min(), jobs.iter().max()), (16, Some(&5), Some(&6)));
-    let other = [&what[..6], &["--runs", "1", "--seeds", "1..3", "--part", "2/3", "--out", "other"]].concat();
+    assert_eq!(
+        (
+            jobs.iter().sum::<u64>(),
+            jobs.iter().min(),
+            jobs.iter().max()
+        ),
+        (16, Some(&5), Some(&6))
+    );
+    let other = [
+        &what[..6],
+        &[
+            "--runs", "1", "--seeds", "1..3", "--part", "2/3", "--out", "other",
+        ],
+    ]
+    .concat();
     done(&folder, &other);
-    let message = refused(&folder, 2, &["merge", "of-3-1", "other", "of-3-3", "--out", "x"]);
+    let message = refused(
+        &folder,
+        2,
+        &["merge", "of-3-1", "other", "of-3-3", "--out", "x"],
+    );
     assert!(
-        message.contains("other: part 2/3 is not of the execution of of-3-1 (- seeds 0,1; + seeds 1,2)"),
+        message.contains(
+            "other: part 2/3 is not of the execution of of-3-1 (- seeds 0,1; + seeds 1,2)"
+        ),
         "{message}"
     );
     // A job that is lost from one of its runs is named.
-    let lost =
-        files(&folder.join("of-3-2")).into_keys().find(|path| path.to_str().unwrap().ends_with(".done")).unwrap();
+    let lost = files(&folder.join("of-3-2"))
+        .into_keys()
+        .find(|path| path.to_str().unwrap().ends_with(".done"))
+        .unwrap();
     std::fs::remove_file(folder.join("of-3-2").join(&lost)).unwrap();
-    let message = refused(&folder, 2, &["merge", "of-3-1", "of-3-2", "of-3-3", "--out", "x"]);
-    assert!(message.contains("of-3-2: part 2/3 lacks run-00000."), "{message}");
+    let message = refused(
+        &folder,
+        2,
+        &["merge", "of-3-1", "of-3-2", "of-3-3", "--out", "x"],
+    );
+    assert!(
+        message.contains("of-3-2: part 2/3 lacks run-00000."),
+        "{message}"
+    );
     assert!(!folder.join("x").exists());
 }
 
 #[test]
 fn every_trust_model_is_cut() {
     let folder = scratch("parts-trust");
-    let local = ["learning.rounds=200", "objective.points=20", "learning.width_factor=0.05"];
+    let local = [
+        "learning.rounds=200",
+        "objective.points=20",
+        "learning.width_factor=0.05",
+    ];
     let output = ["objective.points=60", "prior.rounds=8", "release.draws=20"];
-    let outsourced = ["modeler.rounds=12", "objective.points_per_axis=12", "curator.out_dims=[2, 5]"];
-    for (name, settings) in [("ldp-se", local), ("output-gp", output), ("outsourced-grid", outsourced)] {
+    let outsourced = [
+        "modeler.rounds=12",
+        "objective.points_per_axis=12",
+        "curator.out_dims=[2, 5]",
+    ];
+    for (name, settings) in [
+        ("ldp-se", local),
+        ("output-gp", output),
+        ("outsourced-grid", outsourced),
+    ] {
         let what = with(&["run", name, "--runs", "3"], &settings);
         let undivided = format!("undivided-{name}");
         done(&folder, &[&what[..], &["--out", &undivided]].concat());
@@ -111,18 +194,42 @@ fn every_trust_model_is_cut() {
 #[test]
 fn a_part_is_killed_and_resumed() {
     let folder = scratch("parts-killed");
-    let what =
-        ["run", SMALL, "--runs", "2", "--set", METHODS, "--set", "federation.rounds=120", "--checkpoint-every", "0"];
+    let what = [
+        "run",
+        SMALL,
+        "--runs",
+        "2",
+        "--set",
+        METHODS,
+        "--set",
+        "federation.rounds=120",
+        "--checkpoint-every",
+        "0",
+    ];
     done(&folder, &[&what[..], &["--out", "undivided"]].concat());
-    done(&folder, &[&what[..], &["--part", "1/2", "--out", "one"]].concat());
+    done(
+        &folder,
+        &[&what[..], &["--part", "1/2", "--out", "one"]].concat(),
+    );
     let second = [&what[..], &["--part", "2/2", "--out", "two", "--resume"]].concat();
     let state = folder.join("two/state");
     let of_kind = |ending: &str| {
         let names = std::fs::read_dir(&state).into_iter().flatten().flatten();
-        names.filter(|entry| entry.path().extension().is_some_and(|found| found == ending)).count()
+        names
+            .filter(|entry| {
+                entry
+                    .path()
+                    .extension()
+                    .is_some_and(|found| found == ending)
+            })
+            .count()
     };
     let began = Instant::now();
-    let mut child = command(&folder, &second).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command(&folder, &second)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     while of_kind("checkpoint") == 0 {
         assert!(began.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none());
         std::thread::sleep(Duration::from_millis(1));
@@ -131,7 +238,11 @@ fn a_part_is_killed_and_resumed() {
     child.wait().unwrap();
     // Not complete: it is named, and nothing is put together.
     let message = refused(&folder, 2, &["merge", "one", "two", "--out", "whole"]);
-    assert!(message.contains("two: part 2/2 is not complete; execute it again with --part 2/2 --resume"), "{message}");
+    assert!(
+        message
+            .contains("two: part 2/2 is not complete; execute it again with --part 2/2 --resume"),
+        "{message}"
+    );
     done(&folder, &second);
     assert!(of_kind("done") == 3 && of_kind("checkpoint") == 0);
     assert!(said(&done(&folder, &second)).contains("part 2/2 is complete already"));
@@ -142,39 +253,84 @@ fn a_part_is_killed_and_resumed() {
 #[test]
 fn missing_doubled_and_foreign_parts_are_refused_by_name() {
     let folder = scratch("parts-refused");
-    let what = ["run", SMALL, "--runs", "2", "--set", METHODS, "--set", "federation.rounds=4"];
+    let what = [
+        "run",
+        SMALL,
+        "--runs",
+        "2",
+        "--set",
+        METHODS,
+        "--set",
+        "federation.rounds=4",
+    ];
     in_parts(&folder, "p", 3, &what);
     let merge = |parts: &[&str]| {
-        let message = refused(&folder, 2, &[&["merge"][..], parts, &["--out", "x"]].concat());
+        let message = refused(
+            &folder,
+            2,
+            &[&["merge"][..], parts, &["--out", "x"]].concat(),
+        );
         assert!(!folder.join("x").exists(), "{message}");
         message
     };
     assert!(merge(&["p-1", "p-3"]).contains("1 of 3 parts are missing: 2/3"));
-    assert!(merge(&["p-1", "p-2", "p-2"]).contains("part 2/3 is given twice: p-2 and p-2; every part once"));
-    assert!(merge(&["p-1", "nowhere", "p-3"]).contains("nowhere: holds no part of an execution (no part.json)"));
+    assert!(
+        merge(&["p-1", "p-2", "p-2"])
+            .contains("part 2/3 is given twice: p-2 and p-2; every part once")
+    );
+    assert!(
+        merge(&["p-1", "nowhere", "p-3"])
+            .contains("nowhere: holds no part of an execution (no part.json)")
+    );
     // Another scenario, another cut.
     let part = |out: &str, part: &str, more: &[&str]| {
-        done(&folder, &[&what[..], &["--part", part, "--out", out], more].concat());
+        done(
+            &folder,
+            &[&what[..], &["--part", part, "--out", out], more].concat(),
+        );
     };
     part("other", "2/3", &["--seed", "9"]);
     let message = merge(&["p-1", "other", "p-3"]);
-    assert!(message.contains("other: part 2/3 is not of the execution of p-1 (- seed = 5; + seed = 9)"), "{message}");
+    assert!(
+        message.contains("other: part 2/3 is not of the execution of p-1 (- seed = 5; + seed = 9)"),
+        "{message}"
+    );
     part("cut", "2/4", &[]);
     assert!(merge(&["p-1", "p-2", "p-3", "cut"]).contains("it is cut into 4 parts, not into 3"));
     // What is taken stays as it is.
-    let message = refused(&folder, 2, &["merge", "p-1", "p-2", "p-3", "--out", "whole-p"]);
+    let message = refused(
+        &folder,
+        2,
+        &["merge", "p-1", "p-2", "p-3", "--out", "whole-p"],
+    );
     assert!(message.contains("whole-p: exists already"), "{message}");
     // A part's folder is no run's, and no other part's.
-    let resume =
-        |out: &str, more: &[&str]| refused(&folder, 2, &[&what[..], &["--out", out, "--resume"], more].concat());
-    assert!(resume("p-1", &[]).contains("p-1: holds part 1/3 of an execution; go on with it by --part 1/3"));
+    let resume = |out: &str, more: &[&str]| {
+        refused(
+            &folder,
+            2,
+            &[&what[..], &["--out", out, "--resume"], more].concat(),
+        )
+    };
+    assert!(
+        resume("p-1", &[])
+            .contains("p-1: holds part 1/3 of an execution; go on with it by --part 1/3")
+    );
     assert!(resume("p-1", &["--part", "2/3"]).contains("p-1: holds part 1/3"));
-    assert!(resume("p-1", &["--part", "1/3", "--seed", "9"]).contains("another scenario, other settings"));
-    assert!(resume("whole-p", &["--part", "1/3"]).contains("whole-p: holds no part of an execution"));
+    assert!(
+        resume("p-1", &["--part", "1/3", "--seed", "9"])
+            .contains("another scenario, other settings")
+    );
+    assert!(
+        resume("whole-p", &["--part", "1/3"]).contains("whole-p: holds no part of an execution")
+    );
     assert!(refused(&folder, 2, &["report", "p-1"]).contains("holds part 1/3"));
     // Six jobs make no seven parts; a part that there is not.
     let none = [&what[..], &["--part", "7/7", "--out", "y"]].concat();
-    assert!(refused(&folder, 2, &none).contains("part 7/7 has nothing to do: there are 6 jobs; admissible: at most 6"));
+    assert!(
+        refused(&folder, 2, &none)
+            .contains("part 7/7 has nothing to do: there are 6 jobs; admissible: at most 6")
+    );
     let none = [&what[..], &["--part", "4/3", "--out", "y"]].concat();
     assert!(refused(&folder, 2, &none).contains("admissible: I/N with whole numbers"));
     assert!(!folder.join("y").exists());
@@ -183,7 +339,16 @@ fn missing_doubled_and_foreign_parts_are_refused_by_name() {
 #[test]
 fn a_part_that_was_changed_is_refused() {
     let folder = scratch("parts-changed");
-    let what = ["run", SMALL, "--runs", "2", "--set", METHODS, "--set", "federation.rounds=4"];
+    let what = [
+        "run",
+        SMALL,
+        "--runs",
+        "2",
+        "--set",
+        METHODS,
+        "--set",
+        "federation.rounds=4",
+    ];
     in_parts(&folder, "p", 2, &what);
     let merge = || sordino(&folder, &["merge", "p-1", "p-2", "--out", "x"]);
     let path = |name: &str| folder.join(name);
@@ -191,27 +356,61 @@ fn a_part_that_was_changed_is_refused() {
         let good = std::fs::read(path(name)).unwrap();
         std::fs::write(path(name), to(good.clone())).unwrap();
         let output = merge();
-        assert!(!output.status.success() && said(&output).contains(expected), "{name}: {}", said(&output));
+        assert!(
+            !output.status.success() && said(&output).contains(expected),
+            "{name}: {}",
+            said(&output)
+        );
         assert!(!path("x").exists());
         std::fs::write(path(name), good).unwrap();
     };
     let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
-    let other = |bytes: Vec<u8>| text(&bytes).replace(&version, "\"version\": \"0.0.1\"").into_bytes();
-    changed("p-2/part.json", &other, "part 2/2 was made by sordino 0.0.1");
-    let format = |bytes: Vec<u8>| text(&bytes).replace("\"format\": 1", "\"format\": 7").into_bytes();
+    let other = |bytes: Vec<u8>| {
+        text(&bytes)
+            .replace(&version, "\"version\": \"0.0.1\"")
+            .into_bytes()
+    };
+    changed(
+        "p-2/part.json",
+        &other,
+        "part 2/2 was made by sordino 0.0.1",
+    );
+    let format = |bytes: Vec<u8>| {
+        text(&bytes)
+            .replace("\"format\": 1", "\"format\": 7")
+            .into_bytes()
+    };
     changed("p-2/part.json", &format, "format 7 is unknown");
-    changed("p-2/state/head", &|_| vec![7; 32], "p-2: of other data or another version");
-    let result = files(&path("p-2")).into_keys().find(|name| name.extension().is_some_and(|e| e == "done")).unwrap();
+    changed(
+        "p-2/state/head",
+        &|_| vec![7; 32],
+        "p-2: of other data or another version",
+    );
+    let result = files(&path("p-2"))
+        .into_keys()
+        .find(|name| name.extension().is_some_and(|e| e == "done"))
+        .unwrap();
     let result = format!("p-2/{}", result.display());
     let bent = |mut bytes: Vec<u8>| {
         bytes[40] ^= 1;
         bytes
     };
-    changed(&result, &bent, "is damaged: it does not have the digest it ends with");
+    changed(
+        &result,
+        &bent,
+        "is damaged: it does not have the digest it ends with",
+    );
     // A result under the name of another part's job.
-    let stray = files(&path("p-1")).into_keys().find(|name| name.extension().is_some_and(|e| e == "done")).unwrap();
+    let stray = files(&path("p-1"))
+        .into_keys()
+        .find(|name| name.extension().is_some_and(|e| e == "done"))
+        .unwrap();
     std::fs::copy(path("p-1").join(&stray), path("p-2").join(&stray)).unwrap();
-    assert!(said(&merge()).contains("p-2: part 2/2 holds another part's run-00000."), "{}", said(&merge()));
+    assert!(
+        said(&merge()).contains("p-2: part 2/2 holds another part's run-00000."),
+        "{}",
+        said(&merge())
+    );
     std::fs::remove_file(path("p-2").join(&stray)).unwrap();
     // Negative control: as they were, they make a whole.
     assert!(merge().status.success());

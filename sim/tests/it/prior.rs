@@ -12,8 +12,7 @@ use crate::util::{done, json, printed, refused, scratch, sordino as run};
 const SPACE: &str = "goal = \"minimize\"\nvalue = \"loss\"\n[parameters.rate]\nlow = 1e-4\nhigh = 1\nscale = \"log\"\n\
                      [parameters.kind]\nchoices = [\"a\", \"b\"]\n";
 /// Least at rate .01 with kind b.
-const TRAIN: &str =
-    "awk -v r=$SORDINO_RATE -v k=$SORDINO_KIND 'BEGIN { l = log(r)/log(10) + 2; print l*l + (k == \"b\" ? 0 : 1) }'";
+const TRAIN: &str = "awk -v r=$SORDINO_RATE -v k=$SORDINO_KIND 'BEGIN { l = log(r)/log(10) + 2; print l*l + (k == \"b\" ? 0 : 1) }'";
 
 /// A folder with a space and a table of so many studies, each in a unit of its own.
 fn case(name: &str, studies: usize) -> PathBuf {
@@ -23,7 +22,9 @@ fn case(name: &str, studies: usize) -> PathBuf {
     // A sequence that fills the range, the same in every run of the test.
     let mut state = 7u64;
     let mut unit = || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         (state >> 40) as f64 / (1u64 << 24) as f64
     };
     for study in 0..studies {
@@ -69,28 +70,72 @@ fn read(folder: &Path, file: &str) -> String {
 #[test]
 fn a_file_is_published_shown_verified_exported_and_searched_with() {
     let folder = case("whole", 200);
-    let told = json(&done(&folder, &publish(&["p.safetensors", "--note", "spring", "--format", "json"])));
-    for (key, expected) in [("epsilon", 2.0), ("delta", 1e-4), ("contributors", 200.0), ("releases", 2.0)] {
+    let told = json(&done(
+        &folder,
+        &publish(&["p.safetensors", "--note", "spring", "--format", "json"]),
+    ));
+    for (key, expected) in [
+        ("epsilon", 2.0),
+        ("delta", 1e-4),
+        ("contributors", 200.0),
+        ("releases", 2.0),
+    ] {
         assert_eq!(told[key].as_f64(), Some(expected), "{key}");
     }
-    assert!(told["replace_epsilon"].as_f64().unwrap() > 3.0 && told["spent"].as_f64().unwrap() > 1.99);
-    assert_eq!((told["simulated"].as_bool(), told["dataset"].as_str()), (Some(false), Some("test")));
-    assert!(told["neighboring_relation"].as_str().unwrap().contains("zero-out"));
+    assert!(
+        told["replace_epsilon"].as_f64().unwrap() > 3.0 && told["spent"].as_f64().unwrap() > 1.99
+    );
+    assert_eq!(
+        (told["simulated"].as_bool(), told["dataset"].as_str()),
+        (Some(false), Some("test"))
+    );
+    assert!(
+        told["neighboring_relation"]
+            .as_str()
+            .unwrap()
+            .contains("zero-out")
+    );
     assert!(told["evaluations_saved"].as_u64().unwrap() >= 1, "{told}");
     // Two Gaussians z₁ and z₂ are one of z with z⁻² = z₁⁻² + z₂⁻², whose total variation is δ at ε = 0.
-    let squares: f64 = told["noise_multipliers"].as_array().unwrap().iter().map(|z| z.as_f64().unwrap().powi(-2)).sum();
-    let guess = 0.5 + 0.5 * sordino_core::privacy::accountant::analytic::delta(squares.powf(-0.5), 0.0);
-    assert!((told["best_guess"].as_f64().unwrap() - guess).abs() < 1e-9 && guess > 0.51, "{told}");
+    let squares: f64 = told["noise_multipliers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|z| z.as_f64().unwrap().powi(-2))
+        .sum();
+    let guess =
+        0.5 + 0.5 * sordino_core::privacy::accountant::analytic::delta(squares.powf(-0.5), 0.0);
+    assert!(
+        (told["best_guess"].as_f64().unwrap() - guess).abs() < 1e-9 && guess > 0.51,
+        "{told}"
+    );
     // The charges are in the ledger, and its head is on the label.
     let ledger = read(&folder, "sordino-ledger.jsonl");
     assert_eq!(ledger.lines().count(), 3);
     assert!(ledger.contains(told["ledger"].as_str().unwrap()));
-    let shown = json(&done(&folder, &["prior", "show", "p.safetensors", "--format", "json", "--out", "p.svg"]));
+    let shown = json(&done(
+        &folder,
+        &[
+            "prior",
+            "show",
+            "p.safetensors",
+            "--format",
+            "json",
+            "--out",
+            "p.svg",
+        ],
+    ));
     assert_eq!(shown["digest"], told["digest"]);
     assert!(read(&folder, "p.svg").contains("What the file believes"));
     let text = printed(&folder, &["prior", "show", "p.safetensors"]);
-    assert!(text.contains("not against who made it") && told.get("trust").is_none(), "{text}");
-    let guessed = format!("right at most {:.1} % of the time", (guess * 1e3).ceil() / 10.0);
+    assert!(
+        text.contains("not against who made it") && told.get("trust").is_none(),
+        "{text}"
+    );
+    let guessed = format!(
+        "right at most {:.1} % of the time",
+        (guess * 1e3).ceil() / 10.0
+    );
     for needed in [
         &guessed,
         "200, in 2 releases",
@@ -101,23 +146,57 @@ fn a_file_is_published_shown_verified_exported_and_searched_with() {
     ] {
         assert!(text.contains(needed), "{needed}\n{text}");
     }
-    assert!(printed(&folder, &["prior", "verify", "p.safetensors"]).contains(told["digest"].as_str().unwrap()));
-    let rust = printed(&folder, &["prior", "export", "p.safetensors", "--lang", "rust"]);
-    assert!(rust.contains("pub static NUMBERS: PriorNumbers<'static, f32>") && rust.contains("self_test:"));
+    assert!(
+        printed(&folder, &["prior", "verify", "p.safetensors"])
+            .contains(told["digest"].as_str().unwrap())
+    );
+    let rust = printed(
+        &folder,
+        &["prior", "export", "p.safetensors", "--lang", "rust"],
+    );
+    assert!(
+        rust.contains("pub static NUMBERS: PriorNumbers<'static, f32>")
+            && rust.contains("self_test:")
+    );
     assert!(rust.contains("pub static FACTOR"), "{rust}");
-    compiled(&folder, &printed(&folder, &["prior", "export", "p.safetensors", "--lang", "c"]));
+    compiled(
+        &folder,
+        &printed(
+            &folder,
+            &["prior", "export", "p.safetensors", "--lang", "c"],
+        ),
+    );
     // The newcomer's first questions are good, and a run that was begun with the file goes on with it alone.
     let search = |more: &[&'static str]| {
-        let words = ["optimize", "--space", "space.toml", "--command", TRAIN, "--out", "new", "--format", "json"];
+        let words = [
+            "optimize",
+            "--space",
+            "space.toml",
+            "--command",
+            TRAIN,
+            "--out",
+            "new",
+            "--format",
+            "json",
+        ];
         [&words[..], more].concat()
     };
-    let found = json(&done(&folder, &search(&["--prior", "p.safetensors", "--evaluations", "3"])));
+    let found = json(&done(
+        &folder,
+        &search(&["--prior", "p.safetensors", "--evaluations", "3"]),
+    ));
     assert!(found["best"]["value"].as_f64().unwrap() < 0.5, "{found}");
     assert_eq!(found["prior"], told["digest"]);
     let without = refused(&folder, 2, &search(&["--evaluations", "4", "--resume"]));
     assert!(without.contains("began with the prior file"), "{without}");
-    let more = json(&done(&folder, &search(&["--prior", "p.safetensors", "--evaluations", "4", "--resume"])));
-    assert_eq!((more["evaluations"].as_u64(), &more["history"][0]), (Some(4), &found["history"][0]));
+    let more = json(&done(
+        &folder,
+        &search(&["--prior", "p.safetensors", "--evaluations", "4", "--resume"]),
+    ));
+    assert_eq!(
+        (more["evaluations"].as_u64(), &more["history"][0]),
+        (Some(4), &found["history"][0])
+    );
 }
 
 /// A compiler of C takes the exported header beside that of the library, and every number of it has the file's bits.
@@ -149,9 +228,25 @@ int main(void) {
     std::fs::write(folder.join("prior.c"), PROGRAM).unwrap();
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../capi/include");
     let mut cc = Command::new("cc");
-    cc.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]).arg(include);
-    let built = cc.args(["prior.c", "-o", "prior"]).current_dir(folder).output().unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    cc.args([
+        "-std=c11",
+        "-Wall",
+        "-Wextra",
+        "-Wpedantic",
+        "-Werror",
+        "-I",
+    ])
+    .arg(include);
+    let built = cc
+        .args(["prior.c", "-o", "prior"])
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(
+        built.status.success(),
+        "{}",
+        String::from_utf8_lossy(&built.stderr)
+    );
     let said = Command::new(folder.join("prior")).output().unwrap();
     assert!(said.status.success());
     let file = PriorFile::parse(&std::fs::read(folder.join("p.safetensors")).unwrap()).unwrap();
@@ -166,7 +261,14 @@ int main(void) {
     };
     let mut storage = vec![0.0; attach_len(file.features())];
     let factor = PublicPrior::attach(numbers, &mut storage).unwrap().factor();
-    let all = [&[lengthscale, self_test], &file.landmarks[..], &file.weights, &file.covariance, factor].concat();
+    let all = [
+        &[lengthscale, self_test],
+        &file.landmarks[..],
+        &file.weights,
+        &file.covariance,
+        factor,
+    ]
+    .concat();
     let expected: Vec<String> = all.iter().map(|x| format!("{:08x}", x.to_bits())).collect();
     let said = String::from_utf8(said.stdout).unwrap();
     assert_eq!(said.lines().collect::<Vec<_>>(), expected);
@@ -191,10 +293,16 @@ fn a_budget_and_a_file_that_is_there_are_kept() {
     done(&folder, &publish(&["p.safetensors"]));
     let bytes = std::fs::read(folder.join("p.safetensors")).unwrap();
     let there = refused(&folder, 2, &publish(&["p.safetensors"]));
-    assert!(there.contains("p.safetensors: exists already; nothing was published"), "{there}");
+    assert!(
+        there.contains("p.safetensors: exists already; nothing was published"),
+        "{there}"
+    );
     let over = refused(&folder, 2, &publish(&["q.safetensors"]));
     assert!(over.contains("nothing was published"), "{over}");
-    assert!(!folder.join("q.safetensors").exists() && read(&folder, "sordino-ledger.jsonl").lines().count() == 3);
+    assert!(
+        !folder.join("q.safetensors").exists()
+            && read(&folder, "sordino-ledger.jsonl").lines().count() == 3
+    );
     assert_eq!(std::fs::read(folder.join("p.safetensors")).unwrap(), bytes);
 }
 
@@ -202,20 +310,47 @@ fn a_budget_and_a_file_that_is_there_are_kept() {
 fn what_protects_nobody_and_what_is_no_file_is_refused() {
     let folder = case("refused", 30);
     for (change, said) in [
-        (["--delta", "0.01"], "delta is 0.01; admissible: above 0 and at most 0.0033"),
-        (["--space", "other.toml"], "other.toml: `goal`: admissible: \"minimize\", \"maximize\""),
-        (["--from", "one.csv"], "number of studies is 1; admissible: 2 to 16777216"),
-        (["--from", "short.csv"], "study t: 2 points; admissible: 3 to 2000"),
+        (
+            ["--delta", "0.01"],
+            "delta is 0.01; admissible: above 0 and at most 0.0033",
+        ),
+        (
+            ["--space", "other.toml"],
+            "other.toml: `goal`: admissible: \"minimize\", \"maximize\"",
+        ),
+        (
+            ["--from", "one.csv"],
+            "number of studies is 1; admissible: 2 to 16777216",
+        ),
+        (
+            ["--from", "short.csv"],
+            "study t: 2 points; admissible: 3 to 2000",
+        ),
     ] {
-        std::fs::write(folder.join("other.toml"), SPACE.replace("goal = \"minimize\"\n", "")).unwrap();
-        let one: String = read(&folder, "studies.csv").lines().take(11).map(|line| format!("{line}\n")).collect();
-        std::fs::write(folder.join("short.csv"), format!("{one}t,1,a,1\nt,0.5,b,1\n")).unwrap();
+        std::fs::write(
+            folder.join("other.toml"),
+            SPACE.replace("goal = \"minimize\"\n", ""),
+        )
+        .unwrap();
+        let one: String = read(&folder, "studies.csv")
+            .lines()
+            .take(11)
+            .map(|line| format!("{line}\n"))
+            .collect();
+        std::fs::write(
+            folder.join("short.csv"),
+            format!("{one}t,1,a,1\nt,0.5,b,1\n"),
+        )
+        .unwrap();
         std::fs::write(folder.join("one.csv"), one).unwrap();
         let mut words = publish(&["p.safetensors"]);
         let place = words.iter().position(|word| *word == change[0]).unwrap();
         words[place + 1] = change[1];
         let message = refused(&folder, 2, &words);
-        assert!(message.contains(said) && message.contains("nothing was published"), "{message}");
+        assert!(
+            message.contains(said) && message.contains("nothing was published"),
+            "{message}"
+        );
         assert!(!folder.join("sordino-ledger.jsonl").exists(), "{said}");
     }
     done(&folder, &publish(&["p.safetensors"]));
@@ -225,19 +360,37 @@ fn what_protects_nobody_and_what_is_no_file_is_refused() {
     std::fs::write(folder.join("changed.safetensors"), bytes).unwrap();
     for question in ["show", "verify"] {
         let message = refused(&folder, 2, &["prior", question, "changed.safetensors"]);
-        assert!(message.contains("changed.safetensors: digest is"), "{message}");
+        assert!(
+            message.contains("changed.safetensors: digest is"),
+            "{message}"
+        );
     }
     std::fs::write(folder.join("space.toml"), SPACE.replace("1e-4", "1e-5")).unwrap();
-    let words =
-        ["optimize", "--space", "space.toml", "--command", TRAIN, "--evaluations", "2", "--prior", "p.safetensors"];
+    let words = [
+        "optimize",
+        "--space",
+        "space.toml",
+        "--command",
+        TRAIN,
+        "--evaluations",
+        "2",
+        "--prior",
+        "p.safetensors",
+    ];
     let message = refused(&folder, 2, &words);
-    assert!(message.contains("the file is of another search: rate"), "{message}");
+    assert!(
+        message.contains("the file is of another search: rate"),
+        "{message}"
+    );
 }
 
 #[test]
 fn a_signed_file_is_verified_against_a_key_and_its_numbers_are_exported_as_they_are() {
     let folder = case("signed", 40);
-    let told = json(&done(&folder, &publish(&["p.safetensors", "--sign", "me.key", "--format", "json"])));
+    let told = json(&done(
+        &folder,
+        &publish(&["p.safetensors", "--sign", "me.key", "--format", "json"]),
+    ));
     let signer = told["signed_by"].as_str().unwrap().to_owned();
     let verified = |key: &str| run(&folder, &["prior", "verify", "p.safetensors", "--key", key]);
     let text = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
@@ -245,22 +398,39 @@ fn a_signed_file_is_verified_against_a_key_and_its_numbers_are_exported_as_they_
     let other = "ab".repeat(32);
     let refused_key = verified(&other);
     assert_eq!(refused_key.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&refused_key.stderr).contains(&format!("signed by {signer}, not by {other}")));
-    assert!(printed(&folder, &["prior", "show", "p.safetensors"]).contains(&format!("signed by      {signer}")));
+    assert!(
+        String::from_utf8_lossy(&refused_key.stderr)
+            .contains(&format!("signed by {signer}, not by {other}"))
+    );
+    assert!(
+        printed(&folder, &["prior", "show", "p.safetensors"])
+            .contains(&format!("signed by      {signer}"))
+    );
     // The key stays one for its owner alone, and a second file is by the same.
-    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(folder.join("me.key")).unwrap());
+    let mode =
+        std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(folder.join("me.key")).unwrap());
     assert_eq!(mode & 0o777, 0o600);
     let second = publish(&["q.safetensors", "--sign", "me.key", "--format", "json"]);
-    let mut second: Vec<&str> = second.into_iter().map(|word| if word == "test" { "other" } else { word }).collect();
+    let mut second: Vec<&str> = second
+        .into_iter()
+        .map(|word| if word == "test" { "other" } else { word })
+        .collect();
     second.extend(["--ledger", "other.jsonl"]);
     assert_eq!(json(&done(&folder, &second))["signed_by"], signer.as_str());
     // Two 32-bit sizes, lengthscale and self-test, then the tensors as the file has them.
-    let bytes = done(&folder, &["prior", "export", "p.safetensors", "--lang", "bin"]).stdout;
+    let bytes = done(
+        &folder,
+        &["prior", "export", "p.safetensors", "--lang", "bin"],
+    )
+    .stdout;
     let file = std::fs::read(folder.join("p.safetensors")).unwrap();
     let header = 8 + u64::from_le_bytes(file[..8].try_into().unwrap()) as usize;
     assert_eq!(&bytes[16..], &file[header..]);
     let (m, dim) = (told["features"].as_u64().unwrap(), 2);
-    assert_eq!(bytes[..8], [(m as u32).to_le_bytes(), (dim as u32).to_le_bytes()].concat()[..]);
+    assert_eq!(
+        bytes[..8],
+        [(m as u32).to_le_bytes(), (dim as u32).to_le_bytes()].concat()[..]
+    );
     assert_eq!(bytes.len() as u64, 16 + 4 * (m * dim + m + m * (m + 1) / 2));
 }
 
@@ -272,11 +442,21 @@ fn a_disk_without_room_is_found_before_anything_is_charged() {
     words.extend(["--features", "1024"]);
     // A limit on the length of files, as a full disk is.
     let program = env!("CARGO_BIN_EXE_sordino");
-    let line = format!("ulimit -f 64; trap '' XFSZ; exec {program} {}", words.join(" "));
-    let output = Command::new("bash").args(["-c", &line]).current_dir(&folder).output().unwrap();
+    let line = format!(
+        "ulimit -f 64; trap '' XFSZ; exec {program} {}",
+        words.join(" ")
+    );
+    let output = Command::new("bash")
+        .args(["-c", &line])
+        .current_dir(&folder)
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("no room for the file") && said.contains("nothing was published"), "{said}");
+    assert!(
+        said.contains("no room for the file") && said.contains("nothing was published"),
+        "{said}"
+    );
     assert!(!folder.join("sordino-ledger.jsonl").exists());
     assert_eq!(std::fs::read_dir(folder.join("full")).unwrap().count(), 0);
 }
@@ -294,7 +474,8 @@ fn one_file_may_be_the_whole_budget_and_a_refused_one_leaves_no_ledger() {
     };
     let over = refused(&folder, 2, &with("5", "4", "p.safetensors"));
     assert!(
-        over.contains("max_epsilon is 4; admissible: at least 5") && over.contains("nothing was published"),
+        over.contains("max_epsilon is 4; admissible: at least 5")
+            && over.contains("nothing was published"),
         "{over}"
     );
     assert!(!folder.join("sordino-ledger.jsonl").exists());
@@ -303,17 +484,38 @@ fn one_file_may_be_the_whole_budget_and_a_refused_one_leaves_no_ledger() {
         let out: &'static str = format!("{ledger}.safetensors").leak();
         let told = json(&done(
             &folder,
-            &[&with(epsilon, epsilon, out)[..], &["--ledger", ledger, "--format", "json"]].concat(),
+            &[
+                &with(epsilon, epsilon, out)[..],
+                &["--ledger", ledger, "--format", "json"],
+            ]
+            .concat(),
         ));
-        assert!(told["spent"].as_f64().unwrap() <= epsilon.parse().unwrap(), "{told}");
+        assert!(
+            told["spent"].as_f64().unwrap() <= epsilon.parse().unwrap(),
+            "{told}"
+        );
     }
-    let again = refused(&folder, 2, &[&with("1", "1", "d.safetensors")[..], &["--ledger", "b.jsonl"]].concat());
+    let again = refused(
+        &folder,
+        2,
+        &[
+            &with("1", "1", "d.safetensors")[..],
+            &["--ledger", "b.jsonl"],
+        ]
+        .concat(),
+    );
     assert!(again.contains("budget spent"), "{again}");
     let mut other = with("1", "1", "e.safetensors");
     other.extend(["--ledger", "b.jsonl"]);
-    let other: Vec<&str> = other.into_iter().map(|word| if word == "test" { "hospital" } else { word }).collect();
+    let other: Vec<&str> = other
+        .into_iter()
+        .map(|word| if word == "test" { "hospital" } else { word })
+        .collect();
     let other = refused(&folder, 2, &other);
-    assert!(other.contains("--ledger names a file of its own for another data set"), "{other}");
+    assert!(
+        other.contains("--ledger names a file of its own for another data set"),
+        "{other}"
+    );
 }
 
 #[test]
@@ -329,20 +531,27 @@ fn refusals_name_the_line_and_what_is_wrong_with_a_file() {
             let mut words = publish(&["p.safetensors"]);
             words[3] = name;
             let said = refused(&folder, 2, &words);
-            assert!(said.contains(&format!("{name}:{line}: `value` is \"NaN\"")), "{said}");
+            assert!(
+                said.contains(&format!("{name}:{line}: `value` is \"NaN\"")),
+                "{said}"
+            );
         }
     }
     done(&folder, &publish(&["p.safetensors"]));
     let bytes = std::fs::read(folder.join("p.safetensors")).unwrap();
     std::fs::write(folder.join("cut.safetensors"), &bytes[..bytes.len() - 100]).unwrap();
-    for (file, what) in
-        [("cut.safetensors", "the file was cut off"), ("studies.csv", "a prior file, as `sordino prior publish`")]
-    {
+    for (file, what) in [
+        ("cut.safetensors", "the file was cut off"),
+        ("studies.csv", "a prior file, as `sordino prior publish`"),
+    ] {
         let said = refused(&folder, 2, &["prior", "show", file]);
         assert!(said.contains(what), "{said}");
     }
     // Whoever writes a candidate for a device finds its coordinates and its sign.
-    let header = printed(&folder, &["prior", "export", "p.safetensors", "--lang", "c"]);
+    let header = printed(
+        &folder,
+        &["prior", "export", "p.safetensors", "--lang", "c"],
+    );
     for needed in [
         "rate: coordinate 1: 0.0001 0, 1 1, evenly between in its logarithm",
         "kind: coordinate 0: \"a\" 0.25, \"b\" 0.75",
@@ -354,8 +563,20 @@ fn refusals_name_the_line_and_what_is_wrong_with_a_file() {
 
 /// Every number of the list that follows a name in an exported text.
 fn listed(text: &str, name: &str) -> Vec<f32> {
-    let list = text.split(name).nth(1).unwrap().split(['[', '{']).nth(2).unwrap().split([']', '}']).next().unwrap();
-    let numbers = list.split(',').map(|word| word.trim().trim_end_matches('f')).filter(|word| !word.is_empty());
+    let list = text
+        .split(name)
+        .nth(1)
+        .unwrap()
+        .split(['[', '{'])
+        .nth(2)
+        .unwrap()
+        .split([']', '}'])
+        .next()
+        .unwrap();
+    let numbers = list
+        .split(',')
+        .map(|word| word.trim().trim_end_matches('f'))
+        .filter(|word| !word.is_empty());
     numbers.map(|word| word.parse().unwrap()).collect()
 }
 
@@ -364,10 +585,29 @@ fn an_export_has_the_candidates_of_a_device_in_both_numbers() {
     let folder = case("candidates", 30);
     done(&folder, &publish(&["p.safetensors"]));
     let file = PriorFile::parse(&std::fs::read(folder.join("p.safetensors")).unwrap()).unwrap();
-    let export = |lang: &'static str| ["prior", "export", "p.safetensors", "--lang", lang, "--candidates", "40"];
-    let (rust, c) = (printed(&folder, &export("rust")), printed(&folder, &export("c")));
-    let (points, coordinates) = (listed(&rust, "static POINTS:"), listed(&rust, "static CANDIDATES:"));
-    assert!(rust.contains("pub const CANDIDATE_COUNT: usize = 40;") && rust.contains("pub const DIM: usize = 2;"));
+    let export = |lang: &'static str| {
+        [
+            "prior",
+            "export",
+            "p.safetensors",
+            "--lang",
+            lang,
+            "--candidates",
+            "40",
+        ]
+    };
+    let (rust, c) = (
+        printed(&folder, &export("rust")),
+        printed(&folder, &export("c")),
+    );
+    let (points, coordinates) = (
+        listed(&rust, "static POINTS:"),
+        listed(&rust, "static CANDIDATES:"),
+    );
+    assert!(
+        rust.contains("pub const CANDIDATE_COUNT: usize = 40;")
+            && rust.contains("pub const DIM: usize = 2;")
+    );
     assert_eq!((points.len(), coordinates.len()), (80, 80));
     assert_eq!(listed(&c, "SORDINO_PRIOR_POINTS_OF"), points);
     assert_eq!(listed(&c, "SORDINO_PRIOR_CANDIDATES_OF"), coordinates);
@@ -375,19 +615,31 @@ fn an_export_has_the_candidates_of_a_device_in_both_numbers() {
     for (own, read) in points.chunks(2).zip(coordinates.chunks(2)) {
         let own: Vec<f64> = own.iter().map(|x| f64::from(*x)).collect();
         for (coordinate, read) in encoding.coordinates(&own).iter().zip(read) {
-            assert!((coordinate - f64::from(*read)).abs() < 1e-6, "{own:?} {read}");
+            assert!(
+                (coordinate - f64::from(*read)).abs() < 1e-6,
+                "{own:?} {read}"
+            );
         }
     }
     let said = refused(&folder, 2, &export("bin"));
     assert!(said.contains("--candidates: not in `bin`"), "{said}");
-    assert!(!printed(&folder, &["prior", "export", "p.safetensors", "--lang", "rust"]).contains("CANDIDATE"));
+    assert!(
+        !printed(
+            &folder,
+            &["prior", "export", "p.safetensors", "--lang", "rust"]
+        )
+        .contains("CANDIDATE")
+    );
 }
 
 #[test]
 fn a_choice_of_a_file_ends_no_comment_and_paths_that_are_one_are_refused() {
     let folder = case("hostile", 30);
     let choice = "a */ int x; /* \\";
-    let space = SPACE.replace("\"a\", \"b\"", &format!("{}, \"b\"", serde_json::to_string(choice).unwrap()));
+    let space = SPACE.replace(
+        "\"a\", \"b\"",
+        &format!("{}, \"b\"", serde_json::to_string(choice).unwrap()),
+    );
     std::fs::write(folder.join("space.toml"), space).unwrap();
     let studies = read(&folder, "studies.csv").replace(",a,", &format!(",{choice},"));
     std::fs::write(folder.join("studies.csv"), studies).unwrap();
@@ -395,20 +647,40 @@ fn a_choice_of_a_file_ends_no_comment_and_paths_that_are_one_are_refused() {
         let mut words = publish(&["p.safetensors"]);
         words.extend([option, "./p.safetensors"]);
         let said = refused(&folder, 2, &words);
-        assert!(said.contains("is the ledger or the key") && !folder.join("p.safetensors").exists(), "{said}");
+        assert!(
+            said.contains("is the ledger or the key") && !folder.join("p.safetensors").exists(),
+            "{said}"
+        );
     }
     done(&folder, &publish(&["p.safetensors"]));
     for (lang, begin) in [("c", "#define"), ("rust", "use sordino_core")] {
-        let text = printed(&folder, &["prior", "export", "p.safetensors", "--lang", lang]);
+        let text = printed(
+            &folder,
+            &["prior", "export", "p.safetensors", "--lang", lang],
+        );
         let comment = text.split(begin).next().unwrap();
-        assert_eq!(comment.matches("*/").count(), usize::from(lang == "c"), "{comment}");
-        assert!(comment.is_ascii() && !comment.contains("\\\n") && comment.contains("int x;"), "{comment}");
+        assert_eq!(
+            comment.matches("*/").count(),
+            usize::from(lang == "c"),
+            "{comment}"
+        );
+        assert!(
+            comment.is_ascii() && !comment.contains("\\\n") && comment.contains("int x;"),
+            "{comment}"
+        );
     }
     // A key that others may read is nobody's.
     let mut signed = publish(&["q.safetensors", "--sign", "open.key"]);
     std::fs::write(folder.join("open.key"), "x").unwrap();
-    std::fs::set_permissions(folder.join("open.key"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    std::fs::set_permissions(
+        folder.join("open.key"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o644),
+    )
+    .unwrap();
     signed.extend(["--ledger", "other.jsonl"]);
     let said = refused(&folder, 2, &signed);
-    assert!(said.contains("others may read or write this key") && !folder.join("other.jsonl").exists(), "{said}");
+    assert!(
+        said.contains("others may read or write this key") && !folder.join("other.jsonl").exists(),
+        "{said}"
+    );
 }

@@ -18,7 +18,12 @@ fn execute(
     driver: DriverKind,
 ) -> Result<Vec<MethodRun>, DriverError> {
     let progress = StopAfter::new(stop_after);
-    let options = Options { driver, journal: journal.map(Arc::new), stop: progress.stop.clone(), ..Options::default() };
+    let options = Options {
+        driver,
+        journal: journal.map(Arc::new),
+        stop: progress.stop.clone(),
+        ..Options::default()
+    };
     federated::run(scenario, &options, &progress)
 }
 
@@ -27,7 +32,10 @@ fn stopped(name: &str) -> (Scenario, PathBuf) {
     let scenario = small("", &["federation.methods=[\"dp-fts-de\"]", "runs=1"]);
     let folder = scratch(name);
     let journal = Journal::create(&folder, &scenario.resolved(), None).unwrap();
-    assert!(matches!(execute(&scenario, Some(journal), 9, DriverKind::Lockstep), Err(DriverError::Interrupted)));
+    assert!(matches!(
+        execute(&scenario, Some(journal), 9, DriverKind::Lockstep),
+        Err(DriverError::Interrupted)
+    ));
     (scenario, folder)
 }
 
@@ -42,7 +50,11 @@ fn in_pieces(scenario: &Scenario, folder: &Path, piece: u32) -> (Vec<MethodRun>,
     let mut journal = Journal::create(folder, &scenario.resolved(), None).unwrap();
     for pieces in 1.. {
         // Whoever continues may be another driver with another number of shards.
-        let driver = if pieces % 2 == 0 { DriverKind::Tokio } else { DriverKind::Lockstep };
+        let driver = if pieces % 2 == 0 {
+            DriverKind::Tokio
+        } else {
+            DriverKind::Lockstep
+        };
         match execute(scenario, Some(journal), piece, driver) {
             Ok(results) => {
                 let journal = Journal::resume(folder, &scenario.resolved(), None).unwrap();
@@ -50,7 +62,9 @@ fn in_pieces(scenario: &Scenario, folder: &Path, piece: u32) -> (Vec<MethodRun>,
                 journal.discard().unwrap();
                 return (results, ledger, pieces);
             }
-            Err(DriverError::Interrupted) => journal = Journal::resume(folder, &scenario.resolved(), None).unwrap(),
+            Err(DriverError::Interrupted) => {
+                journal = Journal::resume(folder, &scenario.resolved(), None).unwrap()
+            }
             Err(error) => panic!("{error}"),
         }
     }
@@ -60,11 +74,28 @@ fn in_pieces(scenario: &Scenario, folder: &Path, piece: u32) -> (Vec<MethodRun>,
 #[test]
 fn pieces_of_any_length_make_the_same_run() {
     let methods = "federation.methods=[\"ts\",\"fts-de\",\"dp-fts-de\",\"prior\",\"dp-prior\"]";
-    let plan = ["prior.points_per_axis=12", "prior.releases=[0, 0, 4, 5]", methods];
-    let faults = ["faults.dropout=0.2", "faults.straggler=0.2", "faults.duplicate=0.2"];
+    let plan = [
+        "prior.points_per_axis=12",
+        "prior.releases=[0, 0, 4, 5]",
+        methods,
+    ];
+    let faults = [
+        "faults.dropout=0.2",
+        "faults.straggler=0.2",
+        "faults.duplicate=0.2",
+    ];
     // Three blocks of the transcript.
-    let blocks = ["federation.agents=2500", "federation.rounds=11", "runs=1", "surrogate.own_draw=features"];
-    for settings in [&plan[..], &[&plan[..], &faults].concat(), &[&plan[..], &blocks].concat()] {
+    let blocks = [
+        "federation.agents=2500",
+        "federation.rounds=11",
+        "runs=1",
+        "surrogate.own_draw=features",
+    ];
+    for settings in [
+        &plan[..],
+        &[&plan[..], &faults].concat(),
+        &[&plan[..], &blocks].concat(),
+    ] {
         let scenario = small("", settings);
         let reference = execute(&scenario, None, u32::MAX, DriverKind::Lockstep).unwrap();
         let (whole, ledger, pieces) = in_pieces(&scenario, &scratch("resume-whole"), u32::MAX);
@@ -87,10 +118,18 @@ fn pieces_of_any_length_make_the_same_run() {
 fn another_scenario_is_refused_with_the_difference() {
     let folder = scratch("resume-other");
     let (one, other) = (small("", &[]), small("", &["privacy.noise_multiplier=2.5"]));
-    assert!(matches!(Journal::resume(&folder, &one.resolved(), None), Err(JournalError::NothingToResume { .. })));
+    assert!(matches!(
+        Journal::resume(&folder, &one.resolved(), None),
+        Err(JournalError::NothingToResume { .. })
+    ));
     Journal::create(&folder, &one.resolved(), None).unwrap();
-    let error = Journal::resume(&folder, &other.resolved(), None).unwrap_err().to_string();
-    assert!(error.contains("noise_multiplier = 1.0") && error.contains("noise_multiplier = 2.5"), "{error}");
+    let error = Journal::resume(&folder, &other.resolved(), None)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("noise_multiplier = 1.0") && error.contains("noise_multiplier = 2.5"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -106,12 +145,22 @@ fn damaged_files_are_refused_by_name() {
     for (damage, expected) in [
         (bytes[..bytes.len() - 1].to_vec(), "digest"),
         (bytes[..10].to_vec(), "too short"),
-        (bytes.iter().enumerate().map(|(i, b)| if i == 200 { b ^ 1 } else { *b }).collect(), "digest"),
+        (
+            bytes
+                .iter()
+                .enumerate()
+                .map(|(i, b)| if i == 200 { b ^ 1 } else { *b })
+                .collect(),
+            "digest",
+        ),
         (Vec::new(), "too short"),
     ] {
         std::fs::write(&newest, damage).unwrap();
         let error = resume(&scenario, &folder).unwrap_err().to_string();
-        assert!(error.contains(expected) && error.contains("checkpoint"), "{error}");
+        assert!(
+            error.contains(expected) && error.contains("checkpoint"),
+            "{error}"
+        );
     }
     // As the message says: without the damaged file an older checkpoint serves.
     std::fs::remove_file(&newest).unwrap();
@@ -121,9 +170,11 @@ fn damaged_files_are_refused_by_name() {
 
 #[test]
 fn a_ledger_that_does_not_fit_stops_everything() {
-    for (tamper, expected) in
-        [("{\"schema\":9,\"sequence\":0,\"event\":null}\n", "line 1"), ("nonsense\n", "line 1"), ("", "")]
-    {
+    for (tamper, expected) in [
+        ("{\"schema\":9,\"sequence\":0,\"event\":null}\n", "line 1"),
+        ("nonsense\n", "line 1"),
+        ("", ""),
+    ] {
         let (scenario, folder) = stopped("resume-ledger");
         let path = folder.join("state/run-00000.dp-fts-de.ledger.jsonl");
         let good = std::fs::read_to_string(&path).unwrap();
@@ -133,7 +184,10 @@ fn a_ledger_that_does_not_fit_stops_everything() {
             std::fs::write(&path, format!("{good}{{\"schema\":1,\"seq")).unwrap();
             resume(&scenario, &folder).unwrap();
             // What it is for, and one line for each release.
-            assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 1 + 14);
+            assert_eq!(
+                std::fs::read_to_string(&path).unwrap().lines().count(),
+                1 + 14
+            );
         } else {
             std::fs::write(&path, tamper).unwrap();
             let error = resume(&scenario, &folder).unwrap_err().to_string();
@@ -152,7 +206,10 @@ fn mended_a_ledger_edited_to_a_cheaper_noise_is_refused() {
     assert_ne!(good, cheaper);
     std::fs::write(&path, cheaper).unwrap();
     let error = resume(&scenario, &folder).unwrap_err().to_string();
-    assert!(error.contains("line 2") && error.contains("chain"), "{error}");
+    assert!(
+        error.contains("line 2") && error.contains("chain"),
+        "{error}"
+    );
     // Negative control: as it was, it goes on.
     std::fs::write(&path, good).unwrap();
     resume(&scenario, &folder).unwrap();

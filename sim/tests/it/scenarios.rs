@@ -12,19 +12,50 @@ fn shipped_scenarios_read_back_from_their_resolved_form() {
         let scenario = model::parse(shipped.name, shipped.text, &[]).unwrap();
         assert_eq!(scenario.head().name, shipped.name);
         let again = model::parse("resolved", &scenario.resolved(), &[]).unwrap();
-        assert_eq!(format!("{again:?}"), format!("{scenario:?}"), "{}", scenario.resolved());
+        assert_eq!(
+            format!("{again:?}"),
+            format!("{scenario:?}"),
+            "{}",
+            scenario.resolved()
+        );
     }
 }
 
 #[test]
 fn default_is_the_published_experiment() {
     let scenario = Shipped::find("default").unwrap().parse(&[]).unwrap();
-    let (federation, surrogate, privacy) = (&scenario.federation, &scenario.surrogate, &scenario.privacy);
-    assert_eq!((federation.agents, federation.rounds, federation.initial_points), (200, 40, 10));
-    assert_eq!((federation.regions(), federation.methods.len(), scenario.runs), (2, 7, 10));
-    assert_eq!((surrogate.features, surrogate.regularization, surrogate.kernel.lengthscale), (50, 0.01, 0.03));
+    let (federation, surrogate, privacy) =
+        (&scenario.federation, &scenario.surrogate, &scenario.privacy);
     assert_eq!(
-        (privacy.sampling_probability, privacy.noise_multiplier.value(), privacy.clipping_norm.value()),
+        (
+            federation.agents,
+            federation.rounds,
+            federation.initial_points
+        ),
+        (200, 40, 10)
+    );
+    assert_eq!(
+        (
+            federation.regions(),
+            federation.methods.len(),
+            scenario.runs
+        ),
+        (2, 7, 10)
+    );
+    assert_eq!(
+        (
+            surrogate.features,
+            surrogate.regularization,
+            surrogate.kernel.lengthscale
+        ),
+        (50, 0.01, 0.03)
+    );
+    assert_eq!(
+        (
+            privacy.sampling_probability,
+            privacy.noise_multiplier.value(),
+            privacy.clipping_norm.value()
+        ),
         (0.25, 1.0, 11.0)
     );
     assert!((privacy.delta - 0.002_943_520_093).abs() < 1e-12);
@@ -33,7 +64,9 @@ fn default_is_the_published_experiment() {
 fn refusal(from: &str, to: &str) -> String {
     let text = Shipped::find("default").unwrap().text;
     assert!(text.contains(from), "{from}");
-    Scenario::parse("my.toml", &text.replacen(from, to, 1), &[]).unwrap_err().to_string()
+    Scenario::parse("my.toml", &text.replacen(from, to, 1), &[])
+        .unwrap_err()
+        .to_string()
 }
 
 /// What stands in the shipped scenario, what replaces it, how the refusal begins or what it holds.
@@ -53,8 +86,16 @@ const REFUSALS: &[(&str, &str, &str)] = &[
         "agents = -1",
         "my.toml:18: `federation.agents = -1` is not admissible; admissible: a whole number from 1 to 1000000",
     ),
-    ("agents = 200", "agnets = 200", "my.toml:18: unknown key `federation.agnets`; did you mean `agents`?"),
-    ("agents = 200", "", "my.toml:17: `federation.agents` is missing; admissible: a whole number from 1 to 1000000"),
+    (
+        "agents = 200",
+        "agnets = 200",
+        "my.toml:18: unknown key `federation.agnets`; did you mean `agents`?",
+    ),
+    (
+        "agents = 200",
+        "",
+        "my.toml:17: `federation.agents` is missing; admissible: a whole number from 1 to 1000000",
+    ),
     (
         "rounds = 40",
         "rounds = 40\ncolour = 1",
@@ -65,7 +106,11 @@ const REFUSALS: &[(&str, &str, &str)] = &[
         "rounds = 40\nconstnt = 1",
         "my.toml:20: unknown key `federation.constnt`; did you mean `constant`?",
     ),
-    ("[privacy]", "[privcy]", "my.toml:29: unknown key `privcy`; did you mean `privacy`?"),
+    (
+        "[privacy]",
+        "[privcy]",
+        "my.toml:29: unknown key `privcy`; did you mean `privacy`?",
+    ),
     (
         "splits = [2]",
         "splits = [2, 2]",
@@ -76,7 +121,11 @@ const REFUSALS: &[(&str, &str, &str)] = &[
         "\"ts\", \"ts\"",
         "my.toml:23: `federation.methods = \"ts\"` is not admissible; admissible: every name at most once",
     ),
-    ("\"ts\", \"vote\"", "\"ts\", \"ftss\"", "admissible: \"ts\", \"fts\", \"fts-de\""),
+    (
+        "\"ts\", \"vote\"",
+        "\"ts\", \"ftss\"",
+        "admissible: \"ts\", \"fts\", \"fts-de\"",
+    ),
     (
         "lengthscale = 0.03",
         "lengthscale = nan",
@@ -102,7 +151,11 @@ const REFUSALS: &[(&str, &str, &str)] = &[
         "noise_multiplier = 0",
         "my.toml:31: `privacy.noise_multiplier = 0` is not admissible; admissible: a number from 0.05 to 1000",
     ),
-    ("runs = 10", "runs = 10\nruns = 11", "my.toml:6: not valid TOML: duplicate key"),
+    (
+        "runs = 10",
+        "runs = 10\nruns = 11",
+        "my.toml:6: not valid TOML: duplicate key",
+    ),
     ("[objective]", "[objective", "my.toml:7: not valid TOML"),
 ];
 
@@ -110,7 +163,10 @@ const REFUSALS: &[(&str, &str, &str)] = &[
 fn every_refusal_names_key_value_range_and_line() {
     for (from, to, expected) in REFUSALS {
         let message = refusal(from, to);
-        assert!(message.starts_with(expected) || message.contains(expected), "{to}: {message}\nexpected {expected}");
+        assert!(
+            message.starts_with(expected) || message.contains(expected),
+            "{to}: {message}\nexpected {expected}"
+        );
         assert!(!message.contains('\n'), "{message}");
     }
 }
@@ -122,14 +178,16 @@ fn mended_what_core_refuses_is_refused_with_key_and_line() {
                     number of agents, 1: every region needs one that explores it";
     assert_eq!(few, expected);
     let long = refusal("clipping_norm = 11.0", "clipping_norm = 2e6");
-    let expected =
-        "my.toml:32: `privacy.clipping_norm = 2000000` is not admissible; admissible: a number from 1e-6 to 1e6";
+    let expected = "my.toml:32: `privacy.clipping_norm = 2000000` is not admissible; admissible: a number from 1e-6 to 1e6";
     assert_eq!(long, expected);
 }
 
 fn set(settings: &[&str]) -> Result<Scenario, String> {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    Shipped::find("default").unwrap().parse(&settings).map_err(|error| error.to_string())
+    Shipped::find("default")
+        .unwrap()
+        .parse(&settings)
+        .map_err(|error| error.to_string())
 }
 
 /// The section of the federated prior: what is missing follows from the scenario, what is wrong is refused with its reason.
@@ -138,19 +196,42 @@ fn the_priors_section_has_defaults_that_follow_and_refusals_that_say_why() {
     let prior = |settings: &[&str]| set(settings).map(|scenario| scenario.prior.unwrap());
     let plan = |settings: &[&str]| prior(settings).unwrap().plan;
     let shipped = plan(&[]);
-    assert_eq!((&shipped.releases[..], shipped.points_per_axis), (&[0, 0, 0, 4, 8, 16][..], 50));
+    assert_eq!(
+        (&shipped.releases[..], shipped.points_per_axis),
+        (&[0, 0, 0, 4, 8, 16][..], 50)
+    );
     // As much as 40 sampled releases of multiplier 1, by privacy-loss distributions.
-    assert!((shipped.epsilon - 7.054).abs() < 1e-3, "{}", shipped.epsilon);
+    assert!(
+        (shipped.epsilon - 7.054).abs() < 1e-3,
+        "{}",
+        shipped.epsilon
+    );
     assert_eq!(plan(&["federation.rounds=6"]).releases, [0, 0, 0, 4]);
     assert!(plan(&["privacy.noise_multiplier=4"]).epsilon < 0.95);
-    let unequal = prior(&["prior.releases=[0,3]", "prior.shares=[3,1]", "prior.epsilon=1"]).unwrap();
-    assert!((unequal.noise_multipliers[1] / unequal.noise_multipliers[0] - 3f64.sqrt()).abs() < 1e-12);
+    let unequal = prior(&[
+        "prior.releases=[0,3]",
+        "prior.shares=[3,1]",
+        "prior.epsilon=1",
+    ])
+    .unwrap();
+    assert!(
+        (unequal.noise_multipliers[1] / unequal.noise_multipliers[0] - 3f64.sqrt()).abs() < 1e-12
+    );
     for (setting, needed) in [
-        ("prior.releases=[0,40]", "a list of 1 to 64 whole numbers from 0 to 39"),
-        ("prior.releases=[4,0]", "rounds none of which is before the one it follows"),
+        (
+            "prior.releases=[0,40]",
+            "a list of 1 to 64 whole numbers from 0 to 39",
+        ),
+        (
+            "prior.releases=[4,0]",
+            "rounds none of which is before the one it follows",
+        ),
         ("prior.releases=[0.5]", "whole numbers"),
         ("prior.releases=[]", "a list of 1 to 64"),
-        ("prior.shares=[1]", "a list of 6 numbers from 0.001 to 1000, one for each release"),
+        (
+            "prior.shares=[1]",
+            "a list of 6 numbers from 0.001 to 1000, one for each release",
+        ),
         ("prior.shares=[1,1,1,1,1,0]", "0.001 to 1000"),
         ("prior.epsilon=0", "`prior.epsilon = 0`"),
         ("prior.points_per_axis=1", "2 to 512"),
@@ -158,11 +239,17 @@ fn the_priors_section_has_defaults_that_follow_and_refusals_that_say_why() {
         ("objective.flipped=1.5", "a number from 0 to 1"),
     ] {
         let refusal = set(&[setting]).unwrap_err();
-        assert!(refusal.contains(needed) && refusal.starts_with("--set: "), "{setting}: {refusal}");
+        assert!(
+            refusal.contains(needed) && refusal.starts_with("--set: "),
+            "{setting}: {refusal}"
+        );
     }
     // What no noise multiplier can keep is refused; the message says what was asked.
     let refusal = set(&["prior.epsilon=0.01", "privacy.delta=1e-15"]).unwrap_err();
-    assert!(refusal.contains("an ε that at δ = 1e-15 and with these shares gives"), "{refusal}");
+    assert!(
+        refusal.contains("an ε that at δ = 1e-15 and with these shares gives"),
+        "{refusal}"
+    );
     // No method and no key: no section.
     let text = Shipped::find("winequality").unwrap().text;
     let alone = Scenario::parse("wine", text, &["federation.methods=[\"ts\"]".to_owned()]).unwrap();
@@ -171,9 +258,19 @@ fn the_priors_section_has_defaults_that_follow_and_refusals_that_say_why() {
 
 #[test]
 fn settings_are_applied_before_the_check() {
-    let scenario =
-        set(&["federation.agents=50", "surrogate.kernel=matern-5/2", "federation.methods=[\"ts\"]"]).unwrap();
-    assert_eq!((scenario.federation.agents, scenario.federation.methods.len()), (50, 1));
+    let scenario = set(&[
+        "federation.agents=50",
+        "surrogate.kernel=matern-5/2",
+        "federation.methods=[\"ts\"]",
+    ])
+    .unwrap();
+    assert_eq!(
+        (
+            scenario.federation.agents,
+            scenario.federation.methods.len()
+        ),
+        (50, 1)
+    );
     assert_eq!(scenario.surrogate.kernel.kernel.name(), "matern-5/2");
     // δ follows the number of agents.
     assert!((scenario.privacy.delta - 50f64.powf(-1.1)).abs() < 1e-15);
@@ -181,9 +278,17 @@ fn settings_are_applied_before_the_check() {
         set(&["federation.agents=zero"]).unwrap_err(),
         "--set: `federation.agents = \"zero\"` is not admissible; admissible: a whole number from 1 to 1000000"
     );
-    assert!(set(&["federation.agents"]).unwrap_err().contains("is not a setting"));
+    assert!(
+        set(&["federation.agents"])
+            .unwrap_err()
+            .contains("is not a setting")
+    );
     assert!(set(&["seed.x=1"]).unwrap_err().contains("is not a setting"));
-    assert!(set(&["privacy.budget=1"]).unwrap_err().contains("unknown key `privacy.budget`"));
+    assert!(
+        set(&["privacy.budget=1"])
+            .unwrap_err()
+            .contains("unknown key `privacy.budget`")
+    );
     // A value cannot smuggle in another key.
     assert!(set(&["seed=1\nruns=2"]).unwrap_err().contains("`seed = "));
 }
@@ -194,11 +299,19 @@ fn mended_parser_and_core_have_one_range() {
     let refusal = |setting: &str| set(&[setting]).unwrap_err();
     for x in [1e-7, 9.99e-7, 1e-6, 1.0, 1e6, 1.001e6, 1e8, 1e9, 1e10] {
         let setting = format!("privacy.clipping_norm={x:e}");
-        assert_eq!(set(&[&setting]).is_ok(), ClippingNorm::new(x).is_ok(), "{setting}");
+        assert_eq!(
+            set(&[&setting]).is_ok(),
+            ClippingNorm::new(x).is_ok(),
+            "{setting}"
+        );
     }
     for x in [0.005, 0.01, 0.049, 0.05, 1.0, 1e3, 1001.0, 1e4, 1e5] {
         let setting = format!("privacy.noise_multiplier={x:e}");
-        assert_eq!(set(&[&setting]).is_ok(), NoiseMultiplier::new(x).is_ok(), "{setting}");
+        assert_eq!(
+            set(&[&setting]).is_ok(),
+            NoiseMultiplier::new(x).is_ok(),
+            "{setting}"
+        );
     }
     assert_eq!(
         refusal("privacy.clipping_norm=1e8"),
@@ -206,7 +319,10 @@ fn mended_parser_and_core_have_one_range() {
     );
 }
 
-const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/experiment/scenarios/README.md");
+const README: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/experiment/scenarios/README.md"
+);
 
 /// Written again with `SORDINO_WRITE=1`.
 #[test]
@@ -222,8 +338,14 @@ fn the_readme_has_the_tables_of_keys() {
         );
     }
     // Every section has its place.
-    for (trust, section) in MODELS.iter().flat_map(|t| t.tables().into_iter().map(move |s| (t, s))) {
-        assert!(section.name.is_empty() || readme.contains(&format!("<!-- keys {}.{} -->", trust.name, section.name)));
+    for (trust, section) in MODELS
+        .iter()
+        .flat_map(|t| t.tables().into_iter().map(move |s| (t, s)))
+    {
+        assert!(
+            section.name.is_empty()
+                || readme.contains(&format!("<!-- keys {}.{} -->", trust.name, section.name))
+        );
     }
     assert!(with_tables(MODELS, "<!-- keys federated.nothing --><!-- end -->").is_err());
     assert!(readme.contains("the header `agent,from,to`"));
@@ -233,22 +355,43 @@ fn the_readme_has_the_tables_of_keys() {
 #[test]
 fn ranges_and_defaults_of_the_faults_are_those_in_effect() {
     let sections = federated::TRUST.tables();
-    let faults = sections.iter().find(|section| section.name == "faults").unwrap();
+    let faults = sections
+        .iter()
+        .find(|section| section.name == "faults")
+        .unwrap();
     let keys = &faults.tables[0].keys;
     assert_eq!(keys.len(), 12);
     let message = set(&["faults.sabotage=1"]).unwrap_err();
-    let admissible: Vec<&str> = message.split("admissible here: ").nth(1).unwrap().split(", ").collect();
-    assert_eq!(keys.iter().map(|key| key.name).collect::<Vec<_>>(), admissible);
+    let admissible: Vec<&str> = message
+        .split("admissible here: ")
+        .nth(1)
+        .unwrap()
+        .split(", ")
+        .collect();
+    assert_eq!(
+        keys.iter().map(|key| key.name).collect::<Vec<_>>(),
+        admissible
+    );
     let resolved = set(&["faults.dropout=0.5"]).unwrap().resolved();
     for key in keys.iter().filter(|key| key.name != "trace") {
         let (name, brief) = (key.name, key.rule.brief());
         let (low, high) = brief.split_once(" to ").unwrap();
         for (value, admitted) in [(low, true), (high, true), ("-1", false), ("65", false)] {
-            assert_eq!(set(&[&format!("faults.{name}={value}")]).is_ok(), admitted, "{name} = {value}");
+            assert_eq!(
+                set(&[&format!("faults.{name}={value}")]).is_ok(),
+                admitted,
+                "{name} = {value}"
+            );
         }
-        let line = resolved.lines().find(|line| line.starts_with(&format!("{name} = "))).unwrap();
+        let line = resolved
+            .lines()
+            .find(|line| line.starts_with(&format!("{name} = ")))
+            .unwrap();
         let in_effect: f64 = line.split(" = ").nth(1).unwrap().parse().unwrap();
-        assert!(name == "dropout" || in_effect == key.default_in("").parse::<f64>().unwrap(), "{line}");
+        assert!(
+            name == "dropout" || in_effect == key.default_in("").parse::<f64>().unwrap(),
+            "{line}"
+        );
     }
 }
 
@@ -262,26 +405,54 @@ fn init_writes_a_scenario_that_runs() {
         let text = std::fs::read_to_string(folder.join(&file)).unwrap();
         for section in trust.tables() {
             for key in &section.tables[0].keys {
-                let line = |line: &str| line.trim_start_matches("# ").starts_with(&format!("{} = ", key.name));
-                assert!(text.lines().any(line) && text.contains(key.sentence), "{} of {file}", key.name);
+                let line = |line: &str| {
+                    line.trim_start_matches("# ")
+                        .starts_with(&format!("{} = ", key.name))
+                };
+                assert!(
+                    text.lines().any(line) && text.contains(key.sentence),
+                    "{} of {file}",
+                    key.name
+                );
             }
         }
         // What stands behind `#` is admissible, too: each line for itself.
         let lines: Vec<&str> = text.lines().collect();
-        let end = lines.iter().position(|line| line.starts_with("# [[")).unwrap_or(lines.len());
+        let end = lines
+            .iter()
+            .position(|line| line.starts_with("# [["))
+            .unwrap_or(lines.len());
         for (i, line) in lines[..end].iter().enumerate() {
-            let Some(key) = line.strip_prefix("# ").filter(|key| key.split(' ').nth(1) == Some("=")) else { continue };
-            let text: Vec<&str> = lines.iter().enumerate().map(|(j, line)| if i == j { key } else { line }).collect();
+            let Some(key) = line
+                .strip_prefix("# ")
+                .filter(|key| key.split(' ').nth(1) == Some("="))
+            else {
+                continue;
+            };
+            let text: Vec<&str> = lines
+                .iter()
+                .enumerate()
+                .map(|(j, line)| if i == j { key } else { line })
+                .collect();
             model::parse(&file, &text.join("\n"), &[]).unwrap_or_else(|error| panic!("{error}"));
         }
         // A table of which there may be several: as a whole, but for the key of another base.
         let is_toml = |key: &&str| key.starts_with("[[") || key.split(' ').nth(1) == Some("=");
-        let own = lines[end..].iter().filter_map(|line| line.strip_prefix("# ")).filter(is_toml);
+        let own = lines[end..]
+            .iter()
+            .filter_map(|line| line.strip_prefix("# "))
+            .filter(is_toml);
         let own = own.filter(|key| !key.starts_with("digest"));
         let whole: Vec<&str> = lines[..end].iter().copied().chain(own).collect();
-        assert_eq!(whole.iter().filter(|line| line.starts_with("[[")).count(), usize::from(end < lines.len()));
+        assert_eq!(
+            whole.iter().filter(|line| line.starts_with("[[")).count(),
+            usize::from(end < lines.len())
+        );
         model::parse(&file, &whole.join("\n"), &[]).unwrap_or_else(|error| panic!("{error}"));
-        done(&folder, &["run", &file, "--out", trust.name, "--format", "json"]);
+        done(
+            &folder,
+            &["run", &file, "--out", trust.name, "--format", "json"],
+        );
         assert!(folder.join(trust.name).join("summary.json").exists());
         assert!(refused(&folder, 2, &["init", &file]).contains("cannot be written"));
     }
@@ -295,16 +466,38 @@ fn the_schema_has_every_key_with_its_range() {
     let models = schema["oneOf"].as_array().unwrap();
     assert_eq!(models.len(), MODELS.len());
     let multiplier = &models[0]["properties"]["privacy"]["properties"]["noise_multiplier"];
-    assert_eq!((multiplier["minimum"].as_f64(), multiplier["maximum"].as_f64()), (Some(0.05), Some(1000.0)));
+    assert_eq!(
+        (
+            multiplier["minimum"].as_f64(),
+            multiplier["maximum"].as_f64()
+        ),
+        (Some(0.05), Some(1000.0))
+    );
     let said = done(&folder, &["scenario", "keys"]);
     for (trust, model) in MODELS.iter().zip(models) {
         for section in trust.tables() {
-            let schema = if section.name.is_empty() { model } else { &model["properties"][section.name] };
-            let schema = if section.many { &schema["items"] } else { schema };
+            let schema = if section.name.is_empty() {
+                model
+            } else {
+                &model["properties"][section.name]
+            };
+            let schema = if section.many {
+                &schema["items"]
+            } else {
+                schema
+            };
             for table in &section.tables {
-                let kinds = schema["oneOf"].as_array().map_or(vec![schema], |kinds| kinds.iter().collect());
+                let kinds = schema["oneOf"]
+                    .as_array()
+                    .map_or(vec![schema], |kinds| kinds.iter().collect());
                 for key in &table.keys {
-                    assert!(kinds.iter().any(|kind| kind["properties"][key.name].is_object()), "{}", key.name);
+                    assert!(
+                        kinds
+                            .iter()
+                            .any(|kind| kind["properties"][key.name].is_object()),
+                        "{}",
+                        key.name
+                    );
                     assert!(text(&said.stdout).contains(key.sentence), "{}", key.name);
                 }
             }
@@ -313,13 +506,22 @@ fn the_schema_has_every_key_with_its_range() {
     // Every key of a resolved scenario is in the schema.
     for shipped in SHIPPED {
         let scenario = model::parse(shipped.name, shipped.text, &[]).unwrap();
-        let model = models.iter().find(|model| model["title"] == scenario.head().trust.as_str()).unwrap();
+        let model = models
+            .iter()
+            .find(|model| model["title"] == scenario.head().trust.as_str())
+            .unwrap();
         for (name, value) in scenario.resolved().parse::<toml::Table>().unwrap() {
             let schema = &model["properties"][&name];
             assert!(schema.is_object(), "{name}");
-            let kinds = schema["oneOf"].as_array().map_or(vec![schema], |kinds| kinds.iter().collect());
+            let kinds = schema["oneOf"]
+                .as_array()
+                .map_or(vec![schema], |kinds| kinds.iter().collect());
             for key in value.as_table().into_iter().flat_map(toml::Table::keys) {
-                assert!(kinds.iter().any(|kind| kind["properties"][key].is_object()), "{}: {name}.{key}", shipped.name);
+                assert!(
+                    kinds.iter().any(|kind| kind["properties"][key].is_object()),
+                    "{}: {name}.{key}",
+                    shipped.name
+                );
             }
         }
     }

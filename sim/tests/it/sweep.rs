@@ -18,63 +18,124 @@ fn threads_change_nothing_and_a_run_is_a_normal_run() {
     let folder = scratch("sweep-threads");
     let sweep = |out: &'static str, threads: &'static str| {
         let noise = "privacy.noise_multiplier=0.5,2";
-        let axes = ["--set", noise, "--set", METHODS, "--runs", "1", "--seeds", "3..5"];
-        done(&folder, &[&["sweep", SMALL, "--out", out, "--threads", threads][..], &axes].concat());
+        let axes = [
+            "--set", noise, "--set", METHODS, "--runs", "1", "--seeds", "3..5",
+        ];
+        done(
+            &folder,
+            &[
+                &["sweep", SMALL, "--out", out, "--threads", threads][..],
+                &axes,
+            ]
+            .concat(),
+        );
         files(&folder.join(out))
     };
     let one = sweep("one", "1");
     assert!(one == sweep("three", "3"));
     let index = index(&folder.join("one"));
     assert_eq!(index["entries"].as_array().unwrap().len(), 4);
-    assert_eq!(index["entries"][1]["folder"], "00001-noise_multiplier=0.5-seed=4");
+    assert_eq!(
+        index["entries"][1]["folder"],
+        "00001-noise_multiplier=0.5-seed=4"
+    );
     assert!(index["digest"].is_string());
     // Four runs of two methods and the header; means of two runs each.
     let lines = |name: &str| text(&one[Path::new(name)]).lines().count();
-    assert_eq!((lines("index.csv"), lines("summary.csv")), (1 + 4 * 2, 1 + 2 * 2));
+    assert_eq!(
+        (lines("index.csv"), lines("summary.csv")),
+        (1 + 4 * 2, 1 + 2 * 2)
+    );
     // Without the server nothing depends on the noise; with it something does.
     let finals = |method: usize| -> Vec<&Value> {
-        [0, 2].iter().map(|entry| &index["entries"][*entry]["methods"][method]["digest"]).collect()
+        [0, 2]
+            .iter()
+            .map(|entry| &index["entries"][*entry]["methods"][method]["digest"])
+            .collect()
     };
     assert_eq!(finals(0)[0], finals(0)[1]);
     assert_ne!(finals(1)[0], finals(1)[1]);
-    let settings = ["--set", "privacy.noise_multiplier=2", "--set", METHODS, "--runs", "1", "--seed", "4"];
-    done(&folder, &[&["run", SMALL, "--out", "single"][..], &settings].concat());
-    let (single, within) =
-        (files(&folder.join("single")), files(&folder.join("one/runs/00003-noise_multiplier=2-seed=4")));
+    let settings = [
+        "--set",
+        "privacy.noise_multiplier=2",
+        "--set",
+        METHODS,
+        "--runs",
+        "1",
+        "--seed",
+        "4",
+    ];
+    done(
+        &folder,
+        &[&["run", SMALL, "--out", "single"][..], &settings].concat(),
+    );
+    let (single, within) = (
+        files(&folder.join("single")),
+        files(&folder.join("one/runs/00003-noise_multiplier=2-seed=4")),
+    );
     assert!(single == within);
     // No network: nothing is fetched, nothing is executed. And a folder can be reported on again.
     let page = text(&one[Path::new("report.html")]).to_owned();
     for forbidden in ["http://", "https://", "<script", "@import", "url("] {
         assert!(!page.contains(forbidden), "{forbidden}");
     }
-    for needed in
-        ["Final regret against noise_multiplier", "Privacy loss against", "prefers-color-scheme:dark", "viewport"]
-    {
+    for needed in [
+        "Final regret against noise_multiplier",
+        "Privacy loss against",
+        "prefers-color-scheme:dark",
+        "viewport",
+    ] {
         assert!(page.contains(needed), "{needed}");
     }
     std::fs::remove_file(folder.join("one/report.html")).unwrap();
     done(&folder, &["report", "one"]);
-    assert_eq!(std::fs::read_to_string(folder.join("one/report.html")).unwrap(), page);
-    done(&folder, &["report", "one/runs/00003-noise_multiplier=2-seed=4"]);
+    assert_eq!(
+        std::fs::read_to_string(folder.join("one/report.html")).unwrap(),
+        page
+    );
+    done(
+        &folder,
+        &["report", "one/runs/00003-noise_multiplier=2-seed=4"],
+    );
 }
 
 #[test]
 fn nothing_begins_if_one_run_is_refused() {
     let folder = scratch("sweep-refused");
-    let sweep = |more: &[&str]| refused(&folder, 2, &[&["sweep", "default", "--out", "x"][..], more].concat());
+    let sweep = |more: &[&str]| {
+        refused(
+            &folder,
+            2,
+            &[&["sweep", "default", "--out", "x"][..], more].concat(),
+        )
+    };
     let message = sweep(&["--set", "privacy.noise_multiplier=1,0"]);
     assert!(
-        message.contains("`privacy.noise_multiplier = 0` is not admissible; admissible: a number from 0.05"),
+        message.contains(
+            "`privacy.noise_multiplier = 0` is not admissible; admissible: a number from 0.05"
+        ),
         "{message}"
     );
     assert!(sweep(&["--set", "privacy.noise=1,2"]).contains("unknown key `privacy.noise`"));
     assert!(sweep(&["--seeds", "5..1"]).contains("--seeds: `5..1`"));
-    assert!(refused(&folder, 2, &["sweep", "defualt", "--out", "x"]).contains("there is no scenario `defualt`"));
+    assert!(
+        refused(&folder, 2, &["sweep", "defualt", "--out", "x"])
+            .contains("there is no scenario `defualt`")
+    );
     assert!(!folder.join("x").exists());
     std::fs::create_dir(folder.join("taken")).unwrap();
-    assert!(refused(&folder, 2, &["sweep", "default", "--out", "taken"]).contains("exists already"));
+    assert!(
+        refused(&folder, 2, &["sweep", "default", "--out", "taken"]).contains("exists already")
+    );
     std::fs::write(folder.join("taken/else"), "").unwrap();
-    assert!(refused(&folder, 2, &["sweep", "default", "--out", "taken", "--resume"]).contains("holds no sweep"));
+    assert!(
+        refused(
+            &folder,
+            2,
+            &["sweep", "default", "--out", "taken", "--resume"]
+        )
+        .contains("holds no sweep")
+    );
 }
 
 /// A run that cannot be carried out is named, the others are done, and `--resume` tries it again.
@@ -82,25 +143,62 @@ fn nothing_begins_if_one_run_is_refused() {
 fn failed_runs_are_kept_and_tried_again() {
     let folder = scratch("sweep-failed");
     std::fs::write(folder.join("a.csv"), "agent,from,to\n0,0,5\n").unwrap();
-    let sweep = ["sweep", SMALL, "--out", "s", "--resume", "--set", "faults.trace=a.csv,b.csv", "--set", METHODS];
+    let sweep = [
+        "sweep",
+        SMALL,
+        "--out",
+        "s",
+        "--resume",
+        "--set",
+        "faults.trace=a.csv,b.csv",
+        "--set",
+        METHODS,
+    ];
     let output = sordino(&folder, &sweep);
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
-    assert!(said.contains("1 of 2 runs failed: 00001-trace=b.csv; index.csv says why"), "{said}");
+    assert!(
+        said.contains("1 of 2 runs failed: 00001-trace=b.csv; index.csv says why"),
+        "{said}"
+    );
     let entries = &index(&folder.join("s"))["entries"];
-    assert_eq!((&entries[0]["status"], &entries[1]["status"]), (&"done".into(), &"failed".into()));
-    assert!(entries[1]["error"].as_str().unwrap().contains("b.csv: cannot be read"));
+    assert_eq!(
+        (&entries[0]["status"], &entries[1]["status"]),
+        (&"done".into(), &"failed".into())
+    );
+    assert!(
+        entries[1]["error"]
+            .as_str()
+            .unwrap()
+            .contains("b.csv: cannot be read")
+    );
     assert!(folder.join("s/runs/00001-trace=b.csv/error.txt").exists());
-    assert!(std::fs::read_to_string(folder.join("s/report.html")).unwrap().contains("What is missing"));
-    let first = std::fs::metadata(folder.join("s/runs/00000-trace=a.csv/rounds.csv")).unwrap().modified().unwrap();
+    assert!(
+        std::fs::read_to_string(folder.join("s/report.html"))
+            .unwrap()
+            .contains("What is missing")
+    );
+    let first = std::fs::metadata(folder.join("s/runs/00000-trace=a.csv/rounds.csv"))
+        .unwrap()
+        .modified()
+        .unwrap();
     // Another sweep is refused with the difference.
     let other = refused(&folder, 2, &[&sweep[..], &["--seeds", "1..3"]].concat());
-    assert!(other.contains("belongs to another sweep (- seeds 5; + seeds 1,2)"), "{other}");
+    assert!(
+        other.contains("belongs to another sweep (- seeds 5; + seeds 1,2)"),
+        "{other}"
+    );
     std::fs::write(folder.join("b.csv"), "agent,from,to\n1,0,5\n").unwrap();
     done(&folder, &sweep);
-    assert!(!folder.join("s/runs/00001-trace=b.csv/error.txt").exists() && !folder.join("s/state").exists());
+    assert!(
+        !folder.join("s/runs/00001-trace=b.csv/error.txt").exists()
+            && !folder.join("s/state").exists()
+    );
     // What was done is not done again.
-    let again = std::fs::metadata(folder.join("s/runs/00000-trace=a.csv/rounds.csv")).unwrap().modified().unwrap();
+    let again = std::fs::metadata(folder.join("s/runs/00000-trace=a.csv/rounds.csv"))
+        .unwrap()
+        .modified()
+        .unwrap();
     assert_eq!(first, again);
     assert!(text(&done(&folder, &sweep).stderr).contains("complete already"));
 }
@@ -108,11 +206,31 @@ fn failed_runs_are_kept_and_tried_again() {
 #[test]
 fn other_trust_models_are_swept_too() {
     let folder = scratch("sweep-local");
-    let small = ["--set", "learning.rounds=200", "--set", "objective.points=20", "--set", "learning.width_factor=0.05"];
-    let axes = ["--set", "users.epsilon=1,8", "--runs", "2", "--format", "json"];
-    let output = done(&folder, &[&["sweep", "ldp-se", "--out", "s"][..], &small, &axes].concat());
+    let small = [
+        "--set",
+        "learning.rounds=200",
+        "--set",
+        "objective.points=20",
+        "--set",
+        "learning.width_factor=0.05",
+    ];
+    let axes = [
+        "--set",
+        "users.epsilon=1,8",
+        "--runs",
+        "2",
+        "--format",
+        "json",
+    ];
+    let output = done(
+        &folder,
+        &[&["sweep", "ldp-se", "--out", "s"][..], &small, &axes].concat(),
+    );
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&answer["trust"], &answer["noise"]), (&"local".into(), &"simulation: not private".into()));
+    assert_eq!(
+        (&answer["trust"], &answer["noise"]),
+        (&"local".into(), &"simulation: not private".into())
+    );
     assert_eq!(index(&folder.join("s")), answer);
     // An index that does not say so is read as what it is.
     let mut silent = answer.clone();
@@ -169,8 +287,14 @@ fn the_log_is_json_lines() {
     let budget = "privacy.max_epsilon=3";
     let arguments = ["--set", METHODS, "--set", budget, "--log", "json"];
     for (head, events) in [
-        (&["run", SMALL, "--out", "r"][..], &["start", "progress", "done"][..]),
-        (&["sweep", SMALL, "--out", "s"], &["start", "run_start", "progress", "run_done", "done"]),
+        (
+            &["run", SMALL, "--out", "r"][..],
+            &["start", "progress", "done"][..],
+        ),
+        (
+            &["sweep", SMALL, "--out", "s"],
+            &["start", "run_start", "progress", "run_done", "done"],
+        ),
     ] {
         let said = lines(&done(&folder, &[head, &arguments].concat()));
         for event in events {
@@ -178,14 +302,26 @@ fn the_log_is_json_lines() {
         }
         for line in &said {
             assert!(
-                line.as_object().unwrap().keys().all(|key| FIELDS.contains(&key.as_str()) || key == "message"),
+                line.as_object()
+                    .unwrap()
+                    .keys()
+                    .all(|key| FIELDS.contains(&key.as_str()) || key == "message"),
                 "{line}"
             );
         }
-        let last = said.iter().rfind(|line| line["event"] == "progress" && line["method"] == "dp-fts-de").unwrap();
-        let (spent, left) = (last["epsilon_spent"].as_f64().unwrap(), last["epsilon_left"].as_f64().unwrap());
+        let last = said
+            .iter()
+            .rfind(|line| line["event"] == "progress" && line["method"] == "dp-fts-de")
+            .unwrap();
+        let (spent, left) = (
+            last["epsilon_spent"].as_f64().unwrap(),
+            last["epsilon_left"].as_f64().unwrap(),
+        );
         // Told is the tight ε; the budget's filter counts more.
-        assert!(spent > 0.0 && (0.0..3.0).contains(&left) && spent < 3.0 - left, "{last}");
+        assert!(
+            spent > 0.0 && (0.0..3.0).contains(&left) && spent < 3.0 - left,
+            "{last}"
+        );
         assert!(last["rate"].as_f64().unwrap() > 0.0 && last["remaining_seconds"].is_number());
     }
     let output = sordino(&folder, &["run", SMALL, "--out", "r", "--log", "json"]);
@@ -200,8 +336,20 @@ fn the_log_is_json_lines() {
 #[test]
 fn mended3_a_sweep_tells_paired_differences_at_every_point() {
     let folder = scratch("sweep-paired");
-    let axes = ["--set", "privacy.noise_multiplier=0.5,2", "--set", METHODS, "--runs", "3", "--seeds", "3..5"];
-    done(&folder, &[&["sweep", SMALL, "--out", "s"][..], &axes].concat());
+    let axes = [
+        "--set",
+        "privacy.noise_multiplier=0.5,2",
+        "--set",
+        METHODS,
+        "--runs",
+        "3",
+        "--seeds",
+        "3..5",
+    ];
+    done(
+        &folder,
+        &[&["sweep", SMALL, "--out", "s"][..], &axes].concat(),
+    );
     let index = index(&folder.join("s"));
     let cells = index["paired"].as_array().unwrap();
     let of = |cell: &Value, name: &str| cell[name].as_str().unwrap().to_owned();
@@ -209,36 +357,89 @@ fn mended3_a_sweep_tells_paired_differences_at_every_point() {
     // What is subtracted is what rounds.csv of the run folders says, run by run.
     let sums = |number: usize, method: &str| -> Vec<f64> {
         let run = index["entries"][number]["folder"].as_str().unwrap();
-        let rows = std::fs::read_to_string(folder.join("s/runs").join(run).join("rounds.csv")).unwrap();
+        let rows =
+            std::fs::read_to_string(folder.join("s/runs").join(run).join("rounds.csv")).unwrap();
         let of = |run: u32| -> f64 {
             let begins = format!("{run},{method},");
             let rows = rows.lines().filter(|row| row.starts_with(&begins));
-            rows.map(|row| row.split(',').nth(3).unwrap().parse::<f64>().unwrap()).sum()
+            rows.map(|row| row.split(',').nth(3).unwrap().parse::<f64>().unwrap())
+                .sum()
         };
         (0..3).map(of).collect()
     };
     for (place, cell) in cells.iter().enumerate() {
         let both = |method| [sums(2 * place, method), sums(2 * place + 1, method)].concat();
-        let differences: Vec<f64> = both("dp-fts-de").iter().zip(both("ts")).map(|(a, b)| a - b).collect();
+        let differences: Vec<f64> = both("dp-fts-de")
+            .iter()
+            .zip(both("ts"))
+            .map(|(a, b)| a - b)
+            .collect();
         let mean = differences.iter().sum::<f64>() / 6.0;
-        assert_eq!((of(cell, "first"), of(cell, "second")), ("dp-fts-de".to_owned(), "ts".to_owned()));
-        assert_eq!((&cell["compared_by"], &cell["pairs"]), (&"summed regret".into(), &6.into()));
-        assert!((cell["mean"].as_f64().unwrap() - mean).abs() < 1e-9 && cell["half_width"].as_f64().unwrap() > 0.0);
+        assert_eq!(
+            (of(cell, "first"), of(cell, "second")),
+            ("dp-fts-de".to_owned(), "ts".to_owned())
+        );
+        assert_eq!(
+            (&cell["compared_by"], &cell["pairs"]),
+            (&"summed regret".into(), &6.into())
+        );
+        assert!(
+            (cell["mean"].as_f64().unwrap() - mean).abs() < 1e-9
+                && cell["half_width"].as_f64().unwrap() > 0.0
+        );
     }
     let page = std::fs::read_to_string(folder.join("s/report.html")).unwrap();
-    assert!(page.contains("<h2>Paired differences</h2>") && page.contains("<th>noise_multiplier<"), "no section");
-    assert!(page.contains("Paired differences to ts against noise_multiplier"), "no picture");
+    assert!(
+        page.contains("<h2>Paired differences</h2>") && page.contains("<th>noise_multiplier<"),
+        "no section"
+    );
+    assert!(
+        page.contains("Paired differences to ts against noise_multiplier"),
+        "no picture"
+    );
     let table = |more: &[&str]| {
-        text(&done(&folder, &[&["report", "s", "--table", "paired"][..], more].concat()).stdout).to_owned()
+        text(
+            &done(
+                &folder,
+                &[&["report", "s", "--table", "paired"][..], more].concat(),
+            )
+            .stdout,
+        )
+        .to_owned()
     };
     let csv = table(&["--format", "csv"]);
-    assert_eq!(csv, std::fs::read_to_string(folder.join("s/paired.csv")).unwrap());
-    assert!(csv.lines().count() == 3 && csv.contains("\n0.5,\"[") && csv.contains(",3,dp-fts-de,ts,"), "{csv}");
+    assert_eq!(
+        csv,
+        std::fs::read_to_string(folder.join("s/paired.csv")).unwrap()
+    );
+    assert!(
+        csv.lines().count() == 3 && csv.contains("\n0.5,\"[") && csv.contains(",3,dp-fts-de,ts,"),
+        "{csv}"
+    );
     // The first that is named is the reference.
     assert!(table(&["--methods", "dp-fts-de,ts"]).contains("ts − dp-fts-de"));
-    done(&folder, &["report", "s", "--figure", "paired", "--out", "p.svg"]);
-    let said = refused(&folder, 2, &["report", "s", "--figure", "paired", "--axis", "logarithmic", "--out", "q.svg"]);
-    assert!(said.contains("a negative value or no positive one"), "{said}");
+    done(
+        &folder,
+        &["report", "s", "--figure", "paired", "--out", "p.svg"],
+    );
+    let said = refused(
+        &folder,
+        2,
+        &[
+            "report",
+            "s",
+            "--figure",
+            "paired",
+            "--axis",
+            "logarithmic",
+            "--out",
+            "q.svg",
+        ],
+    );
+    assert!(
+        said.contains("a negative value or no positive one"),
+        "{said}"
+    );
     // The index of an earlier version, without the numbers of single runs: the folders have them.
     let mut old = index.clone();
     old.as_object_mut().unwrap().remove("paired");
@@ -248,8 +449,23 @@ fn mended3_a_sweep_tells_paired_differences_at_every_point() {
     std::fs::write(folder.join("s/index.json"), old.to_string()).unwrap();
     assert_eq!(table(&["--format", "csv"]), csv);
     // Negative control: one method has no difference, and nothing says it has.
-    let alone = ["--set", "federation.methods=[\"ts\"]", "--set", "privacy.noise_multiplier=0.5,2"];
-    done(&folder, &[&["sweep", SMALL, "--out", "t"][..], &alone].concat());
-    assert!(!std::fs::read_to_string(folder.join("t/report.html")).unwrap().contains("<h2>Paired differences"));
-    assert!(text(&done(&folder, &["report", "t", "--table", "paired"]).stdout).contains("no run has two methods"));
+    let alone = [
+        "--set",
+        "federation.methods=[\"ts\"]",
+        "--set",
+        "privacy.noise_multiplier=0.5,2",
+    ];
+    done(
+        &folder,
+        &[&["sweep", SMALL, "--out", "t"][..], &alone].concat(),
+    );
+    assert!(
+        !std::fs::read_to_string(folder.join("t/report.html"))
+            .unwrap()
+            .contains("<h2>Paired differences")
+    );
+    assert!(
+        text(&done(&folder, &["report", "t", "--table", "paired"]).stdout)
+            .contains("no run has two methods")
+    );
 }

@@ -44,24 +44,39 @@ fn check(tuning: &Tuning, cases: &[Case]) {
 
 #[test]
 fn winequality_agrees_with_scikit_learn() {
-    check(&Tuning::new(winequality::tasks(), 16), &reference().winequality);
+    check(
+        &Tuning::new(winequality::tasks(), 16),
+        &reference().winequality,
+    );
 }
 
 #[test]
 fn landmine_agrees_with_scikit_learn() {
-    let folder = std::env::var_os("SORDINO_DATA")
-        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")), PathBuf::from);
+    let folder = std::env::var_os("SORDINO_DATA").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")),
+        PathBuf::from,
+    );
     let path = folder.join("landmine/landmine.csv");
     if !path.exists() {
-        eprintln!("landmine: {} is not there; not checked (SORDINO_DATA names the folder)", path.display());
+        eprintln!(
+            "landmine: {} is not there; not checked (SORDINO_DATA names the folder)",
+            path.display()
+        );
         return;
     }
-    check(&Tuning::new(landmine::read(&path).unwrap(), 16), &reference().landmine);
+    check(
+        &Tuning::new(landmine::read(&path).unwrap(), 16),
+        &reference().landmine,
+    );
 }
 
 /// Negative control: the sign of the label turned round is seen.
 #[test]
 fn a_wrong_sign_would_be_seen() {
-    let flipped = reference().winequality.into_iter().filter(|case| (2.0 * case.auc - 1.0).abs() > TOLERANCE).count();
+    let flipped = reference()
+        .winequality
+        .into_iter()
+        .filter(|case| (2.0 * case.auc - 1.0).abs() > TOLERANCE)
+        .count();
     assert!(flipped > 10);
 }

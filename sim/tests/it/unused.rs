@@ -51,18 +51,28 @@ const EVERYBODY: [&str; 8] = [
 /// A key that is new is changed above, or its author says here that every method uses it.
 #[test]
 fn every_key_of_a_method_is_tried() {
-    let keys = printed(&scratch("unused-keys"), &["scenario", "keys", "--trust", "federated"]);
+    let keys = printed(
+        &scratch("unused-keys"),
+        &["scenario", "keys", "--trust", "federated"],
+    );
     let (mut section, mut found) = ("", Vec::new());
     for line in keys.lines() {
         if let Some((name, _)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             section = name;
         }
-        let key = line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')).and_then(|rest| rest.split(' ').next());
-        if let Some(key) = key.filter(|_| ["federation", "surrogate", "privacy", "prior"].contains(&section)) {
+        let key = line
+            .strip_prefix("  ")
+            .filter(|rest| !rest.starts_with(' '))
+            .and_then(|rest| rest.split(' ').next());
+        if let Some(key) =
+            key.filter(|_| ["federation", "surrogate", "privacy", "prior"].contains(&section))
+        {
             found.push(format!("{section}.{key}"));
         }
     }
-    let tried = CHANGED.iter().map(|setting| setting.split_once('=').unwrap().0);
+    let tried = CHANGED
+        .iter()
+        .map(|setting| setting.split_once('=').unwrap().0);
     let mut known: Vec<&str> = tried.chain(EVERYBODY).collect();
     found.sort();
     known.sort();
@@ -82,20 +92,43 @@ impl Base {
     fn methods(self) -> Vec<Method> {
         // In six dimensions a campaign takes longer than all others, and uses nothing else there.
         let slow = |method: &Method| matches!(self, Base::Cube) && method.is_campaign();
-        Method::SHIPPED.into_iter().filter(|method| !slow(method)).collect()
+        Method::SHIPPED
+            .into_iter()
+            .filter(|method| !slow(method))
+            .collect()
     }
 
     fn scenario(self, more: &[String]) -> Scenario {
-        let names: Vec<String> = self.methods().iter().map(|method| format!("\"{}\"", method.name())).collect();
+        let names: Vec<String> = self
+            .methods()
+            .iter()
+            .map(|method| format!("\"{}\"", method.name()))
+            .collect();
         let methods = format!("federation.methods=[{}]", names.join(", "));
-        let mut set = settings(&["runs=1", &methods, "federation.agents=6", "federation.rounds=6"]);
+        let mut set = settings(&[
+            "runs=1",
+            &methods,
+            "federation.agents=6",
+            "federation.rounds=6",
+        ]);
         set.push("federation.initial_points=4".into());
         let (name, own) = match self {
-            Base::Line => ("default", ["objective.points_per_axis=30", "surrogate.features=16"]),
-            Base::Cube => ("hartmann6", ["objective.candidates=60", "prior.inducing_points=12"]),
+            Base::Line => (
+                "default",
+                ["objective.points_per_axis=30", "surrogate.features=16"],
+            ),
+            Base::Cube => (
+                "hartmann6",
+                ["objective.candidates=60", "prior.inducing_points=12"],
+            ),
         };
-        set.extend(own.iter().map(ToString::to_string).chain(more.iter().cloned()));
-        Scenario::parse(name, Shipped::find(name).unwrap().text, &set).unwrap_or_else(|error| panic!("{error}"))
+        set.extend(
+            own.iter()
+                .map(ToString::to_string)
+                .chain(more.iter().cloned()),
+        );
+        Scenario::parse(name, Shipped::find(name).unwrap().text, &set)
+            .unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// The setting, with the split and the draws that it does not usually have.
@@ -110,7 +143,9 @@ impl Base {
 
 fn digests(scenario: &Scenario) -> Vec<(MethodName, String)> {
     let runs = federated::run(scenario, &Options::default(), &()).unwrap();
-    runs.into_iter().map(|run| (run.method, run.digest.to_string())).collect()
+    runs.into_iter()
+        .map(|run| (run.method, run.digest.to_string()))
+        .collect()
 }
 
 /// What a run is changed by is used, and nothing else: each key is changed for each shipped method. (`privacy.delta` changes what
@@ -129,7 +164,9 @@ fn a_setting_is_told_of_exactly_where_it_changes_no_digest() {
                 alone.federation.methods = vec![*method];
                 let told = alone.unused(&setting);
                 // Its usual clipping norm follows from the split, and `default` gives another.
-                let given = matches!(base, Base::Line) && setting[0].contains("splits") && *method == method::DP_FTS;
+                let given = matches!(base, Base::Line)
+                    && setting[0].contains("splits")
+                    && *method == method::DP_FTS;
                 if told.is_empty() != (*before != after) && !given {
                     wrong.push(format!("{}, {base:?}, {method}: {told:?}", setting[0]));
                 }
@@ -147,7 +184,10 @@ fn the_noise_of_samples_does_nothing_to_a_plan_whose_loss_is_set() {
     for ((method, before), (_, after)) in digests(&before).iter().zip(digests(&after)) {
         let mut alone = Base::Line.scenario(&[]);
         alone.federation.methods = vec![*method];
-        let told = alone.unused(&both).iter().any(|told| told.key == "privacy.noise_multiplier");
+        let told = alone
+            .unused(&both)
+            .iter()
+            .any(|told| told.key == "privacy.noise_multiplier");
         assert_eq!(told, *before == after, "{method}");
     }
 }
@@ -155,34 +195,72 @@ fn the_noise_of_samples_does_nothing_to_a_plan_whose_loss_is_set() {
 /// A method of the scenario's own with other keys uses what the scenario's do not.
 #[test]
 fn a_method_with_keys_of_its_own_is_judged_by_them() {
-    let own = ["method.m.base=ts", "method.m.set.surrogate.own_draw=\"features\"", "federation.methods=[\"m\"]"];
+    let own = [
+        "method.m.base=ts",
+        "method.m.set.surrogate.own_draw=\"features\"",
+        "federation.methods=[\"m\"]",
+    ];
     let features = settings(&["surrogate.features=13"]);
-    let scenario = |set: &[&str]| Scenario::parse("d", Shipped::find("default").unwrap().text, &settings(set)).unwrap();
+    let scenario = |set: &[&str]| {
+        Scenario::parse("d", Shipped::find("default").unwrap().text, &settings(set)).unwrap()
+    };
     assert!(scenario(&own).unused(&features).is_empty());
     let told = scenario(&["federation.methods=[\"ts\"]"]).unused(&features);
-    assert_eq!(told.iter().map(|told| told.key.as_str()).collect::<Vec<_>>(), ["surrogate.features"]);
+    assert_eq!(
+        told.iter()
+            .map(|told| told.key.as_str())
+            .collect::<Vec<_>>(),
+        ["surrogate.features"]
+    );
 }
 
 #[test]
 fn what_does_nothing_is_told_before_a_run_and_a_sweep() {
     let folder = scratch("unused");
     let said = |arguments: &[&str]| text(&done(&folder, arguments).stderr).to_owned();
-    let alone = ["federation.methods=[\"ts\"]", "runs=1", "federation.rounds=2"];
-    let told = said(&with(&["run", SMALL, "--out", "a"], &[&alone[..], &["privacy.noise_multiplier=3"]].concat()));
+    let alone = [
+        "federation.methods=[\"ts\"]",
+        "runs=1",
+        "federation.rounds=2",
+    ];
+    let told = said(&with(
+        &["run", SMALL, "--out", "a"],
+        &[&alone[..], &["privacy.noise_multiplier=3"]].concat(),
+    ));
     let expected = "Warning: `privacy.noise_multiplier` is set and does nothing: no method of this scenario uses it. Who would: \
                     dp-fts, dp-fts-de";
     assert!(told.contains(expected), "{told}");
     // Used by one of two, or not set at all: nothing is told.
-    let both =
-        ["federation.methods=[\"ts\", \"dp-fts\"]", "runs=1", "federation.rounds=2", "privacy.noise_multiplier=3"];
+    let both = [
+        "federation.methods=[\"ts\", \"dp-fts\"]",
+        "runs=1",
+        "federation.rounds=2",
+        "privacy.noise_multiplier=3",
+    ];
     assert!(!said(&with(&["run", SMALL, "--out", "b"], &both)).contains("does nothing"));
     assert!(!said(&with(&["run", SMALL, "--out", "c"], &alone)).contains("does nothing"));
     // A grid along something that nothing uses.
     let grid = [&alone[..], &["privacy.clipping_norm=1,2"]].concat();
-    let told = said(&with(&["sweep", SMALL, "--seeds", "1", "--out", "d"], &grid));
-    assert_eq!(told.matches("`privacy.clipping_norm` is set and does nothing").count(), 1, "{told}");
+    let told = said(&with(
+        &["sweep", SMALL, "--seeds", "1", "--out", "d"],
+        &grid,
+    ));
+    assert_eq!(
+        told.matches("`privacy.clipping_norm` is set and does nothing")
+            .count(),
+        1,
+        "{told}"
+    );
     // Along methods, one of which uses it.
-    let grid = ["federation.methods=[\"ts\"],[\"dp-fts\"]", "runs=1", "federation.rounds=2", "privacy.clipping_norm=3"];
-    let told = said(&with(&["sweep", SMALL, "--seeds", "1", "--out", "e"], &grid));
+    let grid = [
+        "federation.methods=[\"ts\"],[\"dp-fts\"]",
+        "runs=1",
+        "federation.rounds=2",
+        "privacy.clipping_norm=3",
+    ];
+    let told = said(&with(
+        &["sweep", SMALL, "--seeds", "1", "--out", "e"],
+        &grid,
+    ));
     assert!(!told.contains("does nothing"), "{told}");
 }

@@ -49,7 +49,11 @@ pub fn printed(folder: &Path, arguments: &[&str]) -> String {
 
 /// Arguments, and settings behind them, each after a `--set`.
 pub fn with<'a>(arguments: &[&'a str], settings: &[&'a str]) -> Vec<&'a str> {
-    arguments.iter().copied().chain(settings.iter().flat_map(|setting| ["--set", setting])).collect()
+    arguments
+        .iter()
+        .copied()
+        .chain(settings.iter().flat_map(|setting| ["--set", setting]))
+        .collect()
 }
 
 /// Runs, expects one line on standard error, nothing on standard output, and this code.
@@ -57,8 +61,15 @@ pub fn refused(folder: &Path, code: i32, arguments: &[&str]) -> String {
     let output = sordino(folder, arguments);
     let message = said(&output);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
-    assert!(output.stdout.is_empty(), "{arguments:?}: {}", text(&output.stdout));
-    assert!(message.starts_with("error: ") && message.lines().count() == 1, "{arguments:?}: {message}");
+    assert!(
+        output.stdout.is_empty(),
+        "{arguments:?}: {}",
+        text(&output.stdout)
+    );
+    assert!(
+        message.starts_with("error: ") && message.lines().count() == 1,
+        "{arguments:?}: {message}"
+    );
     message.trim_end().to_owned()
 }
 
@@ -81,7 +92,10 @@ pub fn shipped(name: &str, set: &[&str]) -> Result<Box<dyn Model>, String> {
 
 /// A scenario without the lines that begin with a key.
 pub fn without(key: &str, text: &str) -> String {
-    text.lines().filter(|line| !line.starts_with(key)).map(|line| format!("{line}\n")).collect()
+    text.lines()
+        .filter(|line| !line.starts_with(key))
+        .map(|line| format!("{line}\n"))
+        .collect()
 }
 
 /// Stops an execution after so many rounds of any method of a federation, or so many jobs of another model.
@@ -92,7 +106,10 @@ pub struct StopAfter {
 
 impl StopAfter {
     pub fn new(left: u32) -> Self {
-        Self { left: AtomicU32::new(left), stop: Arc::new(AtomicBool::new(false)) }
+        Self {
+            left: AtomicU32::new(left),
+            stop: Arc::new(AtomicBool::new(false)),
+        }
     }
 
     fn count(&self) {
@@ -123,7 +140,11 @@ pub fn json(output: &Output) -> Value {
 pub fn charges(ledger: &str) -> u64 {
     let of = |line: Value| {
         let number = |key: &str| line[key].as_u64().unwrap();
-        (number("last_release") + 1 - number("first_release")) * line["runs"].as_array().unwrap().len() as u64
+        (number("last_release") + 1 - number("first_release"))
+            * line["runs"].as_array().unwrap().len() as u64
     };
-    ledger.lines().map(|line| of(serde_json::from_str(line).unwrap())).sum()
+    ledger
+        .lines()
+        .map(|line| of(serde_json::from_str(line).unwrap()))
+        .sum()
 }

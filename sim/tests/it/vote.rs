@@ -14,8 +14,11 @@ use sordino_sim::scenario::Scenario;
 use crate::util::{done, json, printed, scratch, small};
 
 const SMALL: &str = include_str!("../small.toml");
-const METHODS: [&str; 3] =
-    ["federation.methods=[\"ts\", \"vote\", \"alone\", \"dp-prior\"]", "prior.epsilon=3", "prior.points_per_axis=12"];
+const METHODS: [&str; 3] = [
+    "federation.methods=[\"ts\", \"vote\", \"alone\", \"dp-prior\"]",
+    "prior.epsilon=3",
+    "prior.points_per_axis=12",
+];
 
 fn run(scenario: &Scenario, options: &Options) -> Vec<MethodRun> {
     federated::run(scenario, options, &()).unwrap_or_else(|error| panic!("{error}"))
@@ -23,13 +26,37 @@ fn run(scenario: &Scenario, options: &Options) -> Vec<MethodRun> {
 
 #[test]
 fn both_drivers_print_one_digest_also_on_links_that_fail() {
-    for faults in [&[][..], &["faults.loss=0.3", "faults.broadcast_loss=0.3", "faults.dropout=0.2"]] {
+    for faults in [
+        &[][..],
+        &[
+            "faults.loss=0.3",
+            "faults.broadcast_loss=0.3",
+            "faults.dropout=0.2",
+        ],
+    ] {
         let scenario = small("", &[&METHODS[..], faults].concat());
-        let lockstep = run(&scenario, &Options { driver: DriverKind::Lockstep, ..Options::default() });
+        let lockstep = run(
+            &scenario,
+            &Options {
+                driver: DriverKind::Lockstep,
+                ..Options::default()
+            },
+        );
         let (threads, shards) = (NonZeroUsize::new(3), NonZeroU32::new(4));
-        let tokio = run(&scenario, &Options { driver: DriverKind::Tokio, threads, shards, ..Options::default() });
+        let tokio = run(
+            &scenario,
+            &Options {
+                driver: DriverKind::Tokio,
+                threads,
+                shards,
+                ..Options::default()
+            },
+        );
         assert_eq!(lockstep, tokio, "{faults:?}");
-        assert_eq!(lockstep.iter().map(|run| run.releases).collect::<Vec<_>>()[..4], [0, 1, 0, 5]);
+        assert_eq!(
+            lockstep.iter().map(|run| run.releases).collect::<Vec<_>>()[..4],
+            [0, 1, 0, 5]
+        );
     }
 }
 
@@ -43,7 +70,13 @@ fn one_vote_changes_the_sum_by_at_most_its_sensitivity() {
         context::config(&scenario, vote).unwrap()
     };
     let noise_multiplier = NoiseMultiplier::new(1.0).unwrap();
-    let config = ballot(&config, 60, noise_multiplier, scenario.privacy.grid_exponent).unwrap();
+    let config = ballot(
+        &config,
+        60,
+        noise_multiplier,
+        scenario.privacy.grid_exponent,
+    )
+    .unwrap();
     let encoding = Draws::new(&config, 0).unwrap();
     // Every one of seven agents counts a seventh, and a vote has norm 1.
     assert!((encoding.l2_sensitivity() - 1.0 / 7.0).abs() < 1e-15);
@@ -51,7 +84,10 @@ fn one_vote_changes_the_sum_by_at_most_its_sensitivity() {
     let norm = |with: &[f64]| {
         let mut sums = vec![0i64; 60];
         encoding.add_if(true, 3, with, &mut sums).unwrap();
-        sums.iter().map(|x| (*x as f64) * (*x as f64)).sum::<f64>().sqrt()
+        sums.iter()
+            .map(|x| (*x as f64) * (*x as f64))
+            .sum::<f64>()
+            .sqrt()
     };
     let one_hot = |place: usize| {
         let mut ballot = vec![0.0; 60];
@@ -61,12 +97,22 @@ fn one_vote_changes_the_sum_by_at_most_its_sensitivity() {
     for place in [0, 17, 59] {
         let changed = norm(&one_hot(place));
         // Not above the radius to which the noise is scaled, and the whole of it is used.
-        assert!(changed <= radius && changed > 0.99 * radius, "{changed} {radius}");
+        assert!(
+            changed <= radius && changed > 0.99 * radius,
+            "{changed} {radius}"
+        );
     }
     // Negative control: who votes for everything, or with more weight, is cut down to one vote's norm.
-    for wrong in [vec![1.0; 60], vec![50.0; 60], one_hot(4).iter().map(|x| 7.0 * x).collect()] {
+    for wrong in [
+        vec![1.0; 60],
+        vec![50.0; 60],
+        one_hot(4).iter().map(|x| 7.0 * x).collect(),
+    ] {
         let changed = norm(&wrong);
-        assert!(changed <= radius && changed > 0.9 * radius, "{changed} {radius}");
+        assert!(
+            changed <= radius && changed > 0.9 * radius,
+            "{changed} {radius}"
+        );
     }
     // Without the cut it would be more: seven votes are.
     let mut all = vec![0i64; 60];
@@ -85,13 +131,28 @@ fn a_vote_is_charged_once_and_costs_what_the_plan_of_the_prior_costs() {
         accountant.compose(event, 1).unwrap();
         accountant.epsilon(delta).unwrap().epsilon
     };
-    assert!(epsilon(&event) <= 3.0 && epsilon(&event) > 0.99 * 3.0, "{}", epsilon(&event));
-    let Event::PoissonSampledGaussian { sampling_probability, noise_multiplier, relation } = event else {
+    assert!(
+        epsilon(&event) <= 3.0 && epsilon(&event) > 0.99 * 3.0,
+        "{}",
+        epsilon(&event)
+    );
+    let Event::PoissonSampledGaussian {
+        sampling_probability,
+        noise_multiplier,
+        relation,
+    } = event
+    else {
         panic!("{event:?}")
     };
     // Negative control: noise that is 5 % smaller costs more than was promised.
     let noise_multiplier = 0.95 * noise_multiplier;
-    assert!(epsilon(&Event::PoissonSampledGaussian { sampling_probability, noise_multiplier, relation }) > 3.0);
+    assert!(
+        epsilon(&Event::PoissonSampledGaussian {
+            sampling_probability,
+            noise_multiplier,
+            relation
+        }) > 3.0
+    );
     // What the server charges is that event.
     let vote = scenario.methods().find(|method| method.is_vote()).unwrap();
     let base = federated::context::config(&scenario, vote).unwrap();
@@ -100,33 +161,87 @@ fn a_vote_is_charged_once_and_costs_what_the_plan_of_the_prior_costs() {
     assert_eq!(Estimator::<f64>::event(&&config, 0).unwrap(), Some(event));
     let folder = scratch("vote-charged");
     std::fs::write(folder.join("small.toml"), SMALL).unwrap();
-    let set: Vec<&str> = METHODS.iter().flat_map(|setting| ["--set", setting]).collect();
-    let run = [&["run", "small.toml", "--out", "f", "--format", "json"], &set[..]].concat();
+    let set: Vec<&str> = METHODS
+        .iter()
+        .flat_map(|setting| ["--set", setting])
+        .collect();
+    let run = [
+        &["run", "small.toml", "--out", "f", "--format", "json"],
+        &set[..],
+    ]
+    .concat();
     let summary = json(&done(&folder, &run));
     let methods = summary["methods"].as_array().unwrap();
-    let of = |name: &str| methods.iter().find(|method| method["name"] == name).unwrap_or_else(|| panic!("{summary}"));
+    let of = |name: &str| {
+        methods
+            .iter()
+            .find(|method| method["name"] == name)
+            .unwrap_or_else(|| panic!("{summary}"))
+    };
     let told = of("vote").to_string();
-    assert!(told.contains("\"dp\"") && of("alone").to_string().contains("nothing released"), "{told}");
+    assert!(
+        told.contains("\"dp\"") && of("alone").to_string().contains("nothing released"),
+        "{told}"
+    );
     let ledger = std::fs::read_to_string(folder.join("f/ledger.jsonl")).unwrap();
     // Charges of equal releases in all runs are one line.
-    let line = |name: &str| ledger.lines().find(|line| line.contains(&format!("\"method\":\"{name}\"")));
+    let line = |name: &str| {
+        ledger
+            .lines()
+            .find(|line| line.contains(&format!("\"method\":\"{name}\"")))
+    };
     let charged: serde_json::Value = serde_json::from_str(line("vote").unwrap()).unwrap();
-    assert_eq!((&charged["first_release"], &charged["last_release"]), (&0.into(), &0.into()));
+    assert_eq!(
+        (&charged["first_release"], &charged["last_release"]),
+        (&0.into(), &0.into())
+    );
     let multiplier = charged["events"][0]["poisson_sampled_gaussian"]["noise_multiplier"].as_f64();
-    assert_eq!((charged["events"].as_array().map(Vec::len), multiplier), (Some(1), Some(together.value())));
-    assert!(line("alone").is_none() && line("dp-prior").is_some(), "{ledger}");
+    assert_eq!(
+        (charged["events"].as_array().map(Vec::len), multiplier),
+        (Some(1), Some(together.value()))
+    );
+    assert!(
+        line("alone").is_none() && line("dp-prior").is_some(),
+        "{ledger}"
+    );
     // Tables, pictures and the words.
     let table = std::fs::read_to_string(folder.join("f/table.txt")).unwrap();
-    assert!(table.contains("vote") && table.contains("1 Gaussian release of multiplier"), "{table}");
-    assert!(std::fs::read_to_string(folder.join("f/regret.svg")).unwrap().contains(">vote<"));
-    let explained = printed(&folder, &[&["privacy", "explain", "small.toml"], &set[..]].concat());
-    assert!(explained.contains("With vote: 1 release, of one vote of every agent"), "{explained}");
-    assert!(explained.contains("vote: ε = 2.99") || explained.contains("vote: ε = 3"), "{explained}");
+    assert!(
+        table.contains("vote") && table.contains("1 Gaussian release of multiplier"),
+        "{table}"
+    );
+    assert!(
+        std::fs::read_to_string(folder.join("f/regret.svg"))
+            .unwrap()
+            .contains(">vote<")
+    );
+    let explained = printed(
+        &folder,
+        &[&["privacy", "explain", "small.toml"], &set[..]].concat(),
+    );
+    assert!(
+        explained.contains("With vote: 1 release, of one vote of every agent"),
+        "{explained}"
+    );
+    assert!(
+        explained.contains("vote: ε = 2.99") || explained.contains("vote: ε = 3"),
+        "{explained}"
+    );
     // A budget that does not admit it: nothing is released, and agents go on alone.
-    let poor = ["run", "small.toml", "--out", "g", "--set", "privacy.max_epsilon=1"];
+    let poor = [
+        "run",
+        "small.toml",
+        "--out",
+        "g",
+        "--set",
+        "privacy.max_epsilon=1",
+    ];
     done(&folder, &[&poor, &set[..]].concat());
     let table = std::fs::read_to_string(folder.join("g/table.txt")).unwrap();
-    assert!(table.contains("no release: the first would exceed privacy.max_epsilon = 1"), "{table}");
+    assert!(
+        table.contains("no release: the first would exceed privacy.max_epsilon = 1"),
+        "{table}"
+    );
 }
 
 /// Agents with nearly one function: where noise is small, everybody's first own question is as good as the best of all
@@ -144,7 +259,11 @@ fn the_winner_of_a_vote_is_worth_asking() {
         ];
         let runs = run(&small("", &settings), &Options::default());
         let mean = |name: &str| {
-            let of: Vec<f64> = runs.iter().filter(|run| run.method.name() == name).map(|run| run.regret[1]).collect();
+            let of: Vec<f64> = runs
+                .iter()
+                .filter(|run| run.method.name() == name)
+                .map(|run| run.regret[1])
+                .collect();
             of.iter().sum::<f64>() / of.len() as f64
         };
         (mean("vote"), mean("ts"))

@@ -41,33 +41,53 @@ fn help_of_every_command() {
     let mut whole = String::new();
     for command in COMMANDS {
         let words: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
-        whole += &format!("$ sordino {}\n{}\n", words.join(" "), printed(&folder, &words));
+        whole += &format!(
+            "$ sordino {}\n{}\n",
+            words.join(" "),
+            printed(&folder, &words)
+        );
     }
     // Nothing that the program lists is missing above.
-    let listed = whole.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let listed = whole
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty());
     let mut names = listed.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
-    assert!(names.all(|name| name == "help" || COMMANDS.contains(&name)), "a command without its help here");
+    assert!(
+        names.all(|name| name == "help" || COMMANDS.contains(&name)),
+        "a command without its help here"
+    );
     assert_snapshot!("help", whole);
 }
 
 #[test]
 fn what_a_scenario_promises() {
     let folder = scratch("whole-explain");
-    assert_snapshot!("explain", printed(&folder, &["privacy", "explain", "default"]));
+    assert_snapshot!(
+        "explain",
+        printed(&folder, &["privacy", "explain", "default"])
+    );
 }
 
 #[test]
 fn a_scenario_to_begin_with() {
     let folder = scratch("whole-init");
     done(&folder, &["init", "mine.toml"]);
-    assert_snapshot!("init", std::fs::read_to_string(folder.join("mine.toml")).unwrap());
+    assert_snapshot!(
+        "init",
+        std::fs::read_to_string(folder.join("mine.toml")).unwrap()
+    );
 }
 
 #[test]
 fn the_readme_of_a_run_folder() {
     let folder = scratch("whole-readme");
     done(&folder, &["run", SMALL, "--out", "run"]);
-    assert_snapshot!("readme", std::fs::read_to_string(folder.join("run/README.md")).unwrap());
+    assert_snapshot!(
+        "readme",
+        std::fs::read_to_string(folder.join("run/README.md")).unwrap()
+    );
 }
 
 #[test]

@@ -19,7 +19,9 @@ use sordino_core::wire;
 use static_cell::StaticCell;
 
 #[cfg(member)]
-compile_error!("this file is of an agent that shares draws, and src/federation.rs of a member of a federated prior");
+compile_error!(
+    "this file is of an agent that shares draws, and src/federation.rs of a member of a federated prior"
+);
 
 /// What `sordino export` wrote.
 #[allow(dead_code)]
@@ -39,32 +41,70 @@ type Link = Channel<NoopRawMutex, ([u8; FRAME], usize), 1>;
 
 type Map<C> = MapStorage<u16, Nor, C>;
 
-async fn load<S: Stored>(map: &mut Map<impl CacheImpl<u16>>, key: u16, whose: &Digest) -> Option<(u32, S)> {
+async fn load<S: Stored>(
+    map: &mut Map<impl CacheImpl<u16>>,
+    key: u16,
+    whose: &Digest,
+) -> Option<(u32, S)> {
     let mut buffer = [0; 256];
-    snapshot::read(map.fetch_item(&mut buffer, &key).await.expect("flash")?, whose).expect("what was written")
+    snapshot::read(
+        map.fetch_item(&mut buffer, &key).await.expect("flash")?,
+        whose,
+    )
+    .expect("what was written")
 }
 
-async fn save<S: Stored>(map: &mut Map<impl CacheImpl<u16>>, key: u16, item: &S, number: u32, whose: &Digest) {
+async fn save<S: Stored>(
+    map: &mut Map<impl CacheImpl<u16>>,
+    key: u16,
+    item: &S,
+    number: u32,
+    whose: &Digest,
+) {
     let (mut buffer, mut bytes) = ([0; 256], [0; 256]);
     let len = snapshot::write(item, number, whose, &mut bytes).expect("room for any item");
-    map.store_item(&mut buffer, &key, &&bytes[..len]).await.expect("flash");
+    map.store_item(&mut buffer, &key, &&bytes[..len])
+        .await
+        .expect("flash");
 }
 
 #[embassy_executor::task]
 async fn server(up: &'static Link, down: &'static Link) {
     let agreement = federation::agreement().expect("as exported");
-    let mut exchange = ServerExchange::new(&agreement, Pace { ask_again_ms: 1, spread_ms: 0 }, [0; 20]);
+    let mut exchange = ServerExchange::new(
+        &agreement,
+        Pace {
+            ask_again_ms: 1,
+            spread_ms: 0,
+        },
+        [0; 20],
+    );
     let (mut chain, mut frame) = (agreement.digest(), [0; FRAME]);
     for round in 0..=agreement.protocol.epochs() {
         let broadcast = (round > 0).then_some(&[0.1f32; FEATURES * REGIONS][..]);
-        let (len, after) = exchange.frame(round, 0, &chain, broadcast, &mut frame).expect("FRAME");
-        exchange.begin(round, 0, after, Period { opened: NOW, deadline: Millis(1), may_close_early: true });
+        let (len, after) = exchange
+            .frame(round, 0, &chain, broadcast, &mut frame)
+            .expect("FRAME");
+        exchange.begin(
+            round,
+            0,
+            after,
+            Period {
+                opened: NOW,
+                deadline: Millis(1),
+                may_close_early: true,
+            },
+        );
         chain = after;
         up.receive().await;
         down.send((frame, len)).await;
         let (bytes, len) = up.receive().await;
         let (header, _) = wire::decode(&bytes[..len], FEATURES as u32).expect("an answer");
-        assert_eq!(exchange.given(AGENT, &header, NOW), None, "taken, not refused");
+        assert_eq!(
+            exchange.given(AGENT, &header, NOW),
+            None,
+            "taken, not refused"
+        );
         down.send((frame, 0)).await;
     }
 }
@@ -74,17 +114,33 @@ async fn agent(up: &'static Link, down: &'static Link) {
     let (mut numbers, mut memory) = ([0.0; FEATURES_LEN], [0.0; SIZES.storage()]);
     let agreement = federation::agreement().expect("as exported");
     let draws = agreement.protocol.draws().expect("as exported");
-    let features = draws.features.draw(DIM, FEATURES, &mut numbers[..]).expect("as exported");
+    let features = draws
+        .features
+        .draw(DIM, FEATURES, &mut numbers[..])
+        .expect("as exported");
     let points = federation::candidates().expect("a grid");
     let public = Public::streamed(&draws.config, points, features).expect("fits");
     let range = const { MapConfig::new(0..nor::LEN) };
-    let (mut map, whose) = (Map::new(Nor::new(), range, Cache::new_uncached()), agreement.digest());
+    let (mut map, whose) = (
+        Map::new(Nor::new(), range, Cache::new_uncached()),
+        agreement.digest(),
+    );
     let storage = AgentStorage::split(&public, &mut memory).expect("SIZES");
-    let first = (0, (AgentState::new(AGENT, RunSeed::new(1, 0)), AgentExchange::new(&agreement, AGENT)));
+    let first = (
+        0,
+        (
+            AgentState::new(AGENT, RunSeed::new(1, 0)),
+            AgentExchange::new(&agreement, AGENT),
+        ),
+    );
     let (mut number, (mut state, mut exchange)) = load(&mut map, 0, &whose).await.unwrap_or(first);
     for i in 0..state.observations() {
-        let (_, entry): (u32, Entry<f32>) = load(&mut map, 1 + i as u16, &whose).await.expect("an entry");
-        entry.put(i, 0.0, storage.log).expect("a log of a whole run");
+        let (_, entry): (u32, Entry<f32>) = load(&mut map, 1 + i as u16, &whose)
+            .await
+            .expect("an entry");
+        entry
+            .put(i, 0.0, storage.log)
+            .expect("a log of a whole run");
     }
     let mut agent = Agent::attach(&public, &mut state, storage).expect("a state that can be");
     let (mut frame, mut vectors) = ([0; FRAME], [0.0; FEATURES * REGIONS]);
@@ -93,24 +149,53 @@ async fn agent(up: &'static Link, down: &'static Link) {
             Want::Ask(_) => {
                 up.send((frame, 0)).await;
                 let (bytes, len) = down.receive().await;
-                let (header, payload) = wire::decode(&bytes[..len], agreement.frame_numbers_max()).expect("a frame");
-                exchange.frame(&header, &payload, header.round, Seal::default()).expect("of this federation");
+                let (header, payload) =
+                    wire::decode(&bytes[..len], agreement.frame_numbers_max()).expect("a frame");
+                exchange
+                    .frame(&header, &payload, header.round, Seal::default())
+                    .expect("of this federation");
                 let vectors = &mut vectors[..header.len as usize];
                 payload.read(vectors).expect("P vectors, or none");
-                let broadcast = Input::Broadcast { vectors, maximum: None };
-                agent.handle(if header.round == 0 { Input::Start } else { broadcast }).expect("finite numbers");
+                let broadcast = Input::Broadcast {
+                    vectors,
+                    maximum: None,
+                };
+                agent
+                    .handle(if header.round == 0 {
+                        Input::Start
+                    } else {
+                        broadcast
+                    })
+                    .expect("finite numbers");
             }
             Want::Work => match agent.repeat().expect("as before") {
-                Output::Evaluate { candidate, number: i, point } => {
+                Output::Evaluate {
+                    candidate,
+                    number: i,
+                    point,
+                } => {
                     let value = 1.0 - point[0] * point[1];
-                    save(&mut map, 1 + i as u16, &Entry { candidate, value }, i, &whose).await;
-                    agent.handle(Input::Observed(value)).expect("a finite number");
+                    save(
+                        &mut map,
+                        1 + i as u16,
+                        &Entry { candidate, value },
+                        i,
+                        &whose,
+                    )
+                    .await;
+                    agent
+                        .handle(Input::Observed(value))
+                        .expect("a finite number");
                 }
                 _ => exchange.made(),
             },
             Want::Give(header) => {
                 // Nothing is to give at the end.
-                let weights = if let Ok(Output::Upload(weights)) = agent.repeat() { weights } else { &[] };
+                let weights = if let Ok(Output::Upload(weights)) = agent.repeat() {
+                    weights
+                } else {
+                    &[]
+                };
                 let len = wire::encode(header, weights, &mut frame).expect("FRAME");
                 up.send((frame, len)).await;
                 down.receive().await;
@@ -119,7 +204,14 @@ async fn agent(up: &'static Link, down: &'static Link) {
             _ => break,
         }
         number += 1;
-        save(&mut map, 0, &(agent.state().clone(), exchange.clone()), number, &whose).await;
+        save(
+            &mut map,
+            0,
+            &(agent.state().clone(), exchange.clone()),
+            number,
+            &whose,
+        )
+        .await;
     }
     assert_eq!(exchange.want(NOW), Want::Done);
     hprintln!("one file: {}", agent.state().observations());

@@ -67,7 +67,10 @@ where
     }
     // The state is written before all that follows from it.
     let is_lost = store.holds(PAST).await.expect("flash");
-    assert!(!is_lost, "the state is lost, and what followed from it is not: take a new invitation and an erased flash");
+    assert!(
+        !is_lost,
+        "the state is lost, and what followed from it is not: take a new invitation and an erased flash"
+    );
     (0, first(), AgentExchange::new(agreement, AGENT))
 }
 
@@ -79,8 +82,14 @@ pub async fn read_log<F: NorFlash<Error: Debug>, C: CacheImpl<u16>>(
     log: &mut [f32],
 ) {
     for number in 0..observations {
-        let (_, entry): (u32, Entry<f32>) = store.load(LOG + number as u16).await.expect("flash").expect("an entry");
-        entry.put(number, offset, log).expect("a log of a whole run");
+        let (_, entry): (u32, Entry<f32>) = store
+            .load(LOG + number as u16)
+            .await
+            .expect("flash")
+            .expect("an entry");
+        entry
+            .put(number, offset, log)
+            .expect("a log of a whole run");
     }
 }
 
@@ -104,19 +113,27 @@ where
             }
             self.written += 1;
             let kept = (self.machine.state().clone(), self.exchange.clone());
-            self.store.save(STATE, &kept, self.written).await.expect("flash");
+            self.store
+                .save(STATE, &kept, self.written)
+                .await
+                .expect("flash");
         }
     }
 
     /// What comes after what it has? The answer is handed to the agent.
     async fn ask(&mut self, have: &Have) {
         let (frame, current, seal) = match board::ask(self.link, Request::Next(*have)).await {
-            Answer::Next { frame, current, seal } => (frame, current, seal),
+            Answer::Next {
+                frame,
+                current,
+                seal,
+            } => (frame, current, seal),
             Answer::Later { after_ms } => return self.exchange.later(after_ms, board::now()),
             Answer::Reply(_) => return self.exchange.not_you(),
         };
         let (mut numbers, (bytes, len)) = ([0.0; NUMBERS], frame);
-        let Ok((header, payload)) = wire::decode(&bytes[..len], self.agreement.frame_numbers_max()) else {
+        let Ok((header, payload)) = wire::decode(&bytes[..len], self.agreement.frame_numbers_max())
+        else {
             return self.exchange.later(AGAIN, board::now());
         };
         let numbers = &mut numbers[..header.len as usize];
@@ -125,8 +142,13 @@ where
         }
         let before = self.exchange.clone();
         let released = (header.kind == Kind::Broadcast).then_some(&*numbers);
-        let frame = match (self.exchange.frame(&header, &payload, current, seal), released) {
-            (Err(FrameError::Fork { round }), _) => panic!("two histories in round {round}: nothing more is sent"),
+        let frame = match (
+            self.exchange.frame(&header, &payload, current, seal),
+            released,
+        ) {
+            (Err(FrameError::Fork { round }), _) => {
+                panic!("two histories in round {round}: nothing more is sent")
+            }
             // Of another federation, or late.
             (Err(_), _) => return self.exchange.later(AGAIN, board::now()),
             (Ok(Heard::Again), _) => return,
@@ -145,7 +167,10 @@ where
         // In flash before it is learned, also that there was none.
         if let (true, Some(release)) = (M::KEEPS_RELEASES, header.round.checked_sub(1)) {
             let kept = Released::<f32, NUMBERS>::new(numbers).expect("its numbers");
-            self.store.save(RELEASES + release as u16, &kept, release).await.expect("flash");
+            self.store
+                .save(RELEASES + release as u16, &kept, release)
+                .await
+                .expect("flash");
         }
         if self.machine.enter(frame).is_err() {
             self.exchange = before;
@@ -155,7 +180,8 @@ where
 
     /// The next observation of this epoch, if there is one.
     async fn work(&mut self) {
-        let Next::Query { candidate, number } = self.machine.next().expect("as before the reset") else {
+        let Next::Query { candidate, number } = self.machine.next().expect("as before the reset")
+        else {
             return self.exchange.made();
         };
         let value = self.measured(candidate, number).await;
@@ -169,7 +195,10 @@ where
             Some((found, entry)) if found == number && entry.candidate == candidate => entry.value,
             _ => {
                 let value = board::measure(self.machine.point(candidate)).await;
-                self.store.save(key, &Entry { candidate, value }, number).await.expect("flash");
+                self.store
+                    .save(key, &Entry { candidate, value }, number)
+                    .await
+                    .expect("flash");
                 value
             }
         }
@@ -196,7 +225,8 @@ where
     /// Writes this epoch's answer into `message` and returns its length.
     #[cfg(not(two_servers))]
     async fn answer(&mut self, header: Header, message: &mut [u8; FRAME]) -> usize {
-        wire::encode(header, self.numbers(header.round), message).expect("the buffer holds any frame")
+        wire::encode(header, self.numbers(header.round), message)
+            .expect("the buffer holds any frame")
     }
 
     /// Writes this epoch's answer into `message` and returns its length: a frame without numbers, and behind it the attempt
@@ -210,6 +240,14 @@ where
             given => numbers.copy_from_slice(given),
         }
         let encoding = self.machine.encoding();
-        len + self.masks.hide((header.round, &encoding), &numbers, &mut self.store, &mut message[len..]).await
+        len + self
+            .masks
+            .hide(
+                (header.round, &encoding),
+                &numbers,
+                &mut self.store,
+                &mut message[len..],
+            )
+            .await
     }
 }

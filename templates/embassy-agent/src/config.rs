@@ -1,6 +1,9 @@
 //! This device's own numbers. What the federation has agreed on is in [`federation`](crate::federation), which
 //! `sordino export` writes; the parties read both and know no others.
-#![cfg_attr(not(all(feature = "agent", feature = "reporter")), allow(dead_code, reason = "one party reads its own"))]
+#![cfg_attr(
+    not(all(feature = "agent", feature = "reporter")),
+    allow(dead_code, reason = "one party reads its own")
+)]
 
 use crate::federation::FEATURES;
 
@@ -37,7 +40,11 @@ pub const NUMBERS: usize = FEATURES + 1;
 
 /// Bytes of the longest message in either direction.
 #[cfg(not(site))]
-pub const FRAME: usize = if UP > BROADCAST_BYTES { UP } else { BROADCAST_BYTES };
+pub const FRAME: usize = if UP > BROADCAST_BYTES {
+    UP
+} else {
+    BROADCAST_BYTES
+};
 #[cfg(not(site))]
 use crate::federation::BROADCAST_BYTES;
 /// Bytes of the longest message up.
@@ -45,8 +52,8 @@ use crate::federation::BROADCAST_BYTES;
 const UP: usize = crate::federation::UPLOAD_BYTES;
 /// Bytes of the longest message up: a frame without numbers, and what is hidden behind it.
 #[cfg(two_servers)]
-const UP: usize =
-    sordino_core::wire::frame_len_max(sordino_core::wire::ScalarTag::F32, 0) + crate::federation::HIDDEN_BYTES;
+const UP: usize = sordino_core::wire::frame_len_max(sordino_core::wire::ScalarTag::F32, 0)
+    + crate::federation::HIDDEN_BYTES;
 
 #[cfg(site)]
 pub use of_a_site::{FILE_BYTES, FILE_NUMBERS, FRAME, OPENING, QUESTIONS};

@@ -20,7 +20,9 @@ impl Machine for Agent<'_, f32> {
 
     fn point(&self, candidate: u32) -> [f32; DIM] {
         let mut point = [0.0; DIM];
-        candidates().expect("its points").point(candidate, &mut point);
+        candidates()
+            .expect("its points")
+            .point(candidate, &mut point);
         point
     }
 
@@ -38,18 +40,39 @@ pub async fn agent(link: &'static Link) {
     static WORKSPACE: ConstStaticCell<[f32; SIZES.workspace()]> = ConstStaticCell::new([0.0; _]);
     let agreement = agreement().expect("what `sordino export` wrote");
     let draws = agreement.protocol.draws().expect("what build.rs read");
-    let features = draws.features.draw(DIM, FEATURES, &mut NUMBERS.take()[..]).expect("its features");
-    let public = Public::streamed(&draws.config, candidates().expect("its points"), features).expect("that fit");
+    let features = draws
+        .features
+        .draw(DIM, FEATURES, &mut NUMBERS.take()[..])
+        .expect("its features");
+    let public = Public::streamed(&draws.config, candidates().expect("its points"), features)
+        .expect("that fit");
     let (log, workspace) = (LOG.take(), WORKSPACE.take());
     let mut store = board::store(agreement.digest());
 
     // Its own draws: secret, from entropy, drawn once in the life of the device.
     let first = || AgentState::new(AGENT, RunSeed::new(board::seed(), 0));
     let (written, mut state, exchange) = found(&mut store, &agreement, first).await;
-    read_log(&mut store, state.observations(), agreement.protocol.offset(), log).await;
-    let storage = AgentStorage { log, workspace: Workspace::Kept(workspace) };
-    let machine = Agent::attach(&public, &mut state, storage).expect("what was stored is judged here");
-    let mut party = Party { agreement: &agreement, machine, exchange, written, store, link };
+    read_log(
+        &mut store,
+        state.observations(),
+        agreement.protocol.offset(),
+        log,
+    )
+    .await;
+    let storage = AgentStorage {
+        log,
+        workspace: Workspace::Kept(workspace),
+    };
+    let machine =
+        Agent::attach(&public, &mut state, storage).expect("what was stored is judged here");
+    let mut party = Party {
+        agreement: &agreement,
+        machine,
+        exchange,
+        written,
+        store,
+        link,
+    };
     party.take_part().await;
     board::done("agent", party.machine.state().observations());
 }

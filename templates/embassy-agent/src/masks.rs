@@ -36,7 +36,11 @@ impl shares::Store for InFlash {
     type Error = NotInFlash;
 
     fn store(&mut self, attempts: &Attempts) -> Result<(), NotInFlash> {
-        if *attempts == self.0 { Ok(()) } else { Err(NotInFlash) }
+        if *attempts == self.0 {
+            Ok(())
+        } else {
+            Err(NotInFlash)
+        }
     }
 }
 
@@ -53,13 +57,16 @@ impl shares::Store for Looking {
 
 impl Masks {
     /// Those in flash; begun if nothing at all was stored before.
-    pub async fn load<F: NorFlash<Error: Debug>, C: CacheImpl<u16>>(store: &mut Store<F, C>, run: Digest) -> Self {
+    pub async fn load<F: NorFlash<Error: Debug>, C: CacheImpl<u16>>(
+        store: &mut Store<F, C>,
+        run: Digest,
+    ) -> Self {
         let (written, attempts) = match store.load::<Attempts>(MASKS).await.expect("flash") {
             Some(found) => found,
             None => {
                 // They are the first that is written, so whatever else there is was written after them.
-                let has_past =
-                    store.holds(STATE..STATE + 1).await.expect("flash") || store.holds(PAST).await.expect("flash");
+                let has_past = store.holds(STATE..STATE + 1).await.expect("flash")
+                    || store.holds(PAST).await.expect("flash");
                 assert!(
                     !has_past,
                     "which masks were used is lost: take a new secret, a new invitation and an erased flash"
@@ -70,8 +77,14 @@ impl Masks {
             }
         };
         assert_eq!(*attempts.run(), run, "masks of another run");
-        let key = SecretKey::new(board::secret()).with_helper(&board::helper()).expect("the helper's key");
-        Masks { key, attempts, written }
+        let key = SecretKey::new(board::secret())
+            .with_helper(&board::helper())
+            .expect("the helper's key");
+        Masks {
+            key,
+            attempts,
+            written,
+        }
     }
 
     /// Writes attempt and share of a contribution into `out`, and returns how many bytes. That the attempt is used is in
@@ -85,12 +98,31 @@ impl Masks {
     ) -> usize {
         // The store of core cannot wait, and flash is waited for: it is written and read back here, and judged there.
         let mut next = self.attempts.again();
-        drop(next.reserve(epoch, &mut Looking).expect("an attempt is left"));
+        drop(
+            next.reserve(epoch, &mut Looking)
+                .expect("an attempt is left"),
+        );
         self.written += 1;
         store.save(MASKS, &next, self.written).await.expect("flash");
-        let (_, kept) = store.load(MASKS).await.expect("flash").expect("what was written");
-        let contribution = Contribution { epoch, encoding, numbers: &numbers[..] };
+        let (_, kept) = store
+            .load(MASKS)
+            .await
+            .expect("flash")
+            .expect("what was written");
+        let contribution = Contribution {
+            epoch,
+            encoding,
+            numbers: &numbers[..],
+        };
         let mut integers = [0; NUMBERS];
-        self.key.hide(contribution, &mut self.attempts, &mut InFlash(kept), &mut integers, out).expect("a contribution")
+        self.key
+            .hide(
+                contribution,
+                &mut self.attempts,
+                &mut InFlash(kept),
+                &mut integers,
+                out,
+            )
+            .expect("a contribution")
     }
 }

@@ -30,7 +30,11 @@ pub async fn reporter() {
     let mechanism = ClampedLaplace::new(BOUND, 20, epsilon(EACH)).expect("constants in range");
     let mut store = board::store(Digest::of(&("reporter", 1)));
     let first = || ReporterState::new(USER, epsilon(BUDGET));
-    let (mut written, mut state) = store.load(0).await.expect("flash").unwrap_or_else(|| (0, first()));
+    let (mut written, mut state) = store
+        .load(0)
+        .await
+        .expect("flash")
+        .unwrap_or_else(|| (0, first()));
     let mut source = board::noise();
     let mut sent = 0;
     for candidate in 0.. {
@@ -45,7 +49,9 @@ pub async fn reporter() {
         store.save(0, &state, written).await.expect("flash");
         let Ok(receipt) = InFlash.append(charge);
         let mut reporter = Reporter::attach(&mechanism, &mut state);
-        reporter.handle::<f32, _>(ReporterInput::Charged(receipt), &mut source).expect("its own receipt");
+        reporter
+            .handle::<f32, _>(ReporterInput::Charged(receipt), &mut source)
+            .expect("its own receipt");
         let reward = board::measure([candidate as f32 / 8.0; DIM]).await;
         match reporter.handle(ReporterInput::Reward(reward), &mut source) {
             Ok(ReporterOutput::Report(report)) => board::report(report).await,

@@ -15,10 +15,13 @@ use serde::{Deserialize, Serialize};
 use sordino_core::digest::{Digest, Frame};
 use sordino_core::federated::exchange::{AgentExchange, Agreement, FrameError, Have, Want};
 use sordino_core::federated::prior::{
-    CampaignProtocol, Opening, OwnPoints, PriorError, Released, Site, own_points_len, own_points_scratch_len,
+    CampaignProtocol, Opening, OwnPoints, PriorError, Released, Site, own_points_len,
+    own_points_scratch_len,
 };
 use sordino_core::federated::{AgentState, Entry};
-use sordino_core::prior::{Newcomer, NewcomerSettings, PriorNumbers, PublicPrior, attach_len, storage_len};
+use sordino_core::prior::{
+    Newcomer, NewcomerSettings, PriorNumbers, PublicPrior, attach_len, storage_len,
+};
 use sordino_core::snapshot::Stored;
 use sordino_core::wire::{self, Header, Kind, prefix};
 use static_cell::ConstStaticCell;
@@ -55,8 +58,12 @@ pub struct Kept {
 impl Stored for Kept {
     const KIND: u8 = 0x54;
     // Beside the exchange: a count, the answer with its mark, a mark, the file's two marks.
-    const BODY_MAX: usize =
-        <(AgentState, AgentExchange)>::BODY_MAX - <AgentState as Stored>::BODY_MAX + 5 + (1 + 5 + 10) + 1 + 2;
+    const BODY_MAX: usize = <(AgentState, AgentExchange)>::BODY_MAX
+        - <AgentState as Stored>::BODY_MAX
+        + 5
+        + (1 + 5 + 10)
+        + 1
+        + 2;
 }
 
 /// All numbers of its points, in double precision as hosts have them, and what is given to the open release.
@@ -70,7 +77,13 @@ struct Numbers {
 
 impl Numbers {
     const fn new() -> Self {
-        Numbers { points: [0.0; _], values: [0.0; _], own: [0.0; _], scratch: [0.0; _], upload: [0.0; _] }
+        Numbers {
+            points: [0.0; _],
+            values: [0.0; _],
+            own: [0.0; _],
+            scratch: [0.0; _],
+            upload: [0.0; _],
+        }
     }
 }
 
@@ -105,7 +118,10 @@ pub async fn agent(link: &'static Link) {
         // The state is written before all that follows from it.
         None => {
             let is_lost = store.holds(PAST).await.expect("flash");
-            assert!(!is_lost, "the state is lost, and its values are not: take a new invitation and an erased flash");
+            assert!(
+                !is_lost,
+                "the state is lost, and its values are not: take a new invitation and an erased flash"
+            );
             (
                 0,
                 Kept {
@@ -132,7 +148,12 @@ pub async fn agent(link: &'static Link) {
         link,
     };
     for number in 0..party.kept.observations {
-        let (_, entry) = party.store.load(LOG + number as u16).await.expect("flash").expect("an entry");
+        let (_, entry) = party
+            .store
+            .load(LOG + number as u16)
+            .await
+            .expect("flash")
+            .expect("an entry");
         party.learn(number, entry);
     }
     party.take_part().await;
@@ -169,9 +190,13 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
                     continue;
                 }
                 Want::Ask(have) => self.ask(&have).await,
-                Want::Work if (self.kept.observations as usize) < FIRST_POINTS => self.measure().await,
+                Want::Work if (self.kept.observations as usize) < FIRST_POINTS => {
+                    self.measure().await
+                }
                 Want::Work | Want::Give(_) if self.lacks_opening() => self.open().await,
-                Want::Work if self.round() >= self.protocol.releases() && self.kept.file.is_none() => {
+                Want::Work
+                    if self.round() >= self.protocol.releases() && self.kept.file.is_none() =>
+                {
                     self.fetch().await
                 }
                 Want::Work => self.kept.exchange.made(),
@@ -183,7 +208,10 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
 
     async fn save(&mut self) {
         self.written += 1;
-        self.store.save(STATE, &self.kept, self.written).await.expect("flash");
+        self.store
+            .save(STATE, &self.kept, self.written)
+            .await
+            .expect("flash");
     }
 
     /// The round that it has the frame of.
@@ -199,17 +227,25 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
     /// What comes after what it has? The numbers of a release are in what the next is made with, and in the file.
     async fn ask(&mut self, have: &Have) {
         let exchange = &mut self.kept.exchange;
-        let ((bytes, len), current, seal) = match board::ask(self.link, Request::Next(*have)).await {
-            Answer::Next { frame, current, seal } => (frame, current, seal),
+        let ((bytes, len), current, seal) = match board::ask(self.link, Request::Next(*have)).await
+        {
+            Answer::Next {
+                frame,
+                current,
+                seal,
+            } => (frame, current, seal),
             Answer::Later { after_ms } => return exchange.later(after_ms, board::now()),
             _ => return exchange.not_you(),
         };
-        let Ok((header, payload)) = wire::decode(&bytes[..len], self.agreement.frame_numbers_max()) else {
+        let Ok((header, payload)) = wire::decode(&bytes[..len], self.agreement.frame_numbers_max())
+        else {
             return exchange.later(AGAIN, board::now());
         };
         match exchange.frame(&header, &payload, current, seal) {
             Ok(_) => self.kept.released |= header.kind == Kind::Broadcast,
-            Err(FrameError::Fork { round }) => panic!("two histories in round {round}: nothing more is sent"),
+            Err(FrameError::Fork { round }) => {
+                panic!("two histories in round {round}: nothing more is sent")
+            }
             // Of another federation, or late.
             Err(_) => exchange.later(AGAIN, board::now()),
         }
@@ -219,7 +255,10 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
     fn learn(&mut self, number: u32, entry: Entry<f32>) {
         let (number, place) = (number as usize, point(entry.candidate));
         let places = &mut self.numbers.points[number * DIM..(number + 1) * DIM];
-        places.iter_mut().zip(place).for_each(|(place, u)| *place = f64::from(u));
+        places
+            .iter_mut()
+            .zip(place)
+            .for_each(|(place, u)| *place = f64::from(u));
         self.numbers.values[number] = f64::from(worth(entry.value));
     }
 
@@ -239,7 +278,9 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
                 // Another frame than was asked for: later, perhaps.
                 Err(Foreign) => return board::sleep_until(board::now().after(AGAIN)).await,
             },
-            Answer::Later { after_ms } => return board::sleep_until(board::now().after(after_ms)).await,
+            Answer::Later { after_ms } => {
+                return board::sleep_until(board::now().after(after_ms)).await;
+            }
             // It is over.
             _ => false,
         };
@@ -251,21 +292,44 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
     /// the announced budget does not hold it.
     fn contribute(&mut self, frame: &[u8], release: u32) -> Result<bool, Foreign> {
         let (announced, plan) = (self.agreement.announced, self.protocol.plan());
-        let affords = |most| plan.affords(release, most, announced.delta).expect("a budget that can be counted");
+        let affords = |most| {
+            plan.affords(release, most, announced.delta)
+                .expect("a budget that can be counted")
+        };
         if !announced.epsilon_max.is_none_or(affords) {
             return Ok(false);
         }
         let (header, payload) = wire::decode(frame, OPENING as u32).map_err(|_| Foreign)?;
         let chain = prefix(&self.kept.exchange.have().chain);
-        let known = (self.agreement.deployment, prefix(&self.agreement.digest()), chain, release, Kind::Opening);
-        if (header.deployment, header.config, header.chain, header.round, header.kind) != known {
+        let known = (
+            self.agreement.deployment,
+            prefix(&self.agreement.digest()),
+            chain,
+            release,
+            Kind::Opening,
+        );
+        if (
+            header.deployment,
+            header.config,
+            header.chain,
+            header.round,
+            header.kind,
+        ) != known
+        {
             return Err(Foreign);
         }
         let mut opening = [0.0; OPENING];
         payload.read(&mut opening).map_err(|_| Foreign)?;
         let opening = Opening::read(&opening).map_err(|_| Foreign)?;
-        let Numbers { points, values, own, scratch, upload } = &mut *self.numbers;
-        let site = Site::new(self.protocol, &LANDMARKS, DIM).expect("the landmarks of the agreement");
+        let Numbers {
+            points,
+            values,
+            own,
+            scratch,
+            upload,
+        } = &mut *self.numbers;
+        let site =
+            Site::new(self.protocol, &LANDMARKS, DIM).expect("the landmarks of the agreement");
         let given = OwnPoints::compute(site, points, values, own, scratch)
             .and_then(|own| own.contribution(&opening, scratch, upload));
         match given {
@@ -282,7 +346,10 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
         let mut digest = Frame::leaf();
         digest.scalars(upload);
         let digest = prefix(&digest.end());
-        let answered = self.kept.answered.filter(|(round, _)| *round == header.round);
+        let answered = self
+            .kept
+            .answered
+            .filter(|(round, _)| *round == header.round);
         // After a reset a server may say something else of how the release is made. What was answered is never contradicted.
         let is_same = answered.is_none_or(|(_, before)| before == digest);
         if answered.is_none() {
@@ -290,7 +357,11 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
             self.told.scalars(upload);
             self.save().await;
         }
-        let upload: &[f64] = if gives && is_same { &self.numbers.upload } else { &[] };
+        let upload: &[f64] = if gives && is_same {
+            &self.numbers.upload
+        } else {
+            &[]
+        };
         let mut message = [0; FRAME];
         let len = wire::encode(header, upload, &mut message).expect("the buffer holds any frame");
         if let Answer::Reply(reply) = board::ask(self.link, Request::Give((message, len))).await {
@@ -300,14 +371,24 @@ impl<F: NorFlash<Error: Debug>, C: CacheImpl<u16>> Party<'_, F, C> {
 
     /// Takes the numbers of the file into flash, row by row, then that they are there.
     async fn fetch(&mut self) {
-        let Some(buffer) = self.frame.take() else { return };
+        let Some(buffer) = self.frame.take() else {
+            return;
+        };
         match board::ask(self.link, Request::File(buffer)).await {
             Answer::File(buffer, Some(len)) => {
                 let mut numbers = [0.0; FILE_NUMBERS];
-                if file(&buffer[..len], self.agreement, &self.kept.exchange.have().chain, &mut numbers) {
+                if file(
+                    &buffer[..len],
+                    self.agreement,
+                    &self.kept.exchange.have().chain,
+                    &mut numbers,
+                ) {
                     for (row, numbers) in (0..).zip(numbers.chunks(ROW)) {
                         let row_of = Row::new(numbers).expect("a row");
-                        self.store.save(FILE + row, &row_of, row.into()).await.expect("flash");
+                        self.store
+                            .save(FILE + row, &row_of, row.into())
+                            .await
+                            .expect("flash");
                     }
                     self.kept.file = Some(true);
                 } else {
@@ -332,9 +413,17 @@ struct Foreign;
 
 /// The numbers of the file after this history; false for another frame.
 fn file(bytes: &[u8], agreement: &Agreement, history: &Digest, numbers: &mut [f32]) -> bool {
-    let Ok((header, payload)) = wire::decode(bytes, FILE_NUMBERS as u32) else { return false };
-    let known = (agreement.deployment, prefix(&agreement.digest()), prefix(history), Kind::Prior);
-    (header.deployment, header.config, header.chain, header.kind) == known && payload.read(numbers).is_ok()
+    let Ok((header, payload)) = wire::decode(bytes, FILE_NUMBERS as u32) else {
+        return false;
+    };
+    let known = (
+        agreement.deployment,
+        prefix(&agreement.digest()),
+        prefix(history),
+        Kind::Prior,
+    );
+    (header.deployment, header.config, header.chain, header.kind) == known
+        && payload.read(numbers).is_ok()
 }
 
 /// The value of an observation: that of the log, if it was written before a reset.
@@ -347,7 +436,10 @@ async fn measured<F: NorFlash<Error: Debug>, C: CacheImpl<u16>>(
     match store.load::<Entry<f32>>(key).await.expect("flash") {
         Some((found, entry)) if found == number && entry.candidate == place => entry,
         _ => {
-            let entry = Entry { candidate: place, value: board::measure(point(place)).await };
+            let entry = Entry {
+                candidate: place,
+                value: board::measure(point(place)).await,
+            };
             assert!(entry.value.is_finite(), "its sensor says no number");
             store.save(key, &entry, number).await.expect("flash");
             entry
@@ -356,15 +448,23 @@ async fn measured<F: NorFlash<Error: Debug>, C: CacheImpl<u16>>(
 }
 
 /// Measures on with the file, or alone where there is none: a digest of what was given and of all values, and how many there are.
-async fn search<F: NorFlash<Error: Debug>, C: CacheImpl<u16>>(party: &mut Party<'_, F, C>) -> (Digest, u32) {
+async fn search<F: NorFlash<Error: Debug>, C: CacheImpl<u16>>(
+    party: &mut Party<'_, F, C>,
+) -> (Digest, u32) {
     static FILE_ROW: ConstStaticCell<[f32; FILE_NUMBERS]> = ConstStaticCell::new([0.0; _]);
     static FACTOR: ConstStaticCell<[f32; attach_len(FEATURES)]> = ConstStaticCell::new([0.0; _]);
-    static STORAGE: ConstStaticCell<[f32; storage_len(FEATURES, CAPACITY, 1)]> = ConstStaticCell::new([0.0; _]);
+    static STORAGE: ConstStaticCell<[f32; storage_len(FEATURES, CAPACITY, 1)]> =
+        ConstStaticCell::new([0.0; _]);
     let numbers = FILE_ROW.take();
     let mut prior = None;
     if party.kept.file == Some(true) {
         for (row, numbers) in (0..).zip(numbers.chunks_mut(ROW)) {
-            let (_, found): (u32, Row) = party.store.load(FILE + row).await.expect("flash").expect("a row");
+            let (_, found): (u32, Row) = party
+                .store
+                .load(FILE + row)
+                .await
+                .expect("flash")
+                .expect("a row");
             numbers.copy_from_slice(found.numbers());
         }
         let read = PriorNumbers::read(DIM, numbers).ok();
@@ -372,17 +472,29 @@ async fn search<F: NorFlash<Error: Debug>, C: CacheImpl<u16>>(party: &mut Party<
         prior = read.and_then(|read| PublicPrior::attach(read, FACTOR.take()).ok());
     }
     let settings = NewcomerSettings::default();
-    let mut search = Newcomer::new(&POINTS, DIM, prior.as_ref(), settings, CAPACITY, &mut STORAGE.take()[..])
-        .expect("points of the unit box");
+    let mut search = Newcomer::new(
+        &POINTS,
+        DIM,
+        prior.as_ref(),
+        settings,
+        CAPACITY,
+        &mut STORAGE.take()[..],
+    )
+    .expect("points of the unit box");
     for number in 0..CAPACITY as u32 {
         let place = match (number as usize) < FIRST_POINTS {
             true => first_place(number),
             false => search.suggest() as u32,
         };
         let entry = measured(&mut party.store, number, place).await;
-        search.observe(place as usize, worth(entry.value)).expect("a finite value");
+        search
+            .observe(place as usize, worth(entry.value))
+            .expect("a finite value");
         party.told.u32(place);
         party.told.scalars(&[entry.value]);
     }
-    (core::mem::replace(&mut party.told, Frame::leaf()).end(), CAPACITY as u32)
+    (
+        core::mem::replace(&mut party.told, Frame::leaf()).end(),
+        CAPACITY as u32,
+    )
 }

@@ -7,7 +7,10 @@
 //! | [`RELEASES`] and up | the releases, of which a member makes its posterior again | before one is learned |
 //! | [`LOG`] and up | an observation each | before it counts |
 //! | behind them | of a site of a campaign the numbers of the file, row by row | before the last frame is answered |
-#![cfg_attr(not(feature = "agent"), allow(dead_code, reason = "a reporter has one item"))]
+#![cfg_attr(
+    not(feature = "agent"),
+    allow(dead_code, reason = "a reporter has one item")
+)]
 
 use core::ops::Range;
 
@@ -25,7 +28,10 @@ use crate::federation::OBSERVATIONS;
 /// The state of an agent with its exchange.
 pub const STATE: u16 = 0;
 /// Which masks were used.
-#[cfg_attr(not(two_servers), allow(dead_code, reason = "one server sees contributions: nothing is masked"))]
+#[cfg_attr(
+    not(two_servers),
+    allow(dead_code, reason = "one server sees contributions: nothing is masked")
+)]
 pub const MASKS: u16 = 1;
 /// The first release.
 pub const RELEASES: u16 = 2;
@@ -54,7 +60,10 @@ const LARGEST: usize = {
 /// Bytes of the largest item.
 #[cfg(site)]
 const LARGEST: usize = {
-    let (state, row) = (max_bytes::<crate::site::Kept>(), max_bytes::<crate::site::Row>());
+    let (state, row) = (
+        max_bytes::<crate::site::Kept>(),
+        max_bytes::<crate::site::Row>(),
+    );
     if state > row { state } else { row }
 };
 /// Bytes of the buffer that the map works in.
@@ -80,20 +89,40 @@ pub struct Store<F: NorFlash, C: CacheImpl<u16>> {
 impl<F: NorFlash, C: CacheImpl<u16>> Store<F, C> {
     /// A map whose items all belong to one agreement.
     pub const fn new(map: MapStorage<u16, F, C>, agreement: Digest) -> Self {
-        Store { map, buffer: [0; BUFFER], agreement }
+        Store {
+            map,
+            buffer: [0; BUFFER],
+            agreement,
+        }
     }
 
     /// Stores an item; when this returns, a reset finds it.
-    pub async fn save<S: Stored>(&mut self, key: u16, item: &S, number: u32) -> Result<(), StoreError<F::Error>> {
+    pub async fn save<S: Stored>(
+        &mut self,
+        key: u16,
+        item: &S,
+        number: u32,
+    ) -> Result<(), StoreError<F::Error>> {
         let mut bytes = [0; BUFFER];
-        let len = snapshot::write(item, number, &self.agreement, &mut bytes).map_err(StoreError::Snapshot)?;
+        let len = snapshot::write(item, number, &self.agreement, &mut bytes)
+            .map_err(StoreError::Snapshot)?;
         let item: &[u8] = &bytes[..len];
-        self.map.store_item(&mut self.buffer, &key, &item).await.map_err(StoreError::Flash)
+        self.map
+            .store_item(&mut self.buffer, &key, &item)
+            .await
+            .map_err(StoreError::Flash)
     }
 
     /// Reads an item with its number; nothing if none was stored.
-    pub async fn load<S: Stored>(&mut self, key: u16) -> Result<Option<(u32, S)>, StoreError<F::Error>> {
-        let found = self.map.fetch_item::<&[u8]>(&mut self.buffer, &key).await.map_err(StoreError::Flash)?;
+    pub async fn load<S: Stored>(
+        &mut self,
+        key: u16,
+    ) -> Result<Option<(u32, S)>, StoreError<F::Error>> {
+        let found = self
+            .map
+            .fetch_item::<&[u8]>(&mut self.buffer, &key)
+            .await
+            .map_err(StoreError::Flash)?;
         match found {
             Some(bytes) => snapshot::read(bytes, &self.agreement).map_err(StoreError::Snapshot),
             None => Ok(None),
@@ -103,7 +132,11 @@ impl<F: NorFlash, C: CacheImpl<u16>> Store<F, C> {
     /// Whether the map gives an item under one of these keys. What it cannot read at all it does not give: docs/reset.md.
     pub async fn holds(&mut self, keys: Range<u16>) -> Result<bool, StoreError<F::Error>> {
         for key in keys {
-            let found = self.map.fetch_item::<&[u8]>(&mut self.buffer, &key).await.map_err(StoreError::Flash)?;
+            let found = self
+                .map
+                .fetch_item::<&[u8]>(&mut self.buffer, &key)
+                .await
+                .map_err(StoreError::Flash)?;
             if found.is_some() {
                 return Ok(true);
             }

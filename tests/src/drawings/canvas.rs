@@ -21,7 +21,10 @@ pub fn picture(width: f64, height: f64, title: &str, contents: &str) -> String {
          <style>{}</style>\n",
         palette::style(contents, SHAPES, SHAPES_DARK)
     );
-    let _ = writeln!(out, r#"<rect class="ground" width="{width}" height="{height}"/>"#);
+    let _ = writeln!(
+        out,
+        r#"<rect class="ground" width="{width}" height="{height}"/>"#
+    );
     out.push_str(contents);
     out.push_str("</svg>\n");
     out

@@ -51,7 +51,10 @@ fn read(bytes: &[u8]) -> Result<(), Refusal> {
     if ledger.len() > lines {
         Err(Refusal::Broken("more charges than lines".into()))
     } else if !(spent >= 0.0) || (spent == 0.0 && !ledger.is_empty()) {
-        Err(Refusal::Broken(format!("{} charges cost {spent}", ledger.len())))
+        Err(Refusal::Broken(format!(
+            "{} charges cost {spent}",
+            ledger.len()
+        )))
     } else {
         Ok(())
     }

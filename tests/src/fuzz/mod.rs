@@ -49,25 +49,43 @@ pub struct Finding {
 
 /// The committed files of a target, in the order of their names.
 pub fn corpus(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target.name);
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("corpus")
+        .join(target.name);
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|e| e.path())
+        .collect();
     paths.sort();
-    paths.into_iter().filter_map(|path| std::fs::read(&path).ok().map(|bytes| (path, bytes))).collect()
+    paths
+        .into_iter()
+        .filter_map(|path| std::fs::read(&path).ok().map(|bytes| (path, bytes)))
+        .collect()
 }
 
 /// Reads one input. `Ok(true)` if it was read, `Ok(false)` if it was refused as it should be.
 ///
 /// **Errors**: the promise that was broken.
 pub fn check(target: &Target, input: &[u8]) -> Result<bool, Finding> {
-    let finding = |what: String| Finding { what, input: input.to_vec() };
+    let finding = |what: String| Finding {
+        what,
+        input: input.to_vec(),
+    };
     match catch_unwind(AssertUnwindSafe(|| (target.check)(input))) {
         Ok(Ok(())) => Ok(true),
         Ok(Err(Refusal::Line(message))) => {
             // One line that is not endless.
-            if message.lines().count() == 1 && message.chars().count() < 2000 && !message.trim().is_empty() {
+            if message.lines().count() == 1
+                && message.chars().count() < 2000
+                && !message.trim().is_empty()
+            {
                 Ok(false)
             } else {
-                Err(finding(format!("the refusal is not one short line: {message}")))
+                Err(finding(format!(
+                    "the refusal is not one short line: {message}"
+                )))
             }
         }
         Ok(Err(Refusal::Broken(what))) => Err(finding(what)),
@@ -78,7 +96,11 @@ pub fn check(target: &Target, input: &[u8]) -> Result<bool, Finding> {
 /// Reads the corpus, the seeds, then edits of both until `more` says no; `more` is asked with the tally before each.
 ///
 /// **Errors**: the first finding, with the number of its edit.
-pub fn search(target: &Target, seed: u64, mut more: impl FnMut(&Tally) -> bool) -> Result<Tally, Finding> {
+pub fn search(
+    target: &Target,
+    seed: u64,
+    mut more: impl FnMut(&Tally) -> bool,
+) -> Result<Tally, Finding> {
     let mut inputs = (target.seeds)();
     inputs.extend(corpus(target).into_iter().map(|(_, bytes)| bytes));
     let mut tally = Tally::default();
@@ -93,7 +115,12 @@ pub fn search(target: &Target, seed: u64, mut more: impl FnMut(&Tally) -> bool) 
             Ok(true) => tally.read += 1,
             Ok(false) => tally.refused += 1,
             Err(finding) => {
-                let what = format!("{} (target {}, seed {seed}, edit {})", finding.what, target.name, tally.cases - 1);
+                let what = format!(
+                    "{} (target {}, seed {seed}, edit {})",
+                    finding.what,
+                    target.name,
+                    tally.cases - 1
+                );
                 return Err(Finding { what, ..finding });
             }
         }

@@ -56,7 +56,9 @@ const EDGES: [&[u8]; 12] = [
     &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xef, 0x7f],
     &[0, 0, 0x80, 0x7f],
     &[1, 0, 0, 0, 0, 0, 0, 0],
-    &[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80],
+    &[
+        0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+    ],
 ];
 
 /// One to four edits of one of the inputs; now and then a piece of another.
@@ -76,7 +78,11 @@ pub fn mutate(inputs: &[Vec<u8>], form: Form, stream: &mut Stream) -> Vec<u8> {
                 let copy = bytes[at..end].to_vec();
                 drop(bytes.splice(at..at, copy));
             }
-            4 => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = stream.below(256) as u8),
+            4 => bytes
+                .iter_mut()
+                .skip(at)
+                .take(1)
+                .for_each(|byte| *byte = stream.below(256) as u8),
             5 => {
                 let other = pick(stream);
                 let from = stream.below(other.len() as u32 + 1) as usize;
@@ -84,11 +90,19 @@ pub fn mutate(inputs: &[Vec<u8>], form: Form, stream: &mut Stream) -> Vec<u8> {
                 drop(bytes.splice(at..end, other[from..to].iter().copied()));
             }
             6 if form == Form::Text => lines(&mut bytes, stream),
-            6 => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << stream.below(8)),
+            6 => bytes
+                .iter_mut()
+                .skip(at)
+                .take(1)
+                .for_each(|byte| *byte ^= 1 << stream.below(8)),
             _ if form == Form::Text => number(&mut bytes, at, stream),
             _ => {
                 let edge = EDGES[stream.below(EDGES.len() as u32) as usize];
-                bytes.iter_mut().skip(at).zip(edge).for_each(|(byte, edge)| *byte = *edge);
+                bytes
+                    .iter_mut()
+                    .skip(at)
+                    .zip(edge)
+                    .for_each(|(byte, edge)| *byte = *edge);
             }
         }
     }
@@ -97,15 +111,23 @@ pub fn mutate(inputs: &[Vec<u8>], form: Form, stream: &mut Stream) -> Vec<u8> {
 
 fn piece(form: Form, stream: &mut Stream) -> Vec<u8> {
     match form {
-        Form::Text => PIECES[stream.below(PIECES.len() as u32) as usize].bytes().collect(),
+        Form::Text => PIECES[stream.below(PIECES.len() as u32) as usize]
+            .bytes()
+            .collect(),
         Form::Binary => EDGES[stream.below(EDGES.len() as u32) as usize].to_vec(),
     }
 }
 
 /// A line dropped, doubled, or exchanged with another.
 fn lines(bytes: &mut Vec<u8>, stream: &mut Stream) {
-    let mut lines: Vec<Vec<u8>> = bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
-    let (one, other) = (stream.below(lines.len() as u32) as usize, stream.below(lines.len() as u32) as usize);
+    let mut lines: Vec<Vec<u8>> = bytes
+        .split(|byte| *byte == b'\n')
+        .map(<[u8]>::to_vec)
+        .collect();
+    let (one, other) = (
+        stream.below(lines.len() as u32) as usize,
+        stream.below(lines.len() as u32) as usize,
+    );
     match stream.below(3) {
         0 => drop(lines.remove(one)),
         1 => lines.insert(other, lines[one].clone()),
@@ -116,11 +138,33 @@ fn lines(bytes: &mut Vec<u8>, stream: &mut Stream) {
 
 /// The number at or after a place becomes one at an edge.
 fn number(bytes: &mut Vec<u8>, at: usize, stream: &mut Stream) {
-    const NUMBERS: [&str; 12] =
-        ["0", "-0.0", "1", "2", "-1", "0.999", "1e308", "5e-324", "64", "65", "1000000", "9223372036854775807"];
+    const NUMBERS: [&str; 12] = [
+        "0",
+        "-0.0",
+        "1",
+        "2",
+        "-1",
+        "0.999",
+        "1e308",
+        "5e-324",
+        "64",
+        "65",
+        "1000000",
+        "9223372036854775807",
+    ];
     let is_number = |byte: &u8| byte.is_ascii_digit() || b".-+e".contains(byte);
-    let Some(from) = bytes.iter().skip(at).position(u8::is_ascii_digit).map(|offset| at + offset) else { return };
-    let to = bytes[from..].iter().position(|byte| !is_number(byte)).map_or(bytes.len(), |offset| from + offset);
+    let Some(from) = bytes
+        .iter()
+        .skip(at)
+        .position(u8::is_ascii_digit)
+        .map(|offset| at + offset)
+    else {
+        return;
+    };
+    let to = bytes[from..]
+        .iter()
+        .position(|byte| !is_number(byte))
+        .map_or(bytes.len(), |offset| from + offset);
     let new = NUMBERS[stream.below(NUMBERS.len() as u32) as usize];
     drop(bytes.splice(from..to, new.bytes()));
 }
@@ -135,7 +179,9 @@ mod tests {
         for form in [Form::Text, Form::Binary] {
             let edited = |seed: u64| mutate(&inputs, form, &mut Stream::from_seed(seed));
             assert!((0..200).all(|seed| edited(seed) == edited(seed)));
-            let changed = (0..200).filter(|seed| !inputs.contains(&edited(*seed))).count();
+            let changed = (0..200)
+                .filter(|seed| !inputs.contains(&edited(*seed)))
+                .count();
             assert!(changed > 150, "{changed}");
         }
         assert!(!mutate(&[Vec::new()], Form::Binary, &mut Stream::from_seed(1)).len() > 0);

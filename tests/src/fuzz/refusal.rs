@@ -19,7 +19,8 @@ pub(super) fn line(error: impl std::fmt::Display) -> Refusal {
 
 pub(super) fn place(name: &str) -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    let folder = FOLDER.get_or_init(|| std::env::temp_dir().join(format!("sordino-fuzz-{}", std::process::id())));
+    let folder = FOLDER
+        .get_or_init(|| std::env::temp_dir().join(format!("sordino-fuzz-{}", std::process::id())));
     // Targets run side by side in the tests.
     let thread = format!("{:?}", std::thread::current().id());
     let own = folder.join(thread.replace(['(', ')'], "-"));

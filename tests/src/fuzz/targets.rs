@@ -44,7 +44,12 @@ pub const TARGETS: &[Target] = &[
         description: "scenario files of all trust models; what is read reads back from its resolved form",
         form: Form::Text,
         cases: 6000,
-        seeds: || SHIPPED.iter().map(|shipped| shipped.text.as_bytes().to_vec()).collect(),
+        seeds: || {
+            SHIPPED
+                .iter()
+                .map(|shipped| shipped.text.as_bytes().to_vec())
+                .collect()
+        },
         check: scenario,
     },
     Target {
@@ -79,10 +84,15 @@ pub const TARGETS: &[Target] = &[
         seeds: || vec![mine_fields().into_bytes()],
         check: |bytes| {
             let tasks = landmine::parse(Path::new("edited"), bytes).map_err(line)?;
-            if tasks.iter().all(|task| task.train.has_both_labels() && task.test.has_both_labels()) {
+            if tasks
+                .iter()
+                .all(|task| task.train.has_both_labels() && task.test.has_both_labels())
+            {
                 Ok(())
             } else {
-                Err(Refusal::Broken("a field without both labels was read".into()))
+                Err(Refusal::Broken(
+                    "a field without both labels was read".into(),
+                ))
             }
         },
     },
@@ -148,14 +158,24 @@ pub fn tidy_up() {
 
 fn scenario(bytes: &[u8]) -> Result<(), Refusal> {
     let read = model::parse("edited", &text(bytes), &[]).map_err(line)?;
-    if !read.explain().is_ok_and(|explanation| !explanation.protected.is_empty()) {
-        return Err(Refusal::Broken("whatever can be read can be explained".into()));
+    if !read
+        .explain()
+        .is_ok_and(|explanation| !explanation.protected.is_empty())
+    {
+        return Err(Refusal::Broken(
+            "whatever can be read can be explained".into(),
+        ));
     }
     let once = read.resolved();
     match model::parse("resolved", &once, &[]) {
         Ok(again) if again.resolved() == once => Ok(()),
-        Ok(again) => Err(Refusal::Broken(format!("reads back as another:\n{once}\n{}", again.resolved()))),
-        Err(error) => Err(Refusal::Broken(format!("its resolved form is refused: {error}"))),
+        Ok(again) => Err(Refusal::Broken(format!(
+            "reads back as another:\n{once}\n{}",
+            again.resolved()
+        ))),
+        Err(error) => Err(Refusal::Broken(format!(
+            "its resolved form is refused: {error}"
+        ))),
     }
 }
 
@@ -163,15 +183,23 @@ fn setting(bytes: &[u8]) -> Result<(), Refusal> {
     let shipped = &SHIPPED[0];
     let text = text(bytes);
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let seeds = lines.pop().map(|seeds| grid::seeds(&seeds)).transpose().map_err(line)?;
+    let seeds = lines
+        .pop()
+        .map(|seeds| grid::seeds(&seeds))
+        .transpose()
+        .map_err(line)?;
     let plan = Plan::new(shipped.name, shipped.text, &lines, seeds).map_err(line)?;
     let points = plan.points();
     let (first, last) = (points.first(), points.last());
     for point in first.into_iter().chain(last) {
-        plan.load(point).map_err(|error| Refusal::Broken(format!("a run that was checked is refused: {error}")))?;
+        plan.load(point).map_err(|error| {
+            Refusal::Broken(format!("a run that was checked is refused: {error}"))
+        })?;
         let folder = plan.folder(point);
         if folder.contains(['/', '\\']) || folder.starts_with('.') || folder.len() > 120 {
-            return Err(Refusal::Broken(format!("`{folder}` is no name of a folder")));
+            return Err(Refusal::Broken(format!(
+                "`{folder}` is no name of a folder"
+            )));
         }
     }
     Ok(())
@@ -180,7 +208,10 @@ fn setting(bytes: &[u8]) -> Result<(), Refusal> {
 fn trace(bytes: &[u8]) -> Result<(), Refusal> {
     let path = place("trace.csv");
     write(&path, bytes);
-    let config = FaultConfig { trace: Some(path), ..FaultConfig::default() };
+    let config = FaultConfig {
+        trace: Some(path),
+        ..FaultConfig::default()
+    };
     let plan = FaultPlan::new(&config, 3).map_err(line)?;
     // Asked for every agent and the last round there can be.
     let seed = sordino_core::random::RunSeed::new(0, 0);
@@ -196,7 +227,9 @@ fn mine_fields() -> String {
     let mut lines = vec!["task,row,split,order,label,f1,f2,f3,f4,f5,f6,f7,f8,f9".to_owned()];
     for task in 0..29 {
         for split in ["train", "test"] {
-            lines.extend([0, 1].map(|label| format!("{task},0,{split},0,{label},1.5,-2,3e-2,4,5,6,7,8,9")));
+            lines.extend(
+                [0, 1].map(|label| format!("{task},0,{split},0,{label},1.5,-2,3e-2,4,5,6,7,8,9")),
+            );
         }
     }
     lines.join("\n")
@@ -213,19 +246,44 @@ fn small(name: &str, settings: &[&str]) -> Box<dyn Model> {
 fn table(bytes: &[u8]) -> Result<(), Refusal> {
     static STOCKS: OnceLock<Box<dyn Model>> = OnceLock::new();
     static FLATS: OnceLock<Box<dyn Model>> = OnceLock::new();
-    let stocks =
-        || small("ldp-stocks", &["runs=1", "learning.rounds=100", "users.norm_bound=5", "users.noise_bound=5"]);
-    let flats = || small("outsourced-hdb", &["runs=1", "modeler.rounds=2", "curator.out_dims=[2]"]);
+    let stocks = || {
+        small(
+            "ldp-stocks",
+            &[
+                "runs=1",
+                "learning.rounds=100",
+                "users.norm_bound=5",
+                "users.noise_bound=5",
+            ],
+        )
+    };
+    let flats = || {
+        small(
+            "outsourced-hdb",
+            &["runs=1", "modeler.rounds=2", "curator.out_dims=[2]"],
+        )
+    };
     let path = place("table.csv");
     write(&path, bytes);
-    let how = Options { threads: std::num::NonZeroUsize::new(1), data: Some(path), ..Options::default() };
+    let how = Options {
+        threads: std::num::NonZeroUsize::new(1),
+        data: Some(path),
+        ..Options::default()
+    };
     let execute = |scenario: &dyn Model| scenario.run(&how, &()).map_err(line);
-    let (first, second) = (execute(&**STOCKS.get_or_init(stocks)), execute(&**FLATS.get_or_init(flats)));
+    let (first, second) = (
+        execute(&**STOCKS.get_or_init(stocks)),
+        execute(&**FLATS.get_or_init(flats)),
+    );
     // A table for the one is none for the other; both must say so well.
     match (first, second) {
-        (Ok(outcome), _) | (_, Ok(outcome)) if outcome.table().is_empty() => Err(Refusal::Broken("no table".into())),
+        (Ok(outcome), _) | (_, Ok(outcome)) if outcome.table().is_empty() => {
+            Err(Refusal::Broken("no table".into()))
+        }
         (Ok(_), _) | (_, Ok(_)) => Ok(()),
-        (Err(Refusal::Line(one)), Err(Refusal::Line(other))) if one.contains('\n') || other.contains('\n') => {
+        (Err(Refusal::Line(one)), Err(Refusal::Line(other)))
+            if one.contains('\n') || other.contains('\n') =>
+        {
             Err(Refusal::Line(format!("{one}\n{other}")))
         }
         (Err(refusal), Err(_)) => Err(refusal),
@@ -263,7 +321,13 @@ fn run(scenario: &Scenario, journal: Journal, rounds: u32) -> Result<Vec<MethodR
     let stop = std::sync::Arc::new(AtomicBool::new(false));
     let journal = Some(std::sync::Arc::new(journal));
     let (driver, interval) = (DriverKind::Lockstep, DAY);
-    let options = Options { driver, journal, interval, stop: stop.clone(), ..Options::default() };
+    let options = Options {
+        driver,
+        journal,
+        interval,
+        stop: stop.clone(),
+        ..Options::default()
+    };
     federated::run(scenario, &options, &StopAfter(AtomicU32::new(rounds), stop))
 }
 
@@ -277,18 +341,31 @@ fn execution() -> &'static Execution {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("a temporary folder");
         let journal = Journal::create(&folder, &scenario.resolved(), None).expect("a journal");
-        assert!(matches!(run(&scenario, journal, 4), Err(DriverError::Interrupted)), "stopped");
+        assert!(
+            matches!(run(&scenario, journal, 4), Err(DriverError::Interrupted)),
+            "stopped"
+        );
         let state = folder.join("state");
-        let files = std::fs::read_dir(&state).expect("the state").flatten().map(|entry| entry.path());
-        let path = files.into_iter().find(|path| path.extension().is_some_and(|e| e == "checkpoint"));
+        let files = std::fs::read_dir(&state)
+            .expect("the state")
+            .flatten()
+            .map(|entry| entry.path());
+        let path = files
+            .into_iter()
+            .find(|path| path.extension().is_some_and(|e| e == "checkpoint"));
         let path = path.expect("a checkpoint");
         let bytes = std::fs::read(&path).expect("the checkpoint");
         Execution {
             scenario,
-            name: path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned(),
+            name: path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .expect("a name")
+                .to_owned(),
             head: bytes[..32].to_vec(),
             body: bytes[32..bytes.len() - 32].to_vec(),
-            ledger: std::fs::read(state.join("run-00000.dp-fts-de.ledger.jsonl")).expect("the ledger"),
+            ledger: std::fs::read(state.join("run-00000.dp-fts-de.ledger.jsonl"))
+                .expect("the ledger"),
         }
     })
 }
@@ -299,8 +376,14 @@ fn checkpoint(body: &[u8]) -> Result<(), Refusal> {
     let state = folder.join("state");
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&state).expect("a temporary folder");
-    write(&state.join("scenario.toml"), execution.scenario.resolved().as_bytes());
-    write(&state.join("run-00000.dp-fts-de.ledger.jsonl"), &execution.ledger);
+    write(
+        &state.join("scenario.toml"),
+        execution.scenario.resolved().as_bytes(),
+    );
+    write(
+        &state.join("run-00000.dp-fts-de.ledger.jsonl"),
+        &execution.ledger,
+    );
     let mut bytes = [&execution.head[..], body].concat();
     let mut digest = Frame::leaf();
     digest.bytes(&bytes);
@@ -313,7 +396,9 @@ fn checkpoint(body: &[u8]) -> Result<(), Refusal> {
     if results.len() == 1 && results.iter().all(complete) {
         Ok(())
     } else {
-        Err(Refusal::Broken("the execution that was gone on with is not complete".into()))
+        Err(Refusal::Broken(
+            "the execution that was gone on with is not complete".into(),
+        ))
     }
 }
 
@@ -331,7 +416,12 @@ fn frames() -> Vec<Vec<u8>> {
         len: 0,
     };
     let mut out = vec![0; wire::frame_len_max(ScalarTag::F64, 5)];
-    let long = wire::encode(header(Kind::Upload), &[1.0, -0.5, f64::NAN, 0.0, 1e300], &mut out).expect("a frame");
+    let long = wire::encode(
+        header(Kind::Upload),
+        &[1.0, -0.5, f64::NAN, 0.0, 1e300],
+        &mut out,
+    )
+    .expect("a frame");
     let first = out[..long].to_vec();
     let short = wire::encode(header(Kind::Report), &[2.5f32], &mut out).expect("a frame");
     let second = out[..short].to_vec();
@@ -364,12 +454,17 @@ fn read_frame(bytes: &[u8]) -> Result<(), Refusal> {
     let (mut single, mut double) = (vec![0f32; len], vec![0f64; len]);
     let mut out = vec![0; wire::frame_len_max(header.scalar, len)];
     let again = match header.scalar {
-        ScalarTag::F32 => payload.read(&mut single).and_then(|()| wire::encode(header, &single, &mut out)),
-        ScalarTag::F64 => payload.read(&mut double).and_then(|()| wire::encode(header, &double, &mut out)),
+        ScalarTag::F32 => payload
+            .read(&mut single)
+            .and_then(|()| wire::encode(header, &single, &mut out)),
+        ScalarTag::F64 => payload
+            .read(&mut double)
+            .and_then(|()| wire::encode(header, &double, &mut out)),
         ScalarTag::I64 => return Ok(()),
     };
     // Numbers of variable length may be written longer than needed: the frame that is written is read as the same.
-    let used = again.map_err(|error| Refusal::Broken(format!("cannot be written again: {error}")))?;
+    let used =
+        again.map_err(|error| Refusal::Broken(format!("cannot be written again: {error}")))?;
     match wire::decode(&out[..used], LEN_MAX) {
         Ok((found, _)) if found == header => Ok(()),
         other => Err(Refusal::Broken(format!("reads back as {other:?}"))),

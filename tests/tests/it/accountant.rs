@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use sordino_core::privacy::accountant::{MomentsAccountant, RdpAccountant, analytic, order, poisson};
+use sordino_core::privacy::accountant::{
+    MomentsAccountant, RdpAccountant, analytic, order, poisson,
+};
 use sordino_core::privacy::{Event, NeighboringRelation};
 use sordino_tests::{cell as field, vectors_table};
 
@@ -18,10 +20,14 @@ fn sampled(q: f64, z: f64) -> Event {
 fn vectors_accountant_single_orders() {
     let (mut worst, mut rows) = (0.0f64, 0);
     for row in vectors_table("rdp_orders.csv") {
-        let [q, z, alpha, truth] = ["q", "z", "alpha", "rdp_one_step"].map(|name| field(&row, name).unwrap());
+        let [q, z, alpha, truth] =
+            ["q", "z", "alpha", "rdp_one_step"].map(|name| field(&row, name).unwrap());
         let ours = poisson::divergence(q, z, alpha);
         let error = ours / truth - 1.0;
-        assert!((-1e-15..=1e-9).contains(&error), "q {q} z {z} order {alpha}: {ours} against {truth}, {error:e}");
+        assert!(
+            (-1e-15..=1e-9).contains(&error),
+            "q {q} z {z} order {alpha}: {ours} against {truth}, {error:e}"
+        );
         worst = worst.max(error);
         rows += 1;
     }
@@ -38,7 +44,9 @@ impl Cache {
         self.0.entry((q.to_bits(), z.to_bits())).or_insert_with(|| {
             let mut row = order::Row::ZERO;
             sordino_core::privacy::accountant::rdp::divergences(&sampled(q, z), &mut row).unwrap();
-            let integers: Vec<f64> = integer_orders().map(|a| poisson::divergence(q, z, a)).collect();
+            let integers: Vec<f64> = integer_orders()
+                .map(|a| poisson::divergence(q, z, a))
+                .collect();
             (row.0, integers)
         })
     }
@@ -53,48 +61,74 @@ fn vectors_accountant_rdp_columns() {
     let mut cache = Cache::default();
     let (mut worst, mut tight_rows) = (0.0f64, 0);
     for row in vectors_table("accountant.csv") {
-        let [q, z, steps, delta] = ["q", "z", "steps", "delta"].map(|name| field(&row, name).unwrap());
+        let [q, z, steps, delta] =
+            ["q", "z", "steps", "delta"].map(|name| field(&row, name).unwrap());
         let (divergences, integers) = cache.divergences(q, z);
         let name = format!("q {q} z {z} steps {steps} delta {delta}");
-        let all = order::ORDERS.iter().zip(divergences).map(|(a, r)| order::epsilon(*a, r * steps, delta));
+        let all = order::ORDERS
+            .iter()
+            .zip(divergences)
+            .map(|(a, r)| order::epsilon(*a, r * steps, delta));
         let ours = all.fold(f64::INFINITY, f64::min);
         let ours_integer = integer_orders()
             .zip(integers)
             .map(|(a, r)| order::epsilon(a, r * steps, delta))
             .fold(f64::INFINITY, f64::min);
         let at = |order: f64| {
-            let all = order::ORDERS.iter().copied().zip(divergences.iter().copied());
+            let all = order::ORDERS
+                .iter()
+                .copied()
+                .zip(divergences.iter().copied());
             let mut both = all.chain(integer_orders().zip(integers.iter().copied()));
-            let (a, r) = both.find(|(a, _)| (a - order).abs() < 1e-9).expect("an order of the grid");
+            let (a, r) = both
+                .find(|(a, _)| (a - order).abs() < 1e-9)
+                .expect("an order of the grid");
             order::epsilon(a, r * steps, delta)
         };
-        for (mine, column, order) in
-            [(ours, "eps_rdp_exact", "rdp_exact_order"), (ours_integer, "eps_rdp_int", "rdp_int_order")]
-        {
+        for (mine, column, order) in [
+            (ours, "eps_rdp_exact", "rdp_exact_order"),
+            (ours_integer, "eps_rdp_int", "rdp_int_order"),
+        ] {
             if let Some(truth) = field(&row, column) {
                 let error = (mine - truth).abs() / (1.0 + mine);
                 assert!(error <= 1e-8, "{name}: {column} {truth}, ours {mine}");
                 worst = worst.max(error);
                 // Several orders can be as good as each other.
                 let there = field(&row, order).map_or(truth, at);
-                assert!((there - truth).abs() <= 1e-8 * (1.0 + truth), "{name}: {order} gives {there}");
+                assert!(
+                    (there - truth).abs() <= 1e-8 * (1.0 + truth),
+                    "{name}: {order} gives {there}"
+                );
             }
         }
         // Its fractional orders are upper bounds, ours are exact.
-        if let (Some(above), Some(order)) = (field(&row, "eps_rdp_dpacc"), field(&row, "rdp_dpacc_order")) {
-            assert!(at(order) <= above * (1.0 + 1e-8) + 1e-12, "{name}: above {above}");
+        if let (Some(above), Some(order)) =
+            (field(&row, "eps_rdp_dpacc"), field(&row, "rdp_dpacc_order"))
+        {
+            assert!(
+                at(order) <= above * (1.0 + 1e-8) + 1e-12,
+                "{name}: above {above}"
+            );
         }
         if let Some(below) = field(&row, "eps_pld_opt") {
-            assert!(ours >= below * (1.0 - 1e-4) - 1e-6, "{name}: below a lower bound: {ours} < {below}");
+            assert!(
+                ours >= below * (1.0 - 1e-4) - 1e-6,
+                "{name}: below a lower bound: {ours} < {below}"
+            );
         }
         if let Some(truth) = field(&row, "eps_pld_extrap")
             && matches!(row["pld_quality"].as_str(), "tight" | "exact" | "zero")
         {
-            assert!(ours >= truth * (1.0 - 1e-4) - 1e-6, "{name}: below the truth: {ours} < {truth}");
+            assert!(
+                ours >= truth * (1.0 - 1e-4) - 1e-6,
+                "{name}: below the truth: {ours} < {truth}"
+            );
             tight_rows += 1;
         }
     }
-    println!("{tight_rows} rows never below the truth; largest distance from the same orders {worst:e}");
+    println!(
+        "{tight_rows} rows never below the truth; largest distance from the same orders {worst:e}"
+    );
     assert!(tight_rows > 0);
 }
 
@@ -102,12 +136,22 @@ fn vectors_accountant_rdp_columns() {
 #[test]
 fn vectors_accountant_limit_column() {
     for row in vectors_table("accountant.csv") {
-        let [q, z, steps, delta] = ["q", "z", "steps", "delta"].map(|name| field(&row, name).unwrap());
-        let (Some(mu), Some(truth)) = (field(&row, "mu_gdp"), field(&row, "eps_gdp_clt")) else { continue };
-        let limit = if q == 1.0 { steps.sqrt() / z } else { q * (steps * (1.0 / (z * z)).exp_m1()).sqrt() };
+        let [q, z, steps, delta] =
+            ["q", "z", "steps", "delta"].map(|name| field(&row, name).unwrap());
+        let (Some(mu), Some(truth)) = (field(&row, "mu_gdp"), field(&row, "eps_gdp_clt")) else {
+            continue;
+        };
+        let limit = if q == 1.0 {
+            steps.sqrt() / z
+        } else {
+            q * (steps * (1.0 / (z * z)).exp_m1()).sqrt()
+        };
         assert!((limit / mu - 1.0).abs() <= 1e-12, "{row:?}: {limit}");
         let ours = analytic::epsilon(1.0 / mu, delta).unwrap();
-        assert!((ours - truth).abs() <= 1e-8 * (1.0 + truth), "{row:?}: {ours}");
+        assert!(
+            (ours - truth).abs() <= 1e-8 * (1.0 + truth),
+            "{row:?}: {ours}"
+        );
     }
 }
 
@@ -115,14 +159,23 @@ fn vectors_accountant_limit_column() {
 fn vectors_accountant_objects_agree_with_the_columns() {
     // The accountants as they are used, on every 23rd row (the columns are checked on every row above and below).
     for row in vectors_table("accountant.csv").iter().step_by(23) {
-        let [q, z, steps, delta] = ["q", "z", "steps", "delta"].map(|name| field(row, name).unwrap());
-        let Some(truth) = field(row, "eps_rdp_exact") else { continue };
+        let [q, z, steps, delta] =
+            ["q", "z", "steps", "delta"].map(|name| field(row, name).unwrap());
+        let Some(truth) = field(row, "eps_rdp_exact") else {
+            continue;
+        };
         let mut accountant = RdpAccountant::new();
         accountant.compose(&sampled(q, z), steps as u32).unwrap();
         let spent = accountant.epsilon(delta).unwrap();
-        assert!((spent.epsilon - truth).abs() <= 1e-8 * (1.0 + truth), "{row:?}");
+        assert!(
+            (spent.epsilon - truth).abs() <= 1e-8 * (1.0 + truth),
+            "{row:?}"
+        );
         if truth > 0.0 {
-            assert_eq!(spent.at_edge, spent.order == Some(1.1) || spent.order == Some(1024.0));
+            assert_eq!(
+                spent.at_edge,
+                spent.order == Some(1.1) || spent.order == Some(1024.0)
+            );
         }
     }
 }
@@ -131,25 +184,41 @@ fn vectors_accountant_objects_agree_with_the_columns() {
 fn vectors_accountant_moments_column() {
     let (mut cache, mut rows) = (BTreeMap::new(), 0);
     for row in vectors_table("accountant.csv") {
-        let [q, z, steps, delta] = ["q", "z", "steps", "delta"].map(|name| field(&row, name).unwrap());
-        let Some(truth) = field(&row, "eps_ma_classic") else { continue };
-        let accountant: &MomentsAccountant =
-            cache.entry((q.to_bits(), z.to_bits(), steps as u32)).or_insert_with(|| {
+        let [q, z, steps, delta] =
+            ["q", "z", "steps", "delta"].map(|name| field(&row, name).unwrap());
+        let Some(truth) = field(&row, "eps_ma_classic") else {
+            continue;
+        };
+        let accountant: &MomentsAccountant = cache
+            .entry((q.to_bits(), z.to_bits(), steps as u32))
+            .or_insert_with(|| {
                 let mut accountant = MomentsAccountant::new();
                 accountant.compose(&sampled(q, z), steps as u32).unwrap();
                 accountant
             });
         let ours = accountant.epsilon(delta).unwrap();
-        assert!((ours.epsilon - truth).abs() <= 1e-8 * (1.0 + truth), "{row:?}: {ours:?}");
-        assert_eq!(ours.order.map(|order| order - 1.0), field(&row, "ma_lambda"), "{row:?}");
+        assert!(
+            (ours.epsilon - truth).abs() <= 1e-8 * (1.0 + truth),
+            "{row:?}: {ours:?}"
+        );
+        assert_eq!(
+            ours.order.map(|order| order - 1.0),
+            field(&row, "ma_lambda"),
+            "{row:?}"
+        );
         rows += 1;
     }
     assert!(rows > 0);
 }
 
 /// The privacy losses the paper prints, to the last digit: (q, z, printed).
-const PRINTED_200: [(f64, f64, &str); 5] =
-    [(0.15, 1.0, "5.93"), (0.25, 1.0, "9.91"), (0.5, 1.0, "20.12"), (0.25, 1.2, "7.39"), (0.25, 1.5, "5.22")];
+const PRINTED_200: [(f64, f64, &str); 5] = [
+    (0.15, 1.0, "5.93"),
+    (0.25, 1.0, "9.91"),
+    (0.5, 1.0, "20.12"),
+    (0.25, 1.2, "7.39"),
+    (0.25, 1.5, "5.22"),
+];
 const PRINTED_29: [(f64, f64, &str); 9] = [
     (0.35, 1.0, "15.17"),
     (0.35, 1.6, "7.12"),
@@ -165,7 +234,10 @@ const PRINTED_29: [(f64, f64, &str); 9] = [
 fn printed(q: f64, z: f64, rounds: u32, agents: f64) -> String {
     let mut accountant = MomentsAccountant::new();
     accountant.compose(&sampled(q, z), rounds).unwrap();
-    format!("{:.2}", accountant.epsilon(agents.powf(-1.1)).unwrap().epsilon)
+    format!(
+        "{:.2}",
+        accountant.epsilon(agents.powf(-1.1)).unwrap().epsilon
+    )
 }
 
 #[test]
@@ -203,7 +275,11 @@ fn losses_move_the_right_way() {
 #[test]
 fn a_stored_accountant_that_lies_is_refused() {
     let relation = NeighboringRelation::ReplaceSpecial;
-    let event = Event::PoissonSampledGaussian { sampling_probability: 0.25, noise_multiplier: 1.0, relation };
+    let event = Event::PoissonSampledGaussian {
+        sampling_probability: 0.25,
+        noise_multiplier: 1.0,
+        relation,
+    };
     let mut accountant = RdpAccountant::new();
     accountant.compose(&event, 7).unwrap();
     let text = serde_json::to_string(&accountant).unwrap();
@@ -216,6 +292,9 @@ fn a_stored_accountant_that_lies_is_refused() {
         (r#""spent":["#, r#""spent":[-1.0,"#),
     ] {
         assert!(text.contains(field), "{field}");
-        assert!(serde_json::from_str::<RdpAccountant>(&text.replace(field, lie)).is_err(), "{lie}");
+        assert!(
+            serde_json::from_str::<RdpAccountant>(&text.replace(field, lie)).is_err(),
+            "{lie}"
+        );
     }
 }

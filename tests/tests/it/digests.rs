@@ -14,7 +14,10 @@ fn this_host_computes_the_bits_of_the_table() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors/digests.txt");
     let expected = std::fs::read_to_string(path).unwrap();
     for (got, want) in text.lines().zip(expected.lines()) {
-        assert_eq!(got, want, "after an intended change: cargo xtask digests --write");
+        assert_eq!(
+            got, want,
+            "after an intended change: cargo xtask digests --write"
+        );
     }
     assert_eq!(text, expected);
 }

@@ -9,12 +9,19 @@ fn document(features: &[&str]) -> Result<(), String> {
         .args(["doc", "--offline", "--no-deps", "-p", "sordino-core"])
         .args(features)
         // A folder of its own: the one of this very test may be locked.
-        .args(["--target-dir", concat!(env!("CARGO_TARGET_TMPDIR"), "/documentation")])
+        .args([
+            "--target-dir",
+            concat!(env!("CARGO_TARGET_TMPDIR"), "/documentation"),
+        ])
         .env("RUSTDOCFLAGS", "-D warnings")
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
         .output()
         .map_err(|error| error.to_string())?;
-    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
 }
 
 #[test]

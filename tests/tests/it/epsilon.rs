@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use sordino_core::math;
-use sordino_core::privacy::accountant::{Accountant, GaussianAccountant, PldAccountant, analytic, best_guess};
+use sordino_core::privacy::accountant::{
+    Accountant, GaussianAccountant, PldAccountant, analytic, best_guess,
+};
 use sordino_core::privacy::{Event, NeighboringRelation};
 use sordino_sim::text::{MEANING, percent_at_most, significant, significant_up};
 
@@ -19,11 +21,23 @@ fn read(path: &str) -> String {
 
 /// A text as one line in lower case, without marks of comments, quotations and markup.
 fn one_line(text: &str) -> String {
-    let plain = text.replace("e<sup>ε</sup>", "e^ε").replace("n<sup>−1.1</sup>", "n^−1.1").to_lowercase();
+    let plain = text
+        .replace("e<sup>ε</sup>", "e^ε")
+        .replace("n<sup>−1.1</sup>", "n^−1.1")
+        .to_lowercase();
     let line = |line: &str| {
-        line.trim().trim_start_matches(['/', '!', '#', '*', '-', '>', ' ']).trim_end_matches('\\').to_owned()
+        line.trim()
+            .trim_start_matches(['/', '!', '#', '*', '-', '>', ' '])
+            .trim_end_matches('\\')
+            .to_owned()
     };
-    let joined = plain.lines().map(line).collect::<Vec<_>>().join(" ").replace("**", "").replace("\\\"", "\"");
+    let joined = plain
+        .lines()
+        .map(line)
+        .collect::<Vec<_>>()
+        .join(" ")
+        .replace("**", "")
+        .replace("\\\"", "\"");
     joined.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -66,7 +80,9 @@ fn mended3_no_text_says_again_what_is_not_so() {
     let mut found = Vec::new();
     texts(&root(), &mut found);
     for path in found {
-        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            continue;
+        };
         let text = one_line(&text);
         for sentence in FALSE {
             assert!(!text.contains(sentence), "{}: {sentence}", path.display());
@@ -74,14 +90,19 @@ fn mended3_no_text_says_again_what_is_not_so() {
     }
     // What stands in place of them, and a negative control: what was said, broken over lines.
     let readme = one_line(&read("README.md"));
-    assert!(readme.contains("nothing that holds the noise leaves before a ledger has made the charge durable"));
-    let before = one_line("cost, and noise is drawn only after a\n//! ledger has made the charge durable");
+    assert!(readme.contains(
+        "nothing that holds the noise leaves before a ledger has made the charge durable"
+    ));
+    let before =
+        one_line("cost, and noise is drawn only after a\n//! ledger has made the charge durable");
     assert!(FALSE.iter().any(|sentence| before.contains(sentence)));
 }
 
 fn old(text: &str) -> Vec<&'static str> {
     let text = one_line(text);
-    OLD.into_iter().filter(|sentence| text.contains(sentence)).collect()
+    OLD.into_iter()
+        .filter(|sentence| text.contains(sentence))
+        .collect()
 }
 
 /// All texts of the repository but the log of changes, which quotes, and this file.
@@ -90,13 +111,17 @@ fn texts(folder: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if path.is_dir() {
-            if !name.starts_with('.') && !["target", "node_modules", "sordino-runs", "corpus"].contains(&name.as_str())
+            if !name.starts_with('.')
+                && !["target", "node_modules", "sordino-runs", "corpus"].contains(&name.as_str())
             {
                 texts(&path, found);
             }
             continue;
         }
-        let kind = path.extension().map(|kind| kind.to_string_lossy().into_owned()).unwrap_or_default();
+        let kind = path
+            .extension()
+            .map(|kind| kind.to_string_lossy().into_owned())
+            .unwrap_or_default();
         let read = ["md", "rs", "py", "html", "toml", "h", "pyi", "json"].contains(&kind.as_str());
         if read && name != "CHANGELOG.md" && !path.ends_with("tests/it/epsilon.rs") {
             found.push(path);
@@ -111,8 +136,14 @@ fn mended3_no_text_says_what_epsilon_does_not_mean() {
     assert!(found.len() > 500, "the walk found {} texts", found.len());
     let mut said = Vec::new();
     for path in found {
-        let Ok(text) = std::fs::read_to_string(&path) else { continue };
-        said.extend(old(&text).into_iter().map(|sentence| format!("{}: {sentence}", path.display())));
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            continue;
+        };
+        said.extend(
+            old(&text)
+                .into_iter()
+                .map(|sentence| format!("{}: {sentence}", path.display())),
+        );
     }
     assert!(said.is_empty(), "{said:#?}");
     // Negative control: what README, book, help and cautions said before, broken over lines and in comments.
@@ -129,18 +160,28 @@ fn mended3_no_text_says_what_epsilon_does_not_mean() {
         assert!(!old(before).is_empty(), "{before}");
     }
     // A confidence bound of a surrogate may fail: that is another matter, and another sentence.
-    assert!(old("Probability with which the confidence bound may fail; no privacy parameter.").is_empty());
+    assert!(
+        old("Probability with which the confidence bound may fail; no privacy parameter.")
+            .is_empty()
+    );
 }
 
 #[test]
 fn mended3_texts_say_what_epsilon_means_in_the_same_words() {
     let all: Vec<usize> = (0..MEANING.len()).collect();
     let scenario = sordino_sim::scenario::Shipped::find("default").unwrap();
-    let explained = sordino_sim::model::parse("default", scenario.text, &[]).unwrap().explain().unwrap();
+    let explained = sordino_sim::model::parse("default", scenario.text, &[])
+        .unwrap()
+        .explain()
+        .unwrap();
     let explained = serde_json::to_string(&explained).unwrap();
     for (name, text, sentences) in [
         ("README.md", read("README.md"), &all[..2]),
-        ("introduction.md", read("docs/book/src/introduction.md"), &all[..2]),
+        (
+            "introduction.md",
+            read("docs/book/src/introduction.md"),
+            &all[..2],
+        ),
         ("glossary.md", read("docs/book/src/glossary.md"), &all[..2]),
         ("page.html", read("web/page.html"), &all[..1]),
         ("trust.md", read("docs/book/src/trust.md"), &all[..2]),
@@ -148,7 +189,11 @@ fn mended3_texts_say_what_epsilon_means_in_the_same_words() {
         ("explain", explained, &all[..]),
     ] {
         for sentence in sentences {
-            assert!(one_line(&text).contains(&one_line(MEANING[*sentence])), "{name}: {}", MEANING[*sentence]);
+            assert!(
+                one_line(&text).contains(&one_line(MEANING[*sentence])),
+                "{name}: {}",
+                MEANING[*sentence]
+            );
         }
     }
 }
@@ -159,7 +204,15 @@ const RELATION: NeighboringRelation = NeighboringRelation::ReplaceSpecial;
 fn gaussian(epsilon: f64, delta: f64) -> GaussianAccountant {
     let noise_multiplier = analytic::noise_multiplier(epsilon, delta).unwrap();
     let mut accountant = GaussianAccountant::new();
-    accountant.compose(&Event::Gaussian { noise_multiplier, relation: RELATION }, 1).unwrap();
+    accountant
+        .compose(
+            &Event::Gaussian {
+                noise_multiplier,
+                relation: RELATION,
+            },
+            1,
+        )
+        .unwrap();
     accountant
 }
 
@@ -173,27 +226,43 @@ fn mended3_numbers_in_texts_about_epsilon_are_computed() {
         let between = significant(everybody.replace_epsilon(1e-5).unwrap().epsilon, 3);
         let row = format!("| {epsilon} | {pure} % | {guess} % | {between} |");
         // ε between two contributions is rounded upwards by hand, never down.
-        let printed =
-            chapter.lines().find(|line| line.contains('%') && line.starts_with(&format!("| {epsilon} |"))).unwrap();
-        let cells = |row: &str| row.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+        let printed = chapter
+            .lines()
+            .find(|line| line.contains('%') && line.starts_with(&format!("| {epsilon} |")))
+            .unwrap();
+        let cells = |row: &str| {
+            row.split('|')
+                .map(|cell| cell.trim().to_owned())
+                .collect::<Vec<_>>()
+        };
         let (printed, row) = (cells(printed), cells(&row));
         assert_eq!(printed[..4], row[..4]);
         let [told, truth] = [&printed[4], &row[4]].map(|cell| cell.parse::<f64>().unwrap());
         assert!(told >= truth && told <= truth * 1.006, "{told} {truth}");
     }
-    let (texts, delta) = ([one_line(&read("README.md")), one_line(&chapter)], 200f64.powf(-1.1));
+    let (texts, delta) = (
+        [one_line(&read("README.md")), one_line(&chapter)],
+        200f64.powf(-1.1),
+    );
     let of = |noise_multiplier: f64| {
         let mut accountant = PldAccountant::new();
-        let event = Event::PoissonSampledGaussian { sampling_probability: 0.25, noise_multiplier, relation: RELATION };
+        let event = Event::PoissonSampledGaussian {
+            sampling_probability: 0.25,
+            noise_multiplier,
+            relation: RELATION,
+        };
         accountant.compose(&event, 40).unwrap();
         gaussian(accountant.epsilon(delta).unwrap().epsilon, delta)
     };
     let (less, more) = (of(4.0), of(1.0));
-    let [low, high] = [&less, &more].map(|accountant| percent_at_most(accountant.best_guess().unwrap()));
-    let [close, far] =
-        [&less, &more].map(|accountant| significant_up(accountant.replace_epsilon(delta).unwrap().epsilon, 3));
-    for needed in [format!("{low} % of the time at ε = .91 and {high} % at ε = 7.05"), format!("{close} and {far}.")]
-    {
+    let [low, high] =
+        [&less, &more].map(|accountant| percent_at_most(accountant.best_guess().unwrap()));
+    let [close, far] = [&less, &more]
+        .map(|accountant| significant_up(accountant.replace_epsilon(delta).unwrap().epsilon, 3));
+    for needed in [
+        format!("{low} % of the time at ε = .91 and {high} % at ε = 7.05"),
+        format!("{close} and {far}."),
+    ] {
         assert!(texts.iter().all(|text| text.contains(&needed)), "{needed}");
     }
 }
@@ -224,26 +293,47 @@ fn mended3_the_table_of_readme_says_its_delta_and_epsilon_at_a_small_one() {
         }
         let delta = f64::powf(agents, -1.1);
         let mut accountant = PldAccountant::new();
-        let event = Event::PoissonSampledGaussian { sampling_probability: 0.25, noise_multiplier, relation: RELATION };
+        let event = Event::PoissonSampledGaussian {
+            sampling_probability: 0.25,
+            noise_multiplier,
+            relation: RELATION,
+        };
         accountant.compose(&event, 40).unwrap();
         let epsilon = accountant.epsilon(delta).unwrap().epsilon;
-        assert_eq!(number(cells[2]), (100.0 * epsilon).round() / 100.0, "{line}");
+        assert_eq!(
+            number(cells[2]),
+            (100.0 * epsilon).round() / 100.0,
+            "{line}"
+        );
         let share = number(cells[3].trim().strip_suffix("/N").unwrap());
         assert_eq!(share, (100.0 * delta * agents).round() / 100.0, "{line}");
         // Rounded upwards, by less than a hundredth of it.
-        let small =
-            [accountant.epsilon(1e-5), gaussian(epsilon, delta).epsilon(1e-5)].map(|spent| spent.unwrap().epsilon);
+        let small = [
+            accountant.epsilon(1e-5),
+            gaussian(epsilon, delta).epsilon(1e-5),
+        ]
+        .map(|spent| spent.unwrap().epsilon);
         let told: Vec<f64> = cells[4].split(';').map(number).collect();
         assert_eq!(told.len(), 2);
         for (told, small) in told.iter().zip(small) {
             assert!(*told >= small && *told < small * 1.01, "{line}: {small}");
         }
     }
-    assert!(shown.len() >= 3 && shown.contains(&"| unrelated functions"), "README shows {shown:?}");
+    assert!(
+        shown.len() >= 3 && shown.contains(&"| unrelated functions"),
+        "README shows {shown:?}"
+    );
     let picture = read("docs/pictures/regret.svg");
-    assert!(picture.contains("ε at δ = 0.00294, zero-out."), "made again by ARCHITECTURE's command");
+    assert!(
+        picture.contains("ε at δ = 0.00294, zero-out."),
+        "made again by ARCHITECTURE's command"
+    );
     let needed = "δ = n^−1.1 = .0029 = .59/n; at δ = 1e-5 the same releases have ε = 1.61 and 10.3";
-    assert!([readme, read("docs/book/src/epsilon.md")].iter().all(|text| one_line(text).contains(needed)));
+    assert!(
+        [readme, read("docs/book/src/epsilon.md")]
+            .iter()
+            .all(|text| one_line(text).contains(needed))
+    );
 }
 
 /// P(L > ε) against δ for one Gaussian: the sentence of the texts, and the multiples that a reading of them found.
@@ -255,7 +345,11 @@ fn mended3_a_loss_above_epsilon_is_likelier_than_delta() {
         let mu = 1.0 / analytic::noise_multiplier(epsilon, delta).unwrap();
         let above = tail(epsilon / mu - mu / 2.0);
         assert!(above > delta, "{epsilon}");
-        assert!((above / delta / times - 1.0).abs() < 0.1, "{epsilon}: {}", above / delta);
+        assert!(
+            (above / delta / times - 1.0).abs() < 0.1,
+            "{epsilon}: {}",
+            above / delta
+        );
     }
     // The guess of the best half-line is what the function says: Φ(μ/2).
     assert!((best_guess(analytic::delta(1.0, 0.0)) - (1.0 - tail(0.5))).abs() < 1e-12);
@@ -264,22 +358,35 @@ fn mended3_a_loss_above_epsilon_is_likelier_than_delta() {
 /// What a page names in the last cell of its table and what does not exist: files, and names that no file of the cell has.
 fn missing(page: &str) -> (usize, Vec<String>) {
     let (mut rows, mut said) = (0, Vec::new());
-    for line in
-        page.lines().filter(|line| line.starts_with("| ") && line[2..].starts_with(|c: char| c.is_ascii_digit()))
-    {
+    for line in page.lines().filter(|line| {
+        line.starts_with("| ") && line[2..].starts_with(|c: char| c.is_ascii_digit())
+    }) {
         rows += 1;
         let cell = line.trim_end_matches('|').rsplit(" | ").next().unwrap();
         let quoted: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
-        let (files, names): (Vec<&str>, Vec<&str>) = quoted.into_iter().partition(|name| name.contains('/'));
+        let (files, names): (Vec<&str>, Vec<&str>) =
+            quoted.into_iter().partition(|name| name.contains('/'));
         if files.is_empty() {
             said.push(format!("no file: {line}"));
         }
-        let text: String = files.iter().filter_map(|file| std::fs::read_to_string(root().join(file)).ok()).collect();
-        said.extend(files.iter().filter(|file| !root().join(file).exists()).map(|file| format!("no file {file}")));
+        let text: String = files
+            .iter()
+            .filter_map(|file| std::fs::read_to_string(root().join(file)).ok())
+            .collect();
+        said.extend(
+            files
+                .iter()
+                .filter(|file| !root().join(file).exists())
+                .map(|file| format!("no file {file}")),
+        );
         for name in names {
             let last = name.rsplit("::").next().unwrap();
-            let declared =
-                [format!("fn {last}("), format!("fn {last}<"), format!("struct {last}"), format!("    {last},")];
+            let declared = [
+                format!("fn {last}("),
+                format!("fn {last}<"),
+                format!("struct {last}"),
+                format!("    {last},"),
+            ];
             if !declared.iter().any(|declared| text.contains(declared)) {
                 said.push(format!("no {name} in {files:?}"));
             }
@@ -293,15 +400,26 @@ fn mended3_the_page_about_epsilon_names_code_that_exists() {
     let page = read("docs/epsilon.md");
     assert_eq!(missing(&page), (10, Vec::new()));
     for text in ["README.md", "docs/privacy.md", "docs/book/src/epsilon.md"] {
-        assert!(read(text).contains("epsilon.md)"), "{text} leads to the page");
+        assert!(
+            read(text).contains("epsilon.md)"),
+            "{text} leads to the page"
+        );
     }
     // Its sentences stand in the texts.
-    let texts =
-        ["README.md", "docs/book/src/epsilon.md", "docs/book/src/glossary.md", "docs/privacy.md"].map(read).concat();
+    let texts = [
+        "README.md",
+        "docs/book/src/epsilon.md",
+        "docs/book/src/glossary.md",
+        "docs/privacy.md",
+    ]
+    .map(read)
+    .concat();
     for sentence in MEANING {
         assert!(one_line(&texts).contains(&one_line(sentence)), "{sentence}");
     }
     // Negative control.
-    let renamed = page.replace("`by_nothing`", "`by_something`").replace("opposed.rs", "nowhere.rs");
+    let renamed = page
+        .replace("`by_nothing`", "`by_something`")
+        .replace("opposed.rs", "nowhere.rs");
     assert_eq!(missing(&renamed).1.len(), 2, "{:?}", missing(&renamed));
 }

@@ -13,7 +13,10 @@ fn honest() -> Transcript {
 #[test]
 fn every_release_is_charged_once_and_there_are_exactly_t() {
     let transcript = honest();
-    assert_eq!((transcript.charges.len(), transcript.broadcasts.len()), (T as usize, T as usize));
+    assert_eq!(
+        (transcript.charges.len(), transcript.broadcasts.len()),
+        (T as usize, T as usize)
+    );
     assert_eq!(transcript.queries.len(), (N * (N_INIT + T)) as usize);
 }
 
@@ -22,24 +25,36 @@ fn every_release_is_charged_once_and_there_are_exactly_t() {
 fn non_finite_and_overflowing_vectors_count_as_zero() {
     let shared = shared();
     let with = |values: [f64; 2]| {
-        run(&shared, parameters(OwnDraw::Features), true, |t, n, vector| {
-            if t == 2 && n < 3 {
-                vector.fill(0.0);
-                vector[0] = values[0];
-                vector[M - 1] = values[1];
-            }
-        })
+        run(
+            &shared,
+            parameters(OwnDraw::Features),
+            true,
+            |t, n, vector| {
+                if t == 2 && n < 3 {
+                    vector.fill(0.0);
+                    vector[0] = values[0];
+                    vector[M - 1] = values[1];
+                }
+            },
+        )
     };
     let zero = with([0.0, -0.0]);
-    for bad in
-        [[f64::NAN, 1.0], [1.0, f64::INFINITY], [f64::NEG_INFINITY, f64::INFINITY], [1e308, 1e308], [-1e200, 0.0]]
-    {
+    for bad in [
+        [f64::NAN, 1.0],
+        [1.0, f64::INFINITY],
+        [f64::NEG_INFINITY, f64::INFINITY],
+        [1e308, 1e308],
+        [-1e200, 0.0],
+    ] {
         assert_eq!(with(bad), zero, "{bad:?}");
     }
     // Negative control: a finite vector does count (somebody among three is selected with this seed).
     assert_ne!(with([1.0, 1.0]), zero);
     // Huge but measurable: clipped, not zeroed.
-    assert_eq!(with([1e150, 0.0]).broadcasts[2], with([7.0, 0.0]).broadcasts[2]);
+    assert_eq!(
+        with([1e150, 0.0]).broadcasts[2],
+        with([7.0, 0.0]).broadcasts[2]
+    );
 }
 
 /// When every vector is clipped the broadcast scales with S, noise and all, and no argmax moves.
@@ -48,11 +63,24 @@ fn halving_a_small_clipping_norm_changes_no_query() {
     let shared = shared();
     let with = |clipping_norm| {
         let aggregation = private(clipping_norm, Q);
-        run(&shared, Parameters { aggregation, ..parameters(OwnDraw::Features) }, true, |_, _, _| ())
+        run(
+            &shared,
+            Parameters {
+                aggregation,
+                ..parameters(OwnDraw::Features)
+            },
+            true,
+            |_, _, _| (),
+        )
     };
     let (small, half) = (with(1e-2), with(5e-3));
     assert_eq!(small.queries, half.queries);
-    for (a, b) in small.broadcasts.iter().flatten().zip(half.broadcasts.iter().flatten()) {
+    for (a, b) in small
+        .broadcasts
+        .iter()
+        .flatten()
+        .zip(half.broadcasts.iter().flatten())
+    {
         assert_eq!(*a, 2.0 * b);
     }
     // Negative control: above the norms of the vectors S does matter.
@@ -62,10 +90,18 @@ fn halving_a_small_clipping_norm_changes_no_query() {
 #[test]
 fn an_empty_sample_releases_pure_noise_and_is_charged() {
     let shared = shared();
-    let nobody = Parameters { aggregation: private(S, 1e-15), ..parameters(OwnDraw::Features) };
+    let nobody = Parameters {
+        aggregation: private(S, 1e-15),
+        ..parameters(OwnDraw::Features)
+    };
     let transcript = run(&shared, nobody.clone(), true, |_, _, _| ());
     assert_eq!(transcript.charges.len(), T as usize);
-    assert!(transcript.broadcasts.iter().all(|b| b.iter().any(|x| *x != 0.0)));
+    assert!(
+        transcript
+            .broadcasts
+            .iter()
+            .all(|b| b.iter().any(|x| *x != 0.0))
+    );
     // Nothing of any vector is in it.
     let tampered = run(&shared, nobody, true, |_, _, vector| vector.fill(1.0));
     assert_eq!(tampered.broadcasts, transcript.broadcasts);
@@ -74,11 +110,24 @@ fn an_empty_sample_releases_pure_noise_and_is_charged() {
 /// Two neighbouring simulated runs with one seed differ by exactly the contribution: why seeds are secret.
 #[test]
 fn one_seed_on_neighbouring_data_cancels_the_noise() {
-    let config = Config::new(Parameters { aggregation: private(S, 1.0), ..parameters(OwnDraw::Features) }).unwrap();
+    let config = Config::new(Parameters {
+        aggregation: private(S, 1.0),
+        ..parameters(OwnDraw::Features)
+    })
+    .unwrap();
     let release = |vector: &[f64]| {
         with_server(&config, |server, source| {
             server.handle(ServerInput::Open, source).unwrap();
-            server.handle(ServerInput::Upload { agent: 0, broadcast: 0, vector }, source).unwrap();
+            server
+                .handle(
+                    ServerInput::Upload {
+                        agent: 0,
+                        broadcast: 0,
+                        vector,
+                    },
+                    source,
+                )
+                .unwrap();
             released(server, source)
         })
     };
@@ -93,7 +142,11 @@ fn one_seed_on_neighbouring_data_cancels_the_noise() {
 #[test]
 fn wrong_uploads_are_refused_by_name_and_nothing_is_lost() {
     let config = Config::new(parameters(OwnDraw::Features)).unwrap();
-    let upload = |agent, broadcast, vector| ServerInput::Upload { agent, broadcast, vector };
+    let upload = |agent, broadcast, vector| ServerInput::Upload {
+        agent,
+        broadcast,
+        vector,
+    };
     let round = |bad: bool| {
         with_server(&config, |server, source| {
             server.handle(ServerInput::Open, source).unwrap();
@@ -101,10 +154,36 @@ fn wrong_uploads_are_refused_by_name_and_nothing_is_lost() {
                 server.handle(upload(agent, 0, &[0.1; M]), source).unwrap();
                 if bad {
                     let refused = [
-                        (upload(agent, 0, &[9.0; M]), ServerError::DuplicateUpload { agent, broadcast: 0 }),
-                        (upload(N, 0, &[9.0; M]), ServerError::UnknownAgent { agent: N, agents: N }),
-                        (upload(agent, 1, &[9.0; M]), ServerError::WrongBroadcast { agent, found: 1, expected: 0 }),
-                        (upload(agent, 0, &[9.0; 3]), ServerError::VectorLength { agent, len: 3, expected: M }),
+                        (
+                            upload(agent, 0, &[9.0; M]),
+                            ServerError::DuplicateUpload {
+                                agent,
+                                broadcast: 0,
+                            },
+                        ),
+                        (
+                            upload(N, 0, &[9.0; M]),
+                            ServerError::UnknownAgent {
+                                agent: N,
+                                agents: N,
+                            },
+                        ),
+                        (
+                            upload(agent, 1, &[9.0; M]),
+                            ServerError::WrongBroadcast {
+                                agent,
+                                found: 1,
+                                expected: 0,
+                            },
+                        ),
+                        (
+                            upload(agent, 0, &[9.0; 3]),
+                            ServerError::VectorLength {
+                                agent,
+                                len: 3,
+                                expected: M,
+                            },
+                        ),
                     ];
                     for (input, error) in refused {
                         assert_eq!(server.handle(input, source), Err(error));
@@ -130,7 +209,16 @@ fn the_order_of_uploads_does_not_matter() {
             server.handle(ServerInput::Open, source).unwrap();
             for agent in order {
                 let vector = [0.3 * f64::from(*agent) - 0.7; M];
-                server.handle(ServerInput::Upload { agent: *agent, broadcast: 0, vector: &vector }, source).unwrap();
+                server
+                    .handle(
+                        ServerInput::Upload {
+                            agent: *agent,
+                            broadcast: 0,
+                            vector: &vector,
+                        },
+                        source,
+                    )
+                    .unwrap();
             }
             released(server, source)
         })
@@ -143,11 +231,20 @@ fn the_order_of_uploads_does_not_matter() {
 fn a_skipped_broadcast_releases_nothing() {
     let config = Config::new(parameters(OwnDraw::Features)).unwrap();
     with_server(&config, |server, source| {
-        assert_eq!(server.handle(ServerInput::Skip, source), Ok(ServerOutput::NoBroadcast { broadcast: 0 }));
+        assert_eq!(
+            server.handle(ServerInput::Skip, source),
+            Ok(ServerOutput::NoBroadcast { broadcast: 0 })
+        );
         server.handle(ServerInput::Open, source).unwrap();
         server.handle(ServerInput::Close, source).unwrap();
-        assert_eq!(server.handle(ServerInput::Skip, source), Ok(ServerOutput::NoBroadcast { broadcast: 1 }));
-        assert_eq!((server.state().releases(), server.state().broadcast()), (0, 2));
+        assert_eq!(
+            server.handle(ServerInput::Skip, source),
+            Ok(ServerOutput::NoBroadcast { broadcast: 1 })
+        );
+        assert_eq!(
+            (server.state().releases(), server.state().broadcast()),
+            (0, 2)
+        );
     });
 }
 
@@ -158,20 +255,35 @@ fn agents_refuse_what_does_not_belong() {
     let public = public(&shared, &config, &[]);
     let mut state = AgentState::new(0, run_seed());
     let mut short = vec![0.0; storage_len(&public) - 1];
-    assert!(matches!(AgentStorage::split(&public, &mut short), Err(AgentError::Storage { .. })));
+    assert!(matches!(
+        AgentStorage::split(&public, &mut short),
+        Err(AgentError::Storage { .. })
+    ));
     let mut storage = vec![0.0; storage_len(&public)];
     let mut stranger = AgentState::new(N, run_seed());
     let whole = AgentStorage::split(&public, &mut storage).unwrap();
     let refused = Agent::attach(&public, &mut stranger, whole).err();
-    assert_eq!(refused, Some(AgentError::NotEnrolled { agent: N, agents: N }));
+    assert_eq!(
+        refused,
+        Some(AgentError::NotEnrolled {
+            agent: N,
+            agents: N
+        })
+    );
 
     let whole = AgentStorage::split(&public, &mut storage).unwrap();
     let mut agent = Agent::attach(&public, &mut state, whole).unwrap();
-    assert!(matches!(agent.handle(Input::Observed(1.0)), Err(AgentError::UnexpectedInput { .. })));
+    assert!(matches!(
+        agent.handle(Input::Observed(1.0)),
+        Err(AgentError::UnexpectedInput { .. })
+    ));
     agent.handle(Input::Start).unwrap();
     let before = agent.state().clone();
     for y in [f64::NAN, f64::INFINITY] {
-        assert_eq!(agent.handle(Input::Observed(y)), Err(AgentError::ObservationNotFinite { round: 0 }));
+        assert_eq!(
+            agent.handle(Input::Observed(y)),
+            Err(AgentError::ObservationNotFinite { round: 0 })
+        );
     }
     assert_eq!(*agent.state(), before);
     for _ in 0..N_INIT {
@@ -180,17 +292,26 @@ fn agents_refuse_what_does_not_belong() {
     let before = agent.state().clone();
     let expected = P as usize * M;
     assert_eq!(
-        agent.handle(Input::Broadcast { vectors: &[0.0; 3], maximum: None }),
+        agent.handle(Input::Broadcast {
+            vectors: &[0.0; 3],
+            maximum: None
+        }),
         Err(AgentError::BroadcastLength { len: 3, expected })
     );
     let mut nan = vec![0.0; expected];
     nan[7] = f64::NAN;
     assert_eq!(
-        agent.handle(Input::Broadcast { vectors: &nan, maximum: None }),
+        agent.handle(Input::Broadcast {
+            vectors: &nan,
+            maximum: None
+        }),
         Err(AgentError::BroadcastNotFinite { index: 7 })
     );
     assert_eq!(*agent.state(), before);
-    assert!(matches!(agent.handle(Input::NoBroadcast), Ok(Output::Evaluate { .. })));
+    assert!(matches!(
+        agent.handle(Input::NoBroadcast),
+        Ok(Output::Evaluate { .. })
+    ));
 }
 
 #[test]
@@ -211,7 +332,10 @@ fn configurations_name_what_is_wrong() {
     refuse(|p| p.offset = f64::INFINITY, "offset");
     refuse(|p| p.concentration.start = -1.0, "concentration.start");
     refuse(|p| p.aggregation = private(S, 1.5), "sampling_probability");
-    refuse(|p| p.aggregation = private(S, f64::NAN), "sampling_probability");
+    refuse(
+        |p| p.aggregation = private(S, f64::NAN),
+        "sampling_probability",
+    );
 }
 
 /// A receipt that another server's charge was given.
@@ -237,10 +361,16 @@ fn released(server: &mut Server<'_, f64>, source: &mut Simulated) -> Vec<f64> {
     broadcast_of(server.handle(paid, source).unwrap())
 }
 
-fn with_server<R>(config: &Config, act: impl FnOnce(&mut Server<'_, f64>, &mut Simulated) -> R) -> R {
+fn with_server<R>(
+    config: &Config,
+    act: impl FnOnce(&mut Server<'_, f64>, &mut Simulated) -> R,
+) -> R {
     let (mut state, mut numbers) = (ServerState::new(), ServerNumbers::new(config));
     let mut server = Server::attach(config, &mut state, numbers.lend()).unwrap();
-    act(&mut server, &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 0)))
+    act(
+        &mut server,
+        &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 0)),
+    )
 }
 
 /// Whoever goes on from a state that was stored inside a broadcast begins it again: new coins, empty sums, a new charge.
@@ -251,11 +381,18 @@ fn a_state_stored_inside_a_broadcast_begins_it_again() {
     let mut stored = Vec::new();
     with_server(&config, |server, source| {
         server.handle(ServerInput::Open, source).unwrap();
-        let upload = ServerInput::Upload { agent: 2, broadcast: 0, vector: &[0.5; M] };
+        let upload = ServerInput::Upload {
+            agent: 2,
+            broadcast: 0,
+            vector: &[0.5; M],
+        };
         assert_eq!(format!("{upload:?}"), "Upload");
         server.handle(upload, source).unwrap();
         stored.push(serde_json::to_string(server.state()).unwrap());
-        assert!(matches!(server.handle(ServerInput::Close, source), Ok(ServerOutput::Charge(_))));
+        assert!(matches!(
+            server.handle(ServerInput::Close, source),
+            Ok(ServerOutput::Charge(_))
+        ));
         stored.push(serde_json::to_string(server.state()).unwrap());
         assert!(!format!("{:?}", server.state()).contains("selected"));
     });
@@ -269,7 +406,10 @@ fn a_state_stored_inside_a_broadcast_begins_it_again() {
         let mut server = Server::attach(&config, &mut state, storage).unwrap();
         let source = &mut Simulated::new(run_seed().stream(Party::Server, Purpose::Release, 7));
         for early in [elsewhere(), ServerInput::Close] {
-            assert!(matches!(server.handle(early, source), Err(ServerError::UnexpectedInput { .. })));
+            assert!(matches!(
+                server.handle(early, source),
+                Err(ServerError::UnexpectedInput { .. })
+            ));
         }
         server.handle(ServerInput::Open, source).unwrap();
         assert_eq!(server.state().counters().received, 0, "nobody has uploaded");
@@ -296,22 +436,47 @@ fn a_broadcast_is_of_one_configuration_and_one_kind_of_source() {
             Server::<f64>::attach($config, &mut state, numbers.lend())
         };
     }
-    server!(&config).unwrap().handle(ServerInput::Open, &mut simulated).unwrap();
+    server!(&config)
+        .unwrap()
+        .handle(ServerInput::Open, &mut simulated)
+        .unwrap();
     // Sums made on one grid are not noised on another.
     let mut other = parameters(OwnDraw::Features);
     if let Aggregation::Private { grid_exponent, .. } = &mut other.aggregation {
         *grid_exponent = 16;
     }
     let other = Config::new(other).unwrap();
-    assert_eq!(server!(&other).err(), Some(ServerError::Reconfigured { broadcast: 0 }));
-    let paid = server_paid(server!(&config).unwrap().handle(ServerInput::Close, &mut simulated).unwrap());
+    assert_eq!(
+        server!(&other).err(),
+        Some(ServerError::Reconfigured { broadcast: 0 })
+    );
+    let paid = server_paid(
+        server!(&config)
+            .unwrap()
+            .handle(ServerInput::Close, &mut simulated)
+            .unwrap(),
+    );
     // Secret noise over a sample that a seed tells would pass for more than it is: the charge is named again for the
     // other kind of source, and still nothing is released.
-    let secretly = server_paid(server!(&config).unwrap().handle(ServerInput::Close, &mut secret).unwrap());
-    let refused = server!(&config).unwrap().handle(secretly, &mut secret).map(|_| ());
+    let secretly = server_paid(
+        server!(&config)
+            .unwrap()
+            .handle(ServerInput::Close, &mut secret)
+            .unwrap(),
+    );
+    let refused = server!(&config)
+        .unwrap()
+        .handle(secretly, &mut secret)
+        .map(|_| ());
     assert!(matches!(refused, Err(ServerError::MixedSources { .. })));
-    assert_eq!((state.phase(), state.releases()), (ServerPhase::Charging, 0));
-    let released = server!(&config).unwrap().handle(paid, &mut simulated).map(|_| ());
+    assert_eq!(
+        (state.phase(), state.releases()),
+        (ServerPhase::Charging, 0)
+    );
+    let released = server!(&config)
+        .unwrap()
+        .handle(paid, &mut simulated)
+        .map(|_| ());
     assert_eq!((released, state.releases()), (Ok(()), 1));
     // Between broadcasts another configuration is another run's business, not refused here.
     assert!(server!(&other).is_ok());
@@ -327,7 +492,15 @@ fn noise_serves_the_mechanism_that_drew_it_and_no_other() {
     let noise = mechanism(10).fill_noise(source, &mut pool).unwrap();
     assert_eq!(format!("{noise:?}"), "NoisePool { coordinates: 3 }");
     let sample = mechanism(20).sample(source, &mut [0; 2]).unwrap();
-    let refused = mechanism(20).release(&mut sums, sample, noise, 1.0, &mut out).unwrap_err();
-    assert_eq!(refused, GaussianError::OtherNoise { drawn: 10, expected: 20 });
+    let refused = mechanism(20)
+        .release(&mut sums, sample, noise, 1.0, &mut out)
+        .unwrap_err();
+    assert_eq!(
+        refused,
+        GaussianError::OtherNoise {
+            drawn: 10,
+            expected: 20
+        }
+    );
     assert_eq!((sums, out), ([7; 3], [0.0; 3]));
 }

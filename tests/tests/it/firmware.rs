@@ -13,7 +13,10 @@ fn play(script: &[u8]) -> Result<Digest, ScriptError> {
 
 #[test]
 fn the_script_is_what_the_simulator_writes() {
-    assert!(firmware_script::script() == SCRIPT, "after an intended change: cargo xtask firmware --write");
+    assert!(
+        firmware_script::script() == SCRIPT,
+        "after an intended change: cargo xtask firmware --write"
+    );
 }
 
 #[test]
@@ -36,5 +39,8 @@ fn a_changed_or_shortened_script_does_not() {
     assert_eq!(play(&SCRIPT[..SCRIPT.len() - 1]), Err(ScriptError::Length));
     assert_eq!(play(&[SCRIPT, &[0]].concat()), Err(ScriptError::Length));
     assert_eq!(play(&[]), Err(ScriptError::Header));
-    assert!(matches!(federation::play(SCRIPT, &mut [0.0; 100], |_| {}), Err(ScriptError::Storage { .. })));
+    assert!(matches!(
+        federation::play(SCRIPT, &mut [0.0; 100], |_| {}),
+        Err(ScriptError::Storage { .. })
+    ));
 }

@@ -39,7 +39,11 @@ fn cases() -> Vec<(Case, serde_json::Value)> {
         let explorers = |i: usize| assignment.iter().filter(|r| **r == i).count() as u32;
         let weights = assignment
             .iter()
-            .map(|own| (0..blocks).map(|i| region_weight(concentration, agents, explorers(i), *own == i)).collect())
+            .map(|own| {
+                (0..blocks)
+                    .map(|i| region_weight(concentration, agents, explorers(i), *own == i))
+                    .collect()
+            })
             .collect();
         // Of the first region; nobody is outside it if it is the only one.
         for (field, explores) in [("phi_assigned", true), ("phi_other", false)] {
@@ -58,7 +62,10 @@ fn cases() -> Vec<(Case, serde_json::Value)> {
             weights,
         }
     };
-    sordino_tests::cases(&file, "cases").iter().map(|case| (read(case), case.clone())).collect()
+    sordino_tests::cases(&file, "cases")
+        .iter()
+        .map(|case| (read(case), case.clone()))
+        .collect()
 }
 
 fn weight_max(case: &Case) -> f64 {
@@ -71,24 +78,47 @@ fn vectors_fts_server_paper_arithmetic() {
         let q = SamplingProbability::new(case.q).unwrap();
         for (n, row) in case.weights.iter().enumerate() {
             for (i, weight) in row.iter().enumerate() {
-                assert!(equal(*weight, number(&truth["phi"][i][n])), "weight of agent {n} in block {i}");
+                assert!(
+                    equal(*weight, number(&truth["phi"][i][n])),
+                    "weight of agent {n} in block {i}"
+                );
             }
         }
         assert!(equal(weight_max(&case), number(&truth["phi_max"])));
-        let paper = PaperGaussian::new(case.z, q, case.s, case.blocks as u32, weight_max(&case)).unwrap();
+        let paper =
+            PaperGaussian::new(case.z, q, case.s, case.blocks as u32, weight_max(&case)).unwrap();
         assert!(equal(paper.clip_radius(), number(&truth["clip_radius"])));
         assert!(equal(paper.noise_std(), number(&truth["noise_std"])));
-        assert!(equal(paper.l2_sensitivity(), number(&truth["joint_l2_sensitivity_bound"])));
+        assert!(equal(
+            paper.l2_sensitivity(),
+            number(&truth["joint_l2_sensitivity_bound"])
+        ));
         let dim = case.vectors[0].len();
         for (n, vector) in case.vectors.iter().enumerate() {
             // A plain sum of one, with q = 1: the clipped vector itself.
             let mut clipped = vec![0.0; dim];
-            let alone = PaperGaussian::new(1.0, SamplingProbability::ONE, case.s, case.blocks as u32, 1.0).unwrap();
+            let alone = PaperGaussian::new(
+                1.0,
+                SamplingProbability::ONE,
+                case.s,
+                case.blocks as u32,
+                1.0,
+            )
+            .unwrap();
             let outcome = alone.add(vector, &[1.0], &mut clipped).unwrap();
-            assert_eq!(outcome == Outcome::Clipped, truth["was_clipped"][n].as_bool().unwrap());
+            assert_eq!(
+                outcome == Outcome::Clipped,
+                truth["was_clipped"][n].as_bool().unwrap()
+            );
             let theirs = numbers(&truth["clipped"][n]);
             assert_eq!(theirs.len(), dim);
-            assert!(clipped.iter().zip(theirs).all(|(ours, theirs)| equal(*ours, theirs)), "{clipped:?}");
+            assert!(
+                clipped
+                    .iter()
+                    .zip(theirs)
+                    .all(|(ours, theirs)| equal(*ours, theirs)),
+                "{clipped:?}"
+            );
             // What leaving this agent out changes, with the weights as they are.
             let mut joint = vec![0.0; dim * case.blocks];
             paper.add(vector, &case.weights[n], &mut joint).unwrap();
@@ -98,7 +128,9 @@ fn vectors_fts_server_paper_arithmetic() {
         }
         let mut sums = vec![0.0; dim * case.blocks];
         for n in &case.selected {
-            paper.add(&case.vectors[*n], &case.weights[*n], &mut sums).unwrap();
+            paper
+                .add(&case.vectors[*n], &case.weights[*n], &mut sums)
+                .unwrap();
         }
         let aggregate = rows(&truth["aggregate_without_noise"]);
         assert_eq!(aggregate.concat().len(), sums.len());
@@ -121,7 +153,10 @@ fn vectors_fts_server_schedule() {
     assert!(!list(&schedule["values"]).is_empty());
     for value in list(&schedule["values"]) {
         let ours = concentration.at(whole(&value["t"]) as u32);
-        assert!(close(ours, number(&value["a_effective"])), "{value}: {ours}");
+        assert!(
+            close(ours, number(&value["a_effective"])),
+            "{value}: {ours}"
+        );
     }
 }
 
@@ -135,18 +170,29 @@ fn vectors_fts_server_on_the_integer_grid() {
         let norm = |row: &Vec<f64>| row.iter().map(|w| w * w).sum::<f64>().sqrt();
         let sensitivity = case.weights.iter().map(norm).fold(0.0, f64::max) * clip;
         // The tight sensitivity never exceeds the paper's.
-        assert!(sensitivity / case.q <= number(&truth["joint_l2_sensitivity_bound"]) * (1.0 + 1e-12));
+        assert!(
+            sensitivity / case.q <= number(&truth["joint_l2_sensitivity_bound"]) * (1.0 + 1e-12)
+        );
         let encoder = mechanism.encoder(sensitivity, clip).unwrap();
         let dim = case.vectors[0].len();
         let mut sums = vec![0i64; dim * case.blocks];
         for n in &case.selected {
-            encoder.add(&case.vectors[*n], &case.weights[*n], &mut sums).unwrap();
+            encoder
+                .add(&case.vectors[*n], &case.weights[*n], &mut sums)
+                .unwrap();
         }
         let unit = mechanism.decode_unit(sensitivity).unwrap();
         for (i, block) in sums.chunks(dim).enumerate() {
-            for (ours, theirs) in block.iter().zip(numbers(&truth["aggregate_without_noise"][i])) {
+            for (ours, theirs) in block
+                .iter()
+                .zip(numbers(&truth["aggregate_without_noise"][i]))
+            {
                 let slack = unit * (case.selected.len() as f64) * 1.001;
-                assert!((*ours as f64 * unit - theirs).abs() <= slack, "{} {theirs}", *ours as f64 * unit);
+                assert!(
+                    (*ours as f64 * unit - theirs).abs() <= slack,
+                    "{} {theirs}",
+                    *ours as f64 * unit
+                );
             }
         }
         // Any order of the agents gives the same sums, and so does any cut into shards.
@@ -160,26 +206,48 @@ fn vectors_fts_server_on_the_integer_grid() {
             let mut shards = [vec![0i64; sums.len()], vec![0i64; sums.len()]];
             for (shard, members) in shards.iter_mut().zip([left, right]) {
                 for n in members {
-                    encoder.add(&case.vectors[*n], &case.weights[*n], shard).unwrap();
+                    encoder
+                        .add(&case.vectors[*n], &case.weights[*n], shard)
+                        .unwrap();
                 }
             }
-            let joined: Vec<i64> = shards[0].iter().zip(&shards[1]).map(|(a, b)| a + b).collect();
+            let joined: Vec<i64> = shards[0]
+                .iter()
+                .zip(&shards[1])
+                .map(|(a, b)| a + b)
+                .collect();
             assert_eq!(joined, sums);
         }
         // Two neighbouring simulations with one seed differ by exactly the contribution: who knows the seed knows all.
         let released = |sums: &[i64]| {
-            let (mut sums, mut pool, mut out) = (sums.to_vec(), vec![0i64; sums.len()], vec![0.0f64; sums.len()]);
+            let (mut sums, mut pool, mut out) = (
+                sums.to_vec(),
+                vec![0i64; sums.len()],
+                vec![0.0f64; sums.len()],
+            );
             let mut source = Simulated::new(Stream::from_seed(99));
             let noise = mechanism.fill_noise(&mut source, &mut pool).unwrap();
             let sample = mechanism.sample(&mut source.clone(), &mut [0]).unwrap();
-            let _ = mechanism.release(&mut sums, sample, noise, sensitivity, &mut out).unwrap();
+            let _ = mechanism
+                .release(&mut sums, sample, noise, sensitivity, &mut out)
+                .unwrap();
             sums
         };
         let mut contribution = vec![0i64; sums.len()];
         let extra = case.vectors.len() - 1;
-        encoder.add(&case.vectors[extra], &case.weights[extra], &mut contribution).unwrap();
+        encoder
+            .add(
+                &case.vectors[extra],
+                &case.weights[extra],
+                &mut contribution,
+            )
+            .unwrap();
         let with: Vec<i64> = sums.iter().zip(&contribution).map(|(a, b)| a + b).collect();
-        let difference: Vec<i64> = released(&with).iter().zip(released(&sums)).map(|(a, b)| a - b).collect();
+        let difference: Vec<i64> = released(&with)
+            .iter()
+            .zip(released(&sums))
+            .map(|(a, b)| a - b)
+            .collect();
         assert_eq!(difference, contribution);
     }
 }
@@ -189,7 +257,10 @@ fn vectors_fts_server_on_the_integer_grid() {
 #[test]
 fn the_lowest_set_bit_betrays_floating_point_noise_and_not_the_grid() {
     let lowest = |x: f64| {
-        let (bits, raw) = (x.to_bits() & ((1 << 52) - 1), (x.to_bits() >> 52 & 0x7ff) as i32);
+        let (bits, raw) = (
+            x.to_bits() & ((1 << 52) - 1),
+            (x.to_bits() >> 52 & 0x7ff) as i32,
+        );
         let mantissa = bits | 1 << 52;
         raw - 1075 + mantissa.trailing_zeros() as i32
     };
@@ -199,11 +270,15 @@ fn the_lowest_set_bit_betrays_floating_point_noise_and_not_the_grid() {
     let mut naive = [0; 2];
     for (signal, count) in naive.iter_mut().enumerate() {
         for _ in 0..n {
-            let noised: f64 = signal as f64 + sordino_core::random::laplace::draw::<f64>(&mut stream, 1.0);
+            let noised: f64 =
+                signal as f64 + sordino_core::random::laplace::draw::<f64>(&mut stream, 1.0);
             *count += u32::from(noised != 0.0 && lowest(noised) < -53);
         }
     }
-    assert!(naive[0] > n / 5 && naive[1] == 0, "negative control: {naive:?}");
+    assert!(
+        naive[0] > n / 5 && naive[1] == 0,
+        "negative control: {naive:?}"
+    );
     let mechanism = GridGaussian::new(16, 1.0, SamplingProbability::ONE, 2).unwrap();
     let encoder = mechanism.encoder(1.0, 1.0).unwrap();
     let mut source = Simulated::new(stream);
@@ -215,9 +290,16 @@ fn the_lowest_set_bit_betrays_floating_point_noise_and_not_the_grid() {
             encoder.add(&vector, &[1.0], &mut sums).unwrap();
             let noise = mechanism.fill_noise(&mut source, &mut pool).unwrap();
             let sample = mechanism.sample(&mut source.clone(), &mut [0]).unwrap();
-            let release = mechanism.release(&mut sums, sample, noise, 1.0, &mut out).unwrap();
+            let release = mechanism
+                .release(&mut sums, sample, noise, 1.0, &mut out)
+                .unwrap();
             // Every released number is an integer multiple of the public grid step 2^−16.
-            assert!(release.value().iter().all(|x| *x == 0.0 || lowest(*x) >= -16));
+            assert!(
+                release
+                    .value()
+                    .iter()
+                    .all(|x| *x == 0.0 || lowest(*x) >= -16)
+            );
         }
     }
 }

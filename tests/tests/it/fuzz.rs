@@ -4,11 +4,19 @@ use sordino_tests::fuzz::{TARGETS, Tally, Target, search};
 
 fn few(name: &str) -> Tally {
     let target: &Target = TARGETS.iter().find(|target| target.name == name).unwrap();
-    let tally = search(target, 1, |tally| tally.cases < target.cases)
-        .unwrap_or_else(|finding| panic!("{}\n{}", finding.what, String::from_utf8_lossy(&finding.input)));
+    let tally = search(target, 1, |tally| tally.cases < target.cases).unwrap_or_else(|finding| {
+        panic!(
+            "{}\n{}",
+            finding.what,
+            String::from_utf8_lossy(&finding.input)
+        )
+    });
     // Both ways are taken often; otherwise the edits are too weak or too strong to say anything.
     let least = target.cases / 50;
-    assert!(tally.read > least && tally.refused > least, "{name}: {tally:?}");
+    assert!(
+        tally.read > least && tally.refused > least,
+        "{name}: {tally:?}"
+    );
     tally
 }
 
@@ -44,12 +52,27 @@ fn what_is_wrong_is_found() {
     use sordino_tests::fuzz::Refusal;
     type Check = fn(&[u8]) -> Result<(), Refusal>;
     let wrong: [(Check, &str); 3] = [
-        (|bytes| if bytes.len() > 9 { panic!("found") } else { Ok(()) }, "it panicked"),
+        (
+            |bytes| {
+                if bytes.len() > 9 {
+                    panic!("found")
+                } else {
+                    Ok(())
+                }
+            },
+            "it panicked",
+        ),
         (|_| Err(Refusal::Broken("x".into())), "x"),
-        (|_| Err(Refusal::Line("two\nlines".into())), "not one short line"),
+        (
+            |_| Err(Refusal::Line("two\nlines".into())),
+            "not one short line",
+        ),
     ];
     for (check, expected) in wrong {
-        let target = Target { check, ..TARGETS[2] };
+        let target = Target {
+            check,
+            ..TARGETS[2]
+        };
         let finding = search(&target, 1, |tally| tally.cases < 100).unwrap_err();
         assert!(finding.what.contains(expected), "{}", finding.what);
     }

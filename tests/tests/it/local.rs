@@ -19,7 +19,10 @@ fn matrix_of(case: &Value) -> KernelMatrix {
 }
 
 fn indices(value: &Value) -> Vec<u32> {
-    sordino_tests::indices(value).into_iter().map(|x| x as u32).collect()
+    sordino_tests::indices(value)
+        .into_iter()
+        .map(|x| x as u32)
+        .collect()
 }
 
 fn close(ours: &[f64], truth: &[f64], what: &str) {
@@ -34,10 +37,17 @@ fn history(case: &Value, count: usize) -> (Vec<u32>, Vec<Magnitudes>, Vec<f64>, 
     let (mut plays, mut reports) = (vec![0; count], vec![Magnitudes::default(); count]);
     let (columns, k) = (rows(&case["moma"]["Y"]), whole(&case["moma"]["k"]) as usize);
     let mut sums = vec![0.0; count * k];
-    for ((x, y), column) in indices(&case["played"]).into_iter().zip(numbers(&case["ata"]["y"])).zip(columns) {
+    for ((x, y), column) in indices(&case["played"])
+        .into_iter()
+        .zip(numbers(&case["ata"]["y"]))
+        .zip(columns)
+    {
         plays[x as usize] += 1;
         reports[x as usize].insert(y);
-        sums[x as usize * k..][..k].iter_mut().zip(column).for_each(|(sum, y)| *sum += y);
+        sums[x as usize * k..][..k]
+            .iter_mut()
+            .zip(column)
+            .for_each(|(sum, y)| *sum += y);
     }
     (plays, reports, sums, k)
 }
@@ -57,10 +67,23 @@ fn vectors_ldp_estimators() {
                 phi
             })
             .collect();
-        close(&phi.concat(), &rows(&case["features_symmetric"]).concat(), "features_symmetric");
+        close(
+            &phi.concat(),
+            &rows(&case["features_symmetric"]).concat(),
+            "features_symmetric",
+        );
         let posterior = DictionaryPosterior::new(&dictionary, &plays, number(&case["lam"]));
-        close(posterior.variance(), &numbers(&case["sigma_tilde_sq"]), "sigma_tilde_sq");
-        let (mean, r_hat) = truncated_mean(&dictionary, &posterior, &mut reports, number(&case["ata"]["b_t"]));
+        close(
+            posterior.variance(),
+            &numbers(&case["sigma_tilde_sq"]),
+            "sigma_tilde_sq",
+        );
+        let (mean, r_hat) = truncated_mean(
+            &dictionary,
+            &posterior,
+            &mut reports,
+            number(&case["ata"]["b_t"]),
+        );
         close(&r_hat, &numbers(&case["ata"]["r_hat"]), "r_hat");
         close(&mean, &numbers(&case["ata"]["mu"]), "ata.mu");
         truncation(case, &dictionary, &posterior, &r_hat);
@@ -74,7 +97,12 @@ fn vectors_ldp_estimators() {
 }
 
 /// What stands between the reports and the truncated mean: u, which of them are kept, θ, all in the symmetric basis.
-fn truncation(case: &Value, dictionary: &Dictionary, posterior: &DictionaryPosterior, r_hat: &[f64]) {
+fn truncation(
+    case: &Value,
+    dictionary: &Dictionary,
+    posterior: &DictionaryPosterior,
+    r_hat: &[f64],
+) {
     let (ata, size) = (&case["ata"], dictionary.members().len());
     let (y, b) = (numbers(&ata["y"]), number(&ata["b_t"]));
     let symmetric = |psi: &[f64]| {
@@ -83,28 +111,44 @@ fn truncation(case: &Value, dictionary: &Dictionary, posterior: &DictionaryPoste
         out
     };
     let plays = indices(&case["played"]);
-    let columns: Vec<Vec<f64>> = plays.iter().map(|x| symmetric(posterior.row(*x as usize))).collect();
+    let columns: Vec<Vec<f64>> = plays
+        .iter()
+        .map(|x| symmetric(posterior.row(*x as usize)))
+        .collect();
     let truth = rows(&ata["u_rows"]);
     assert_eq!(truth.len(), size);
     let (mut nearest, mut kept) = (f64::INFINITY, Vec::new());
     for (i, row) in truth.iter().enumerate() {
-        close(&columns.iter().map(|u| u[i]).collect::<Vec<f64>>(), row, "u_rows");
+        close(
+            &columns.iter().map(|u| u[i]).collect::<Vec<f64>>(),
+            row,
+            "u_rows",
+        );
         for (u, y) in columns.iter().zip(&y) {
             kept.push((u[i] * y).abs() <= b);
             nearest = nearest.min(((u[i] * y).abs() - b).abs());
         }
     }
-    let expected: Vec<bool> =
-        list(&ata["kept"]).iter().flat_map(list).map(|kept| kept.as_bool().expect("a truth value")).collect();
+    let expected: Vec<bool> = list(&ata["kept"])
+        .iter()
+        .flat_map(list)
+        .map(|kept| kept.as_bool().expect("a truth value"))
+        .collect();
     assert_eq!(kept, expected);
-    close(&[nearest], &[number(&ata["smallest_distance_to_threshold"])], "smallest_distance_to_threshold");
+    close(
+        &[nearest],
+        &[number(&ata["smallest_distance_to_threshold"])],
+        "smallest_distance_to_threshold",
+    );
     // θ = V^{−1/2}r̂: V is known in the coordinates of ψ, whose axes are the columns of Q.
     let axes = (0..dictionary.rank()).map(|k| {
         let mut axis = vec![0.0; dictionary.rank()];
         axis[k] = 1.0;
         symmetric(&axis)
     });
-    let in_psi: Vec<f64> = axes.map(|q| q.iter().zip(r_hat).map(|(q, r)| q * r).sum()).collect();
+    let in_psi: Vec<f64> = axes
+        .map(|q| q.iter().zip(r_hat).map(|(q, r)| q * r).sum())
+        .collect();
     let mut whitened = vec![0.0; dictionary.rank()];
     posterior.whiten(&in_psi, &mut whitened);
     close(&symmetric(&whitened), &numbers(&ata["theta"]), "theta");
@@ -139,31 +183,60 @@ fn traced(case: &Value, rounds: u32) -> Parameters {
 fn vectors_traces_of_the_machines() {
     for case in cases(&vectors("traces.json"), "cases") {
         let name = case["algorithm"].as_str().unwrap();
-        let f = case["f"].as_array().map(|_| numbers(&case["f"])).unwrap_or_default();
+        let f = case["f"]
+            .as_array()
+            .map(|_| numbers(&case["f"]))
+            .unwrap_or_default();
         let seed = RunSeed::new(0, 0);
         if name.starts_with("ldp_tgp") {
             let noise = numbers(&case["total_noise_by_round"]);
-            let (points, config) = (rows(&case["X"]), Config::new(traced(case, noise.len() as u32)).unwrap());
+            let (points, config) = (
+                rows(&case["X"]),
+                Config::new(traced(case, noise.len() as u32)).unwrap(),
+            );
             let storage = vec![0.0; tgp::storage_len(points.len())];
-            let mut learner =
-                TgpUcb::new(config, seed, &kernel_of::<f64>(case), points[0].len(), &points.concat(), storage).unwrap();
+            let mut learner = TgpUcb::new(
+                config,
+                seed,
+                &kernel_of::<f64>(case),
+                points[0].len(),
+                &points.concat(),
+                storage,
+            )
+            .unwrap();
             let queries = follow(&mut learner, |round, x| f[x] + noise[round - 1]);
             assert_eq!(queries, indices(&case["queries"]), "{name}");
             close(learner.mean(), &numbers(&case["final_mu"]), "final_mu");
-            close(&[learner.information_gain()], &[number(&case["information_gain"])], "information_gain");
-            let truncated = list(&case["truncated"]).iter().filter(|t| t.as_bool().unwrap()).count();
+            close(
+                &[learner.information_gain()],
+                &[number(&case["information_gain"])],
+                "information_gain",
+            );
+            let truncated = list(&case["truncated"])
+                .iter()
+                .filter(|t| t.as_bool().unwrap())
+                .count();
             assert_eq!(learner.truncated() as usize, truncated);
         } else if name.starts_with("ldp_moma") {
             let noise = rows(&case["total_noise"]);
             let k = noise[0].len();
             let config = Config::new(traced(case, (noise.len() * k) as u32)).unwrap();
             let mut learner = MomaGpUcb::new(config, seed, matrix_of(case)).unwrap();
-            let queries = follow(&mut learner, |round, x| f[x] + noise[(round - 1) / k][(round - 1) % k]);
+            let queries = follow(&mut learner, |round, x| {
+                f[x] + noise[(round - 1) / k][(round - 1) % k]
+            });
             let epochs: Vec<u32> = queries.chunks_exact(k).map(|epoch| epoch[0]).collect();
             assert_eq!(epochs, indices(&case["queries"]), "{name}");
-            assert_eq!(Some(&(learner.chosen() as u32)), indices(&case["k_star"]).last());
+            assert_eq!(
+                Some(&(learner.chosen() as u32)),
+                indices(&case["k_star"]).last()
+            );
             close(learner.mean(), &numbers(&case["final_mu"]), "final_mu");
-            close(learner.variance(), &numbers(&case["final_sigma_sq"]), "final_sigma_sq");
+            close(
+                learner.variance(),
+                &numbers(&case["final_sigma_sq"]),
+                "final_sigma_sq",
+            );
         }
     }
 }
@@ -194,11 +267,20 @@ fn the_law_of_a_report_is_the_clamped_rewards_laplace_law() {
                     state = ReporterState::new(i, Epsilon::new(256.0).unwrap());
                 }
                 let mut reporter = Reporter::attach(&mechanism, &mut state);
-                let charge = reporter.handle::<f64, _>(ReporterInput::Query { candidate: 0 }, source).unwrap();
-                reporter.handle::<f64, _>(reporter_paid(charge), source).unwrap();
+                let charge = reporter
+                    .handle::<f64, _>(ReporterInput::Query { candidate: 0 }, source)
+                    .unwrap();
+                reporter
+                    .handle::<f64, _>(reporter_paid(charge), source)
+                    .unwrap();
                 let sent = if clamp { reward } else { 0.0 };
-                match reporter.handle(ReporterInput::Reward(sent), source).unwrap() {
-                    ReporterOutput::Report(release) => release.value() + if clamp { 0.0 } else { reward },
+                match reporter
+                    .handle(ReporterInput::Reward(sent), source)
+                    .unwrap()
+                {
+                    ReporterOutput::Report(release) => {
+                        release.value() + if clamp { 0.0 } else { reward }
+                    }
                     other => panic!("{other:?}"),
                 }
             })
@@ -206,15 +288,24 @@ fn the_law_of_a_report_is_the_clamped_rewards_laplace_law() {
         reports.sort_by(f64::total_cmp);
         let law = |x: f64| {
             let z = (x - centre) / mechanism.scale();
-            if z < 0.0 { 0.5 * z.exp() } else { 1.0 - 0.5 * (-z).exp() }
+            if z < 0.0 {
+                0.5 * z.exp()
+            } else {
+                1.0 - 0.5 * (-z).exp()
+            }
         };
-        let gaps =
-            reports.iter().enumerate().map(|(i, x)| (law(*x) - (f64::from(i as u32) + 0.5) / f64::from(n)).abs());
+        let gaps = reports
+            .iter()
+            .enumerate()
+            .map(|(i, x)| (law(*x) - (f64::from(i as u32) + 0.5) / f64::from(n)).abs());
         gaps.fold(0.0, f64::max)
     };
     let critical = 2.23 / f64::from(n).sqrt();
     assert!(distance(0.3, 0.3, true) < critical);
-    assert!(distance(5.0, bound, true) < critical && distance(f64::NEG_INFINITY, -bound, true) < critical);
+    assert!(
+        distance(5.0, bound, true) < critical
+            && distance(f64::NEG_INFINITY, -bound, true) < critical
+    );
     assert!(distance(f64::NAN, 0.0, true) < critical);
     // Negative controls: no clamp, and a centre that is 2 % of the range off.
     assert!(distance(5.0, bound, false) > critical);
@@ -229,34 +320,86 @@ fn nonsense_is_refused_by_name() {
     assert!(
         matches!(table, LearnerError::NotPositiveSemidefinite { eigenvalue, .. } if (eigenvalue + 1.0).abs() < 1e-12)
     );
-    for bad in [vec![1.0, 0.5, 0.4, 1.0], vec![1.0; 3], vec![1.0, f64::NAN, f64::NAN, 1.0], vec![-1.0, 0.0, 0.0, 1.0]] {
-        assert!(matches!(KernelMatrix::from_table(2, bad).unwrap_err(), LearnerError::Kernel(_)));
+    for bad in [
+        vec![1.0, 0.5, 0.4, 1.0],
+        vec![1.0; 3],
+        vec![1.0, f64::NAN, f64::NAN, 1.0],
+        vec![-1.0, 0.0, 0.0, 1.0],
+    ] {
+        assert!(matches!(
+            KernelMatrix::from_table(2, bad).unwrap_err(),
+            LearnerError::Kernel(_)
+        ));
     }
     let empty = KernelMatrix::from_table(0, Vec::new()).unwrap_err();
-    assert!(matches!(empty, LearnerError::Kernel(KernelError::TableLength { .. })));
+    assert!(matches!(
+        empty,
+        LearnerError::Kernel(KernelError::TableLength { .. })
+    ));
     // Without the check the exact posterior clamps what comes out negative, and counts it.
     let bad = Table::new(2, vec![1.0, 2.0, 2.0, 1.0]).unwrap();
-    let config = Config::new(Parameters { candidates: 2, ..parameters() }).unwrap();
-    let mut learner = TgpUcb::new(config, seed, &bad, 1, &[0.0, 1.0], vec![0.0; tgp::storage_len(2)]).unwrap();
+    let config = Config::new(Parameters {
+        candidates: 2,
+        ..parameters()
+    })
+    .unwrap();
+    let mut learner = TgpUcb::new(
+        config,
+        seed,
+        &bad,
+        1,
+        &[0.0, 1.0],
+        vec![0.0; tgp::storage_len(2)],
+    )
+    .unwrap();
     follow(&mut learner, |_, _| 0.1);
     assert!(learner.variance_clamps() > 0);
     // One epoch is longer than the run.
     let matrix = KernelMatrix::new(&kernel(), 1, &points()).unwrap();
-    let config = Config::new(Parameters { rounds: 6, ..parameters() }).unwrap();
+    let config = Config::new(Parameters {
+        rounds: 6,
+        ..parameters()
+    })
+    .unwrap();
     let error = MomaGpUcb::new(config, seed, matrix.clone()).unwrap_err();
-    assert_eq!(error, LearnerError::EpochTooLong { epoch_len: 7, rounds: 6 });
+    assert_eq!(
+        error,
+        LearnerError::EpochTooLong {
+            epoch_len: 7,
+            rounds: 6
+        }
+    );
     // Another number of candidates.
-    let config = Config::new(Parameters { candidates: 9, ..parameters() }).unwrap();
+    let config = Config::new(Parameters {
+        candidates: 9,
+        ..parameters()
+    })
+    .unwrap();
     assert_eq!(
         AtaGpUcb::new(config, seed, matrix.clone()).unwrap_err(),
-        LearnerError::Candidates { count: 25, expected: 9 }
+        LearnerError::Candidates {
+            count: 25,
+            expected: 9
+        }
     );
     // Moments that ATA cannot use.
-    let rewards = Rewards::HeavyTailed { norm_bound: 1.0, moment: 2.0, central_moment: 1.0, moment_order: 0.5 };
-    let config = Config::new(Parameters { rewards, ..parameters() }).unwrap();
+    let rewards = Rewards::HeavyTailed {
+        norm_bound: 1.0,
+        moment: 2.0,
+        central_moment: 1.0,
+        moment_order: 0.5,
+    };
+    let config = Config::new(Parameters {
+        rewards,
+        ..parameters()
+    })
+    .unwrap();
     assert!(matches!(
         AtaGpUcb::new(config, seed, matrix),
-        Err(LearnerError::Config(ConfigError { field: "moment_order", .. }))
+        Err(LearnerError::Config(ConfigError {
+            field: "moment_order",
+            ..
+        }))
     ));
 }
 
@@ -266,7 +409,9 @@ fn reports_that_are_no_numbers_change_nothing() {
     let config = Config::new(parameters()).unwrap();
     let storage = vec![0.0; tgp::storage_len(N as usize)];
     let mut learners: Vec<Box<dyn Learner<f64>>> = vec![
-        Box::new(TgpUcb::new(config.clone(), run_seed(), &kernel(), 1, &points(), storage).unwrap()),
+        Box::new(
+            TgpUcb::new(config.clone(), run_seed(), &kernel(), 1, &points(), storage).unwrap(),
+        ),
         Box::new(AtaGpUcb::new(config.clone(), run_seed(), matrix.clone()).unwrap()),
         Box::new(MomaGpUcb::new(config, run_seed(), matrix).unwrap()),
     ];
@@ -274,7 +419,10 @@ fn reports_that_are_no_numbers_change_nothing() {
         let plain = run_disturbed(&mut **learner);
         assert_eq!(plain.len(), T as usize);
         assert!(learner.mean().iter().all(|mean| mean.is_finite()));
-        let unexpected = LearnerError::UnexpectedInput { phase: Phase::Done, input: "Report" };
+        let unexpected = LearnerError::UnexpectedInput {
+            phase: Phase::Done,
+            input: "Report",
+        };
         assert_eq!(learner.handle(Input::Report(0.0)), Err(unexpected));
     }
 }
@@ -284,7 +432,10 @@ fn run_disturbed(learner: &mut dyn Learner<f64>) -> Vec<u32> {
     let (mut queries, mut input) = (Vec::new(), Input::Start);
     while let Output::Query { round, candidate } = learner.handle(input).unwrap() {
         for bad in [f64::NAN, f64::INFINITY, -1e101] {
-            assert_eq!(learner.handle(Input::Report(bad)), Err(LearnerError::ReportNotFinite { round }));
+            assert_eq!(
+                learner.handle(Input::Report(bad)),
+                Err(LearnerError::ReportNotFinite { round })
+            );
         }
         assert!(learner.handle(Input::Start).is_err());
         queries.push(candidate);

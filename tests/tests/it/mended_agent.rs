@@ -35,23 +35,46 @@ fn parameters(own_draw: OwnDraw) -> Parameters {
 
 fn features() -> Vec<f32> {
     let mut numbers = vec![0.0; random_fourier::storage_len(1, M)];
-    random_fourier::draw(7, 0, Stationary::SquaredExponential, &[0.2], 1, M, &mut numbers).unwrap();
+    random_fourier::draw(
+        7,
+        0,
+        Stationary::SquaredExponential,
+        &[0.2],
+        1,
+        M,
+        &mut numbers,
+    )
+    .unwrap();
     numbers
 }
 
 /// The prior is diagonal: candidates that know nothing of each other.
-fn tried<'a>(config: &'a Config, features: &'a [f32], tables: Tables<'a, f32>) -> Result<Public<'a, f32>, PublicError> {
+fn tried<'a>(
+    config: &'a Config,
+    features: &'a [f32],
+    tables: Tables<'a, f32>,
+) -> Result<Public<'a, f32>, PublicError> {
     let features = RandomFourier::new(1, M, 1.0, true, features).unwrap();
     Public::new(config, Candidates::grid(GRID, 1).unwrap(), features, tables)
 }
 
 fn public<'a>(config: &'a Config, features: &'a [f32], prior_rows: &'a [f32]) -> Public<'a, f32> {
-    tried(config, features, Tables { prior_rows, ..Tables::NONE }).unwrap()
+    tried(
+        config,
+        features,
+        Tables {
+            prior_rows,
+            ..Tables::NONE
+        },
+    )
+    .unwrap()
 }
 
 fn identity() -> Vec<f32> {
     let n = GRID as usize;
-    (0..n * n).map(|i| if i / n == i % n { 1.0 } else { 0.0 }).collect()
+    (0..n * n)
+        .map(|i| if i / n == i % n { 1.0 } else { 0.0 })
+        .collect()
 }
 
 fn sensor(candidate: u32) -> f32 {
@@ -73,15 +96,31 @@ fn refused_number(change: impl FnOnce(&mut Parameters)) -> Option<AgentError> {
 /// Before the mend the agent of the first line was put together and uploaded `[7.0, 7.0, 7.0]` in every round.
 #[test]
 fn mended_a_number_that_the_format_does_not_hold_is_refused_at_the_door() {
-    let number = |field, value, admissible| Some(AgentError::Number { field, value, format: "f32", admissible });
+    let number = |field, value, admissible| {
+        Some(AgentError::Number {
+            field,
+            value,
+            format: "f32",
+            admissible,
+        })
+    };
     let positive = "(0, inf)";
     let tiny = refused_number(|p| p.regularization = 1e-50);
     assert_eq!(tiny, number("regularization", 1e-50, positive));
     let text = tiny.unwrap().to_string();
-    assert_eq!(text, format!("regularization = {} is outside (0, inf) when it is rounded to f32", 1e-50));
+    assert_eq!(
+        text,
+        format!(
+            "regularization = {} is outside (0, inf) when it is rounded to f32",
+            1e-50
+        )
+    );
     let refused = refused_number(|p| p.noise_variance = 1e50);
     assert_eq!(refused, number("noise_variance", 1e50, positive));
-    assert_eq!(refused_number(|p| p.offset = -1e300), number("offset", -1e300, "(-inf, inf)"));
+    assert_eq!(
+        refused_number(|p| p.offset = -1e300),
+        number("offset", -1e300, "(-inf, inf)")
+    );
     // Negative control: the same number where the format holds it.
     assert_eq!(refused_number(|p| p.regularization = 1e-30), None);
 }
@@ -89,28 +128,86 @@ fn mended_a_number_that_the_format_does_not_hold_is_refused_at_the_door() {
 /// What does not fit is refused when configuration, candidates, features and tables are joined, by name.
 #[test]
 fn a_public_context_that_does_not_fit_does_not_exist() {
-    let (features, config) = (features(), Config::new(parameters(OwnDraw::Features)).unwrap());
+    let (features, config) = (
+        features(),
+        Config::new(parameters(OwnDraw::Features)).unwrap(),
+    );
     let refused = |tables| tried(&config, &features, tables).err();
-    let widths = |confidence_widths| refused(Tables { confidence_widths, ..Tables::NONE });
-    assert_eq!(widths(&[1.0, -0.5]), Some(PublicError::Width { round: 2, found: -0.5 }));
-    assert!(matches!(widths(&[f32::NAN]), Some(PublicError::Width { round: 1, .. })));
-    let length = |what, found, expected| Some(PublicError::Length { what, found, expected });
+    let widths = |confidence_widths| {
+        refused(Tables {
+            confidence_widths,
+            ..Tables::NONE
+        })
+    };
+    assert_eq!(
+        widths(&[1.0, -0.5]),
+        Some(PublicError::Width {
+            round: 2,
+            found: -0.5
+        })
+    );
+    assert!(matches!(
+        widths(&[f32::NAN]),
+        Some(PublicError::Width { round: 1, .. })
+    ));
+    let length = |what, found, expected| {
+        Some(PublicError::Length {
+            what,
+            found,
+            expected,
+        })
+    };
     // Rows of features and regions are one table: as many regions as candidates, and of regions that exist.
     let n = GRID as usize;
     let (phi, in_two, in_three) = (vec![0.5; n * M], [1; 16], [2; 16]);
-    let rows =
-        |features, region_of| refused(Tables { rows: Some(CandidateRows { features, region_of }), ..Tables::NONE });
-    assert_eq!(rows(&phi[1..], &in_two), length("feature rows", n * M - 1, n * M));
-    assert_eq!(rows(&phi, &in_two[1..]), length("candidate regions", n - 1, n));
-    assert_eq!(rows(&phi, &in_three), Some(PublicError::Region { candidate: 0, found: 2, regions: 2 }));
+    let rows = |features, region_of| {
+        refused(Tables {
+            rows: Some(CandidateRows {
+                features,
+                region_of,
+            }),
+            ..Tables::NONE
+        })
+    };
+    assert_eq!(
+        rows(&phi[1..], &in_two),
+        length("feature rows", n * M - 1, n * M)
+    );
+    assert_eq!(
+        rows(&phi, &in_two[1..]),
+        length("candidate regions", n - 1, n)
+    );
+    assert_eq!(
+        rows(&phi, &in_three),
+        Some(PublicError::Region {
+            candidate: 0,
+            found: 2,
+            regions: 2
+        })
+    );
     // A joint draw needs a factor with columns, and as many for every candidate.
     let joint = Config::new(parameters(OwnDraw::Joint)).unwrap();
     for (prior_rows, expected) in [(&[0.0; 0][..], n), (&[1.0; GRID as usize + 1], n)] {
-        let refused = tried(&joint, &features, Tables { prior_rows, ..Tables::NONE }).err();
+        let refused = tried(
+            &joint,
+            &features,
+            Tables {
+                prior_rows,
+                ..Tables::NONE
+            },
+        )
+        .err();
         assert_eq!(refused, length("prior factor", prior_rows.len(), expected));
     }
-    let wide = Config::new(Parameters { feature_count: 9, ..parameters(OwnDraw::Features) }).unwrap();
-    assert_eq!(tried(&wide, &features, Tables::NONE).err(), length("features", M, 9));
+    let wide = Config::new(Parameters {
+        feature_count: 9,
+        ..parameters(OwnDraw::Features)
+    })
+    .unwrap();
+    assert_eq!(
+        tried(&wide, &features, Tables::NONE).err(),
+        length("features", M, 9)
+    );
     let text = length("features", M, 9).unwrap().to_string();
     assert_eq!(text, "public context: features has 8 entries, 9 expected");
     // Negative control: what fits.
@@ -123,11 +220,17 @@ fn stored(phase: Phase, round: u32, observations: u32, pending: u32) -> Vec<u8> 
 }
 
 fn attach(bytes: &[u8], log: &mut [f32]) -> Result<Result<(), AgentError>, postcard::Error> {
-    let (features, config) = (features(), Config::new(parameters(OwnDraw::Features)).unwrap());
+    let (features, config) = (
+        features(),
+        Config::new(parameters(OwnDraw::Features)).unwrap(),
+    );
     let public = public(&config, &features, &[]);
     let mut workspace = vec![0.0; workspace_len(&public)];
     let mut state: AgentState = postcard::from_bytes(bytes)?;
-    let storage = AgentStorage { log, workspace: Workspace::Kept(&mut workspace) };
+    let storage = AgentStorage {
+        log,
+        workspace: Workspace::Kept(&mut workspace),
+    };
     Ok(Agent::attach(&public, &mut state, storage).map(|_| ()))
 }
 
@@ -137,27 +240,64 @@ fn mended_a_stored_agent_that_cannot_be_is_refused() {
     let mut log = vec![0.0; 2 * (INIT + T) as usize];
     let out = |phase, field, found, range: std::ops::RangeInclusive<u64>| {
         let (least, most) = (*range.start(), *range.end());
-        Ok(Err(AgentError::State(StateError { phase, field, found, least, most })))
+        Ok(Err(AgentError::State(StateError {
+            phase,
+            field,
+            found,
+            least,
+            most,
+        })))
     };
     let count = "number of observations";
     let impossible = [
-        (stored(Phase::Waiting, 99, 10, 0), out("Waiting", "round", 99, 0..=11)),
-        (stored(Phase::Waiting, 1, 1000, 0), out("Waiting", count, 1000, 10..=11)),
-        (stored(Phase::Waiting, 5, 9, 0), out("Waiting", count, 9, 10..=15)),
+        (
+            stored(Phase::Waiting, 99, 10, 0),
+            out("Waiting", "round", 99, 0..=11),
+        ),
+        (
+            stored(Phase::Waiting, 1, 1000, 0),
+            out("Waiting", count, 1000, 10..=11),
+        ),
+        (
+            stored(Phase::Waiting, 5, 9, 0),
+            out("Waiting", count, 9, 10..=15),
+        ),
         (stored(Phase::Fresh, 0, 5, 0), out("Fresh", count, 5, 0..=0)),
-        (stored(Phase::Fresh, 1, 0, 0), out("Fresh", "round", 1, 0..=0)),
-        (stored(Phase::Initial, 0, 10, 0), out("Initial", count, 10, 0..=9)),
-        (stored(Phase::Evaluating, 0, 10, 0), out("Evaluating", "round", 0, 1..=12)),
-        (stored(Phase::Evaluating, 3, 13, 0), out("Evaluating", count, 13, 10..=12)),
-        (stored(Phase::Evaluating, 3, 12, 77), out("Evaluating", "candidate", 77, 0..=15)),
-        (stored(Phase::Done, 3, 13, 0), out("Done", "round", 3, 12..=12)),
-        (stored(Phase::Done, 12, 23, 0), out("Done", count, 23, 10..=22)),
+        (
+            stored(Phase::Fresh, 1, 0, 0),
+            out("Fresh", "round", 1, 0..=0),
+        ),
+        (
+            stored(Phase::Initial, 0, 10, 0),
+            out("Initial", count, 10, 0..=9),
+        ),
+        (
+            stored(Phase::Evaluating, 0, 10, 0),
+            out("Evaluating", "round", 0, 1..=12),
+        ),
+        (
+            stored(Phase::Evaluating, 3, 13, 0),
+            out("Evaluating", count, 13, 10..=12),
+        ),
+        (
+            stored(Phase::Evaluating, 3, 12, 77),
+            out("Evaluating", "candidate", 77, 0..=15),
+        ),
+        (
+            stored(Phase::Done, 3, 13, 0),
+            out("Done", "round", 3, 12..=12),
+        ),
+        (
+            stored(Phase::Done, 12, 23, 0),
+            out("Done", count, 23, 10..=22),
+        ),
     ];
     for (bytes, refusal) in impossible {
         assert_eq!(attach(&bytes, &mut log), refusal);
     }
     // Erased flash in both polarities, and the form before the tag, which ends with counts of what was digested.
-    let old = postcard::to_allocvec(&(AGENT, SEED, Phase::Waiting, 1u32, 5u32, 0u32, 20u32, 0u32)).unwrap();
+    let old = postcard::to_allocvec(&(AGENT, SEED, Phase::Waiting, 1u32, 5u32, 0u32, 20u32, 0u32))
+        .unwrap();
     for erased in [vec![0; 40], vec![0xff; 40], old] {
         assert!(attach(&erased, &mut log).is_err());
     }
@@ -165,16 +305,36 @@ fn mended_a_stored_agent_that_cannot_be_is_refused() {
     let message = serde_json::from_str::<AgentState>(
         r#"{"tag":0,"agent":0,"seed":0,"phase":"Fresh","round":0,"observations":0,"pending":0}"#,
     );
-    assert!(message.unwrap_err().to_string().starts_with("stored agent: begins with 0, 161 is expected"));
+    assert!(
+        message
+            .unwrap_err()
+            .to_string()
+            .starts_with("stored agent: begins with 0, 161 is expected")
+    );
     assert!(postcard::from_bytes::<AgentState>(&zeros).is_err());
     // A log that does not hold what the state counts.
-    for (entry, wrong) in [(4, [f32::NAN, 0.0]), (0, [0.0, f32::INFINITY]), (9, [16.0, 0.0]), (1, [0.5, 0.0])] {
+    for (entry, wrong) in [
+        (4, [f32::NAN, 0.0]),
+        (0, [0.0, f32::INFINITY]),
+        (9, [16.0, 0.0]),
+        (1, [0.5, 0.0]),
+    ] {
         let mut log = log.clone();
         log[2 * entry..2 * entry + 2].copy_from_slice(&wrong);
-        let refusal = AgentError::Log { entry: entry as u32, candidates: GRID };
-        assert_eq!(attach(&stored(Phase::Waiting, 0, 10, 0), &mut log), Ok(Err(refusal)));
+        let refusal = AgentError::Log {
+            entry: entry as u32,
+            candidates: GRID,
+        };
+        assert_eq!(
+            attach(&stored(Phase::Waiting, 0, 10, 0), &mut log),
+            Ok(Err(refusal))
+        );
         // What is not counted is not read.
-        let (phase, counted) = if entry == 0 { (Phase::Fresh, 0) } else { (Phase::Initial, entry as u32) };
+        let (phase, counted) = if entry == 0 {
+            (Phase::Fresh, 0)
+        } else {
+            (Phase::Initial, entry as u32)
+        };
         assert_eq!(attach(&stored(phase, 0, counted, 0), &mut log), Ok(Ok(())));
     }
     // Negative control: what an agent can be, to both ends.
@@ -189,14 +349,30 @@ fn mended_a_stored_agent_that_cannot_be_is_refused() {
         (Phase::Done, 12, 10),
         (Phase::Done, 12, 22),
     ] {
-        assert_eq!(attach(&stored(phase, round, observations, 0), &mut log), Ok(Ok(())), "{phase:?} {round}");
+        assert_eq!(
+            attach(&stored(phase, round, observations, 0), &mut log),
+            Ok(Ok(())),
+            "{phase:?} {round}"
+        );
     }
 }
 
 /// Everything an agent does, with this done to state and workspace before every step.
-fn play(own_draw: OwnDraw, mut between: impl FnMut(&mut AgentState, &mut [f32]), lent: bool) -> (Vec<u32>, Vec<u32>) {
-    let (features, prior, config) = (features(), identity(), Config::new(parameters(own_draw)).unwrap());
-    let tables = Tables { prior_rows: &prior, confidence_widths: &[1.5; T as usize], ..Tables::NONE };
+fn play(
+    own_draw: OwnDraw,
+    mut between: impl FnMut(&mut AgentState, &mut [f32]),
+    lent: bool,
+) -> (Vec<u32>, Vec<u32>) {
+    let (features, prior, config) = (
+        features(),
+        identity(),
+        Config::new(parameters(own_draw)).unwrap(),
+    );
+    let tables = Tables {
+        prior_rows: &prior,
+        confidence_widths: &[1.5; T as usize],
+        ..Tables::NONE
+    };
     let public = tried(&config, &features, tables).unwrap();
     let mut log = vec![0.0; log_len(&config)];
     let mut workspace = vec![0.0; workspace_len(&public)];
@@ -204,8 +380,15 @@ fn play(own_draw: OwnDraw, mut between: impl FnMut(&mut AgentState, &mut [f32]),
     let (mut queries, mut uploads) = (Vec::new(), Vec::new());
     loop {
         between(&mut state, &mut workspace);
-        let workspace = if lent { Workspace::Lent(&mut workspace) } else { Workspace::Kept(&mut workspace) };
-        let storage = AgentStorage { log: &mut log, workspace };
+        let workspace = if lent {
+            Workspace::Lent(&mut workspace)
+        } else {
+            Workspace::Kept(&mut workspace)
+        };
+        let storage = AgentStorage {
+            log: &mut log,
+            workspace,
+        };
         let mut agent = Agent::attach(&public, &mut state, storage).unwrap();
         let input = match agent.state().phase() {
             Phase::Fresh => Input::Start,
@@ -244,10 +427,14 @@ fn mended_a_restored_agent_rebuilds_its_posteriors() {
                 workspace.fill(rubbish);
             };
             assert_eq!(play(own_draw, copied, false), steady);
-            assert_eq!(play(own_draw, |_, workspace| workspace.fill(rubbish), true), steady);
+            assert_eq!(
+                play(own_draw, |_, workspace| workspace.fill(rubbish), true),
+                steady
+            );
         }
         // Negative control: the very state, told that its workspace was kept where it was not.
-        let spoilt = std::panic::catch_unwind(|| play(own_draw, |_, workspace| workspace.fill(7.0), false));
+        let spoilt =
+            std::panic::catch_unwind(|| play(own_draw, |_, workspace| workspace.fill(7.0), false));
         assert!(spoilt.map_or(true, |spoilt| spoilt != steady));
     }
 }
@@ -255,7 +442,10 @@ fn mended_a_restored_agent_rebuilds_its_posteriors() {
 /// Observations beyond what `f32` computes with. Before the mend three NaN left as an upload.
 #[test]
 fn mended_an_upload_that_is_not_finite_stays_on_the_device() {
-    let (features, config) = (features(), Config::new(parameters(OwnDraw::Features)).unwrap());
+    let (features, config) = (
+        features(),
+        Config::new(parameters(OwnDraw::Features)).unwrap(),
+    );
     let public = public(&config, &features, &[]);
     let mut numbers = vec![0.0; storage_len(&public)];
     let mut state = AgentState::new(AGENT, SEED);
@@ -265,16 +455,28 @@ fn mended_an_upload_that_is_not_finite_stays_on_the_device() {
     for _ in 1..INIT {
         agent.handle(Input::Observed(3e38)).unwrap();
     }
-    assert_eq!(agent.handle(Input::Observed(3e38)), Err(AgentError::UploadNotFinite { index: 0 }));
+    assert_eq!(
+        agent.handle(Input::Observed(3e38)),
+        Err(AgentError::UploadNotFinite { index: 0 })
+    );
     // The observation is taken and the round is over; the agent waits as if it had uploaded.
     let waiting = agent.state().clone();
-    assert_eq!((waiting.phase(), waiting.round(), waiting.observations()), (Phase::Waiting, 0, INIT));
+    assert_eq!(
+        (waiting.phase(), waiting.round(), waiting.observations()),
+        (Phase::Waiting, 0, INIT)
+    );
     // Alone it has no query to make; a broadcast or a round left out takes it on, to the end.
-    assert_eq!(agent.handle(Input::NoBroadcast), Err(AgentError::DrawNotFinite { index: 0 }));
+    assert_eq!(
+        agent.handle(Input::NoBroadcast),
+        Err(AgentError::DrawNotFinite { index: 0 })
+    );
     assert_eq!(*agent.state(), waiting);
     let (mut followed, mut left_out, vectors) = (0, 0, [0.5; 2 * M]);
     loop {
-        match agent.handle(Input::Broadcast { vectors: &vectors, maximum: None }) {
+        match agent.handle(Input::Broadcast {
+            vectors: &vectors,
+            maximum: None,
+        }) {
             Ok(Output::Evaluate { .. }) => followed += 1,
             Err(AgentError::DrawNotFinite { .. }) => {
                 left_out += 1;
@@ -293,21 +495,34 @@ fn mended_an_upload_that_is_not_finite_stays_on_the_device() {
         }
     }
     assert!(agent.state().phase() == Phase::Done && followed > 0 && left_out > 0);
-    assert_eq!((followed + left_out, agent.state().observations()), (T, INIT + followed));
+    assert_eq!(
+        (followed + left_out, agent.state().observations()),
+        (T, INIT + followed)
+    );
     // The difference to the offset may be infinite where the value is not.
-    let config = Config::new(Parameters { offset: -3e38, ..parameters(OwnDraw::Features) }).unwrap();
+    let config = Config::new(Parameters {
+        offset: -3e38,
+        ..parameters(OwnDraw::Features)
+    })
+    .unwrap();
     let public = self::public(&config, &features, &[]);
     let mut state = AgentState::new(AGENT, SEED);
     let storage = AgentStorage::split(&public, &mut numbers).unwrap();
     let mut agent = Agent::attach(&public, &mut state, storage).unwrap();
     agent.handle(Input::Start).unwrap();
-    assert_eq!(agent.handle(Input::Observed(3e38)), Err(AgentError::ObservationNotFinite { round: 0 }));
+    assert_eq!(
+        agent.handle(Input::Observed(3e38)),
+        Err(AgentError::ObservationNotFinite { round: 0 })
+    );
 }
 
 /// Before the mend an agent of 16 candidates evaluated candidate 99, at the point that lay in its memory.
 #[test]
 fn mended_an_argmax_beyond_the_candidates_is_refused() {
-    let (features, config) = (features(), Config::new(parameters(OwnDraw::Features)).unwrap());
+    let (features, config) = (
+        features(),
+        Config::new(parameters(OwnDraw::Features)).unwrap(),
+    );
     let public = public(&config, &features, &[]);
     let mut found = 0;
     for n in 0..20 {
@@ -321,13 +536,28 @@ fn mended_an_argmax_beyond_the_candidates_is_refused() {
         }
         let (before, vectors) = (agent.state().clone(), [1.0; 2 * M]);
         for found in [GRID, 99, u32::MAX] {
-            let refused = Err(AgentError::BroadcastMaximum { found, candidates: GRID });
-            assert_eq!(agent.handle(Input::Broadcast { vectors: &vectors, maximum: Some(found) }), refused);
+            let refused = Err(AgentError::BroadcastMaximum {
+                found,
+                candidates: GRID,
+            });
+            assert_eq!(
+                agent.handle(Input::Broadcast {
+                    vectors: &vectors,
+                    maximum: Some(found)
+                }),
+                refused
+            );
         }
         assert_eq!(*agent.state(), before);
         // Negative control: the last candidate is one.
-        let last = agent.handle(Input::Broadcast { vectors: &vectors, maximum: Some(GRID - 1) }).unwrap();
-        found += u32::from(matches!(last, Output::Evaluate { candidate, .. } if candidate == GRID - 1));
+        let last = agent
+            .handle(Input::Broadcast {
+                vectors: &vectors,
+                maximum: Some(GRID - 1),
+            })
+            .unwrap();
+        found +=
+            u32::from(matches!(last, Output::Evaluate { candidate, .. } if candidate == GRID - 1));
     }
     assert!(found > 0, "no agent followed the broadcast");
 }
@@ -335,7 +565,12 @@ fn mended_an_argmax_beyond_the_candidates_is_refused() {
 /// What an agent said last, with the point or the vector to the bit.
 fn said(output: &Output<'_, f32>) -> (Option<u32>, Vec<u32>) {
     match output {
-        Output::Evaluate { candidate, point, .. } => (Some(*candidate), point.iter().map(|x| x.to_bits()).collect()),
+        Output::Evaluate {
+            candidate, point, ..
+        } => (
+            Some(*candidate),
+            point.iter().map(|x| x.to_bits()).collect(),
+        ),
         Output::Upload(vector) => (None, vector.iter().map(|x| x.to_bits()).collect()),
         Output::Wait | Output::Done => (None, Vec::new()),
     }
@@ -348,7 +583,15 @@ fn an_agent_that_was_restarted_repeats_its_last_word() {
     for own_draw in [OwnDraw::Features, OwnDraw::Joint] {
         let (features, config) = (features(), Config::new(parameters(own_draw)).unwrap());
         let rows = identity();
-        let public = public(&config, &features, if own_draw == OwnDraw::Joint { &rows } else { &[] });
+        let public = public(
+            &config,
+            &features,
+            if own_draw == OwnDraw::Joint {
+                &rows
+            } else {
+                &[]
+            },
+        );
         let mut numbers = vec![0.0; storage_len(&public)];
         let mut state = AgentState::new(AGENT, SEED);
         let vectors = vec![0.25f32; config.broadcast_len()];
@@ -362,7 +605,10 @@ fn an_agent_that_was_restarted_repeats_its_last_word() {
             let mut restored: AgentState = postcard::from_bytes(&bytes).unwrap();
             let mut log = numbers[..log_len(&config)].to_vec();
             let mut workspace = vec![9.0; workspace_len(&public)];
-            let storage = AgentStorage { log: &mut log, workspace: Workspace::Lent(&mut workspace) };
+            let storage = AgentStorage {
+                log: &mut log,
+                workspace: Workspace::Lent(&mut workspace),
+            };
             let mut again = Agent::attach(&public, &mut restored, storage).unwrap();
             for _ in 0..2 {
                 assert_eq!(said(&again.repeat().unwrap()), first);
@@ -379,16 +625,26 @@ fn an_agent_that_was_restarted_repeats_its_last_word() {
                 (None, vector) => {
                     assert_eq!(vector.len(), M);
                     uploads += 1;
-                    Input::Broadcast { vectors: &vectors, maximum: None }
+                    Input::Broadcast {
+                        vectors: &vectors,
+                        maximum: None,
+                    }
                 }
             };
         }
         assert_eq!((points, uploads), (INIT + T, T));
     }
-    let config = Config::new(Parameters { aggregation: Aggregation::None, ..parameters(OwnDraw::Features) }).unwrap();
+    let config = Config::new(Parameters {
+        aggregation: Aggregation::None,
+        ..parameters(OwnDraw::Features)
+    })
+    .unwrap();
     let features = features();
     let public = public(&config, &features, &[]);
-    let (mut numbers, mut state) = (vec![0.0; storage_len(&public)], AgentState::new(AGENT, SEED));
+    let (mut numbers, mut state) = (
+        vec![0.0; storage_len(&public)],
+        AgentState::new(AGENT, SEED),
+    );
     let storage = AgentStorage::split(&public, &mut numbers).unwrap();
     let mut agent = Agent::attach(&public, &mut state, storage).unwrap();
     assert_eq!(agent.repeat(), Ok(Output::Wait), "nothing was said yet");

@@ -13,7 +13,10 @@ use sordino_tests::{cases, list, number, numbers, vectors, whole};
 #[track_caller]
 fn relative(ours: f64, truth: &serde_json::Value) {
     let truth = number(truth);
-    assert!((ours - truth).abs() <= 1e-12 * truth.abs().max(1e-12), "{ours} instead of {truth}");
+    assert!(
+        (ours - truth).abs() <= 1e-12 * truth.abs().max(1e-12),
+        "{ours} instead of {truth}"
+    );
 }
 
 fn epsilon(value: f64) -> Epsilon {
@@ -40,26 +43,45 @@ fn vectors_kusner() {
         let used = tuning.epsilon.value() / real("eps");
         let width = |round| tuning_width(u64::from(tuning.candidates), round, tuning.delta);
         relative(width(u64::from(tuning.rounds)).powi(2), &case["beta_T"]);
-        relative(width(u64::from(tuning.rounds) + 1).powi(2), &case["beta_T_plus_1"]);
-        let squared_regret = f64::from(tuning.rounds) * number(&case["beta_T"]) * tuning.information_gain;
-        relative(tuning.regret_bound().powi(2), &(number(&case["C1"]) * squared_regret).into());
+        relative(
+            width(u64::from(tuning.rounds) + 1).powi(2),
+            &case["beta_T_plus_1"],
+        );
+        let squared_regret =
+            f64::from(tuning.rounds) * number(&case["beta_T"]) * tuning.information_gain;
+        relative(
+            tuning.regret_bound().powi(2),
+            &(number(&case["C1"]) * squared_regret).into(),
+        );
         relative(tuning.neighbor_distance(), &case["c"]);
         relative(tuning.noise_distance(), &case["q"]);
         relative(tuning.regret_bound(), &case["Omega"]);
-        relative(tuning.regret_bound() / f64::from(tuning.rounds), &case["Omega_over_T"]);
-        relative(tuning.candidate_sensitivity(), &case["exponential_sensitivity"]);
+        relative(
+            tuning.regret_bound() / f64::from(tuning.rounds),
+            &case["Omega_over_T"],
+        );
+        relative(
+            tuning.candidate_sensitivity(),
+            &case["exponential_sensitivity"],
+        );
         relative(tuning.value_sensitivity(), &case["laplace_sensitivity_v"]);
         relative(tuning.value_scale() * used, &case["laplace_scale_v"]);
         let a = real("a");
         relative(tuning.candidate_gap(a) * used, &case["theorem2_gap"]);
-        relative(1.0 - tuning.delta - (-a).exp(), &case["theorem2_probability"]);
+        relative(
+            1.0 - tuning.delta - (-a).exp(),
+            &case["theorem2_probability"],
+        );
         relative(tuning.value_gap(a * used), &case["theorem4_gap"]);
         let mu: Vec<f64> = numbers(&case["mu"]).iter().map(|mu| mu / used).collect();
         let mut probabilities = vec![0.0; mu.len()];
         tuning.probabilities(&mu, &mut probabilities);
         let truth = list(&case["exponential_probs"]);
         assert_eq!(truth.len(), mu.len());
-        probabilities.iter().zip(truth).for_each(|(p, q)| relative(*p, q));
+        probabilities
+            .iter()
+            .zip(truth)
+            .for_each(|(p, q)| relative(*p, q));
         let second = &case["alg2"];
         let free = NoiseFreeTuning {
             candidates: tuning.candidates,
@@ -97,7 +119,10 @@ fn vectors_kusner_lipschitz() {
         let printed = tuning.paper_sensitivity() / tuning.sensitivity() * used;
         relative(tuning.paper_sensitivity(), &case["sensitivity"]);
         relative(tuning.scale() * printed, &case["laplace_scale"]);
-        relative(tuning.gap(number(&case["a"])) * printed, &case["theorem8_gap"]);
+        relative(
+            tuning.gap(number(&case["a"])) * printed,
+            &case["theorem8_gap"],
+        );
         // Ours never exceeds the clamp.
         assert!(tuning.sensitivity() <= tuning.loss_max.min(tuning.paper_sensitivity()));
     }
@@ -111,7 +136,9 @@ fn kernel() -> SquaredExponential<f64> {
 }
 
 fn points() -> Vec<f64> {
-    (0..POINTS).map(|i| i as f64 / (POINTS - 1) as f64).collect()
+    (0..POINTS)
+        .map(|i| i as f64 / (POINTS - 1) as f64)
+        .collect()
 }
 
 /// A draw of the prior.
@@ -123,7 +150,10 @@ fn function(run: u32) -> Vec<f64> {
         kernel().covariance(&points[i..=i], &points[j..=j])
     });
     let mut z = vec![0.0; rank];
-    normal::fill(&mut RunSeed::new(4, run).stream(Party::World, Purpose::Objective, 0), &mut z);
+    normal::fill(
+        &mut RunSeed::new(4, run).stream(Party::World, Purpose::Objective, 0),
+        &mut z,
+    );
     factor.chunks_exact(rank).map(|row| dot(row, &z)).collect()
 }
 
@@ -134,7 +164,12 @@ struct Tuned {
 }
 
 fn noise(run: u32, t: u32) -> f64 {
-    SIGMA * normal::draw::<f64>(&mut RunSeed::new(4, run).stream(Party::World, Purpose::ObservationNoise, t))
+    SIGMA
+        * normal::draw::<f64>(&mut RunSeed::new(4, run).stream(
+            Party::World,
+            Purpose::ObservationNoise,
+            t,
+        ))
 }
 
 fn tune(f: &[f64], rounds: u32, run: u32) -> Tuned {
@@ -142,19 +177,39 @@ fn tune(f: &[f64], rounds: u32, run: u32) -> Tuned {
     let (mut state, mut log) = (TunerState::new(), vec![0.0; log_len(rounds)]);
     let mut workspace = vec![0.0; workspace_len(POINTS as u32, rounds)];
     let variance = SIGMA * SIGMA;
-    let mut tuner =
-        Tuner::attach(kernel(), variance, &points, 1, rounds, 0.1, &mut state, &mut log, &mut workspace).unwrap();
+    let mut tuner = Tuner::attach(
+        kernel(),
+        variance,
+        &points,
+        1,
+        rounds,
+        0.1,
+        &mut state,
+        &mut log,
+        &mut workspace,
+    )
+    .unwrap();
     let (mut input, mut queries) = (TunerInput::Start, Vec::new());
     while let TunerOutput::Evaluate { candidate } = tuner.handle(input).unwrap() {
         queries.push(candidate);
         input = TunerInput::Observed(f[candidate as usize] + noise(run, queries.len() as u32));
     }
-    Tuned { queries, mean: tuner.mean().to_vec(), best: tuner.best_value() }
+    Tuned {
+        queries,
+        mean: tuner.mean().to_vec(),
+        best: tuner.best_value(),
+    }
 }
 
 /// γ_T: the upper bound with λ = σ².
 fn gain(rounds: usize) -> f64 {
-    let prior = FiniteGp::new(&kernel(), SIGMA * SIGMA, 1, &points(), vec![0.0; finite::storage_len(POINTS)]);
+    let prior = FiniteGp::new(
+        &kernel(),
+        SIGMA * SIGMA,
+        1,
+        &points(),
+        vec![0.0; finite::storage_len(POINTS)],
+    );
     let mut gains = vec![0.0; rounds];
     information_gain::greedy(&mut prior.unwrap(), &mut gains, &mut []).unwrap();
     information_gain::upper_bound(gains[rounds - 1])
@@ -182,7 +237,11 @@ fn gp_ucb_is_its_loop() {
         let storage = vec![0.0; exact::storage_len(1, 30)];
         let mut gp = ExactGp::new(kernel(), SIGMA * SIGMA, 1, 30, storage).unwrap();
         for (i, x) in queries.iter().enumerate() {
-            gp.observe(&points[*x as usize..][..1], f[*x as usize] + noise(0, i as u32 + 1)).unwrap();
+            gp.observe(
+                &points[*x as usize..][..1],
+                f[*x as usize] + noise(0, i as u32 + 1),
+            )
+            .unwrap();
         }
         let pi = std::f64::consts::PI;
         let beta = 2.0 * (POINTS as f64 * f64::from(t * t) * pi * pi / (3.0 * 0.1)).ln();
@@ -225,7 +284,10 @@ fn theorem_2_covers_the_candidate() {
                 let best = mean.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 let mut p = vec![0.0; POINTS];
                 mechanism.probabilities(&mean, &mut p);
-                let far = mean.iter().zip(&p).filter(|(mu, _)| **mu < best - claimed.candidate_gap(a));
+                let far = mean
+                    .iter()
+                    .zip(&p)
+                    .filter(|(mu, _)| **mu < best - claimed.candidate_gap(a));
                 sum += far.map(|(_, p)| p).sum::<f64>();
             }
             sum / 30.0
@@ -237,7 +299,11 @@ fn theorem_2_covers_the_candidate() {
             // At a = 0.5 the theorem allows 0.71: nothing can be caught there.
             continue;
         }
-        assert!(fail(&weak) > allowed, "a weak mechanism fails with probability {}", fail(&weak));
+        assert!(
+            fail(&weak) > allowed,
+            "a weak mechanism fails with probability {}",
+            fail(&weak)
+        );
     }
     // The sampler draws what the probabilities say: 6 cells of the list, 20,000 draws, 5 degrees of freedom, 99.99 %.
     let mean = tune(&function(0), 50, 0).mean;
@@ -246,12 +312,22 @@ fn theorem_2_covers_the_candidate() {
     let (mut count, mut scratch) = ([0.0; 6], vec![0; POINTS]);
     let mut source = Simulated::new(Stream::from_seed(2));
     for _ in 0..20_000 {
-        let drawn = claimed.release_candidate(&mean, &mut scratch, &mut source).unwrap();
+        let drawn = claimed
+            .release_candidate(&mean, &mut scratch, &mut source)
+            .unwrap();
         count[*drawn.value() as usize * 6 / POINTS] += 1.0;
     }
     let chi2 = |law: &[f64]| {
-        let cell = |i: usize| law.iter().enumerate().filter(|(k, _)| k * 6 / POINTS == i).map(|(_, p)| p).sum::<f64>();
-        (0..6).map(|i| (count[i] - 2e4 * cell(i)).powi(2) / (2e4 * cell(i))).sum::<f64>()
+        let cell = |i: usize| {
+            law.iter()
+                .enumerate()
+                .filter(|(k, _)| k * 6 / POINTS == i)
+                .map(|(_, p)| p)
+                .sum::<f64>()
+        };
+        (0..6)
+            .map(|i| (count[i] - 2e4 * cell(i)).powi(2) / (2e4 * cell(i)))
+            .sum::<f64>()
     };
     assert!(chi2(&p) < 25.7, "{}", chi2(&p));
     assert!(chi2(&[1.0 / POINTS as f64; POINTS]) > 25.7);
@@ -277,8 +353,14 @@ fn theorem_4_covers_the_value() {
         failures += fails(&claimed);
         weak_failures += fails(&weak);
     }
-    assert!(f64::from(failures) / 300.0 <= allowed(2.0, 300.0), "{failures}");
-    assert!(f64::from(weak_failures) / 300.0 > allowed(2.0, 300.0), "{weak_failures}");
+    assert!(
+        f64::from(failures) / 300.0 <= allowed(2.0, 300.0),
+        "{failures}"
+    );
+    assert!(
+        f64::from(weak_failures) / 300.0 > allowed(2.0, 300.0),
+        "{weak_failures}"
+    );
 }
 
 /// Theorem 6, whose premise (the sampler's rate) is granted: 5,000 independent releases. Level: at equality 0.002. Power:
@@ -300,7 +382,8 @@ fn theorem_6_covers_the_noise_free_value() {
     let mut fail = |mechanism: Checked<NoiseFreeTuning>| {
         let far = (0..5000).filter(|i| {
             let value = 3.0 - claimed.regret_term() * f64::from(*i) / 5000.0;
-            (mechanism.release_value(value, &mut source).unwrap().value() - 3.0).abs() > claimed.value_gap(2.0)
+            (mechanism.release_value(value, &mut source).unwrap().value() - 3.0).abs()
+                > claimed.value_gap(2.0)
         });
         far.count() as f64 / 5000.0
     };
@@ -326,7 +409,10 @@ fn theorem_8_is_exact() {
     for a in [0.5, 2.0f64] {
         let mut z = |mechanism: Checked<LipschitzTuning>| {
             let far = (0..20_000).filter(|_| {
-                let (value, event) = mechanism.release_value(0.3, &mut source).unwrap().into_parts();
+                let (value, event) = mechanism
+                    .release_value(0.3, &mut source)
+                    .unwrap()
+                    .into_parts();
                 assert!(matches!(event, Event::PureEpsilon { .. }));
                 (value - 0.3).abs() > claimed.gap(a)
             });
@@ -342,21 +428,64 @@ fn theorem_8_is_exact() {
 fn bad_input_is_a_typed_error() {
     let good = setting(1.0, 2);
     assert!(NoisyTuning { rounds: 1, ..*good }.checked().is_err());
-    assert!(NoisyTuning { noise_std: 0.0, ..*good }.checked().is_err());
-    assert!(NoisyTuning { similarity: 1.1, ..*good }.checked().is_err());
-    assert!(NoisyTuning { information_gain: f64::NAN, ..*good }.checked().is_err());
-    assert!(NoisyTuning { delta: 1.0, ..*good }.checked().is_err());
+    assert!(
+        NoisyTuning {
+            noise_std: 0.0,
+            ..*good
+        }
+        .checked()
+        .is_err()
+    );
+    assert!(
+        NoisyTuning {
+            similarity: 1.1,
+            ..*good
+        }
+        .checked()
+        .is_err()
+    );
+    assert!(
+        NoisyTuning {
+            information_gain: f64::NAN,
+            ..*good
+        }
+        .checked()
+        .is_err()
+    );
+    assert!(
+        NoisyTuning {
+            delta: 1.0,
+            ..*good
+        }
+        .checked()
+        .is_err()
+    );
     let mut source = Simulated::new(Stream::from_seed(1));
     let mut mean = vec![0.0; POINTS];
-    assert!(good.release_candidate(&mean[1..], &mut vec![0; POINTS], &mut source).is_err());
+    assert!(
+        good.release_candidate(&mean[1..], &mut vec![0; POINTS], &mut source)
+            .is_err()
+    );
     mean[7] = f64::NAN;
-    let refused = good.release_candidate(&mean, &mut vec![0; POINTS], &mut source).unwrap_err();
-    assert_eq!(refused, prior_conditional::ReleaseError::NotFinite { index: 7 });
+    let refused = good
+        .release_candidate(&mean, &mut vec![0; POINTS], &mut source)
+        .unwrap_err();
+    assert_eq!(
+        refused,
+        prior_conditional::ReleaseError::NotFinite { index: 7 }
+    );
     assert!(good.release_value(f64::NEG_INFINITY, &mut source).is_err());
     assert!(ScoreScale::opaque(1.0, 1.0).is_err() && ScoreScale::opaque(f64::NAN, 1.0).is_err());
     assert!(ScoreScale::promised_mean(0.0, f64::INFINITY, 5).is_err());
-    assert!(ScoreScale::promised_mean(0.0, 1.0, 0).is_err() && ScoreScale::per_record(0, 5).is_err());
+    assert!(
+        ScoreScale::promised_mean(0.0, 1.0, 0).is_err() && ScoreScale::per_record(0, 5).is_err()
+    );
     let opaque = ScoreScale::opaque(0.0, 1.0).unwrap();
     assert!(WorstCase::new(0, opaque, epsilon(1.0), epsilon(1.0), FailureRule::Abort).is_err());
-    assert!(good.release_value(1.0, &mut source).unwrap().to_string().contains("under the GP prior only"));
+    assert!(
+        good.release_value(1.0, &mut source)
+            .unwrap()
+            .to_string()
+            .contains("under the GP prior only")
+    );
 }

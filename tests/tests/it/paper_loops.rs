@@ -27,10 +27,14 @@ fn dp_fts_de_as_a_loop(shared: &Shared, own_draw: OwnDraw) -> Digest {
             let d = &mut data[n as usize];
             // Where to look.
             let queries: Vec<usize> = if t == 0 {
-                let own: Vec<usize> = (0..GRID as usize).filter(|i| region_of[*i] == n % P).collect();
+                let own: Vec<usize> = (0..GRID as usize)
+                    .filter(|i| region_of[*i] == n % P)
+                    .collect();
                 (0..N_INIT)
                     .map(|i| {
-                        own[seed.stream(Party::Agent(n), Purpose::InitialPoints, i).below(own.len() as u32) as usize]
+                        own[seed
+                            .stream(Party::Agent(n), Purpose::InitialPoints, i)
+                            .below(own.len() as u32) as usize]
                     })
                     .collect()
             } else {
@@ -46,7 +50,10 @@ fn dp_fts_de_as_a_loop(shared: &Shared, own_draw: OwnDraw) -> Digest {
                     vec![thompson::maximize_rows(rows, m, &[], &omega).candidate as usize]
                 } else {
                     // The server's function, piecewise by region.
-                    vec![thompson::maximize_rows(&shared.rows, M, &region_of, &broadcast).candidate as usize]
+                    vec![
+                        thompson::maximize_rows(&shared.rows, M, &region_of, &broadcast).candidate
+                            as usize,
+                    ]
                 }
             };
             // Observe and remember.
@@ -79,7 +86,8 @@ fn dp_fts_de_as_a_loop(shared: &Shared, own_draw: OwnDraw) -> Digest {
 /// ω ~ N(ν, λΣ⁻¹).
 fn draw_weights(rows: &[f64], m: usize, data: &[(usize, f64)], stream: &mut Stream) -> Vec<f64> {
     let lambda = weights::Regularization::new(LAMBDA).unwrap();
-    let mut posterior = WeightPosterior::new(m, lambda, vec![0.0; weights::storage_len(m)]).unwrap();
+    let mut posterior =
+        WeightPosterior::new(m, lambda, vec![0.0; weights::storage_len(m)]).unwrap();
     posterior.extend(data.len(), |i, phi| {
         phi.copy_from_slice(&rows[data[i].0 * m..][..m]);
         data[i].1
@@ -104,11 +112,15 @@ fn release(s: u32, uploads: &[Vec<f64>]) -> Vec<f64> {
     let encoder = mechanism.encoder(sensitivity, clip).unwrap();
     let mut sums = vec![0i64; P as usize * M];
     for n in (0..N).rev().filter(|n| coins[*n as usize] == 1) {
-        encoder.add(&uploads[n as usize], &[phi(n, 0), phi(n, 1)], &mut sums).unwrap();
+        encoder
+            .add(&uploads[n as usize], &[phi(n, 0), phi(n, 1)], &mut sums)
+            .unwrap();
     }
     let (mut noise, mut out) = (vec![0i64; sums.len()], vec![0.0; sums.len()]);
     let pool = mechanism.fill_noise(source, &mut noise).unwrap();
-    let _ = mechanism.release(&mut sums, sample, pool, sensitivity, &mut out).unwrap();
+    let _ = mechanism
+        .release(&mut sums, sample, pool, sensitivity, &mut out)
+        .unwrap();
     out
 }
 
@@ -117,10 +129,21 @@ fn dp_fts_de_is_its_loop() {
     let shared = shared();
     for own_draw in [OwnDraw::Joint, OwnDraw::Features] {
         let expected = dp_fts_de_as_a_loop(&shared, own_draw);
-        assert_eq!(run(&shared, parameters(own_draw), true, |_, _, _| ()).chain, expected, "{own_draw:?}");
+        assert_eq!(
+            run(&shared, parameters(own_draw), true, |_, _, _| ()).chain,
+            expected,
+            "{own_draw:?}"
+        );
         // A device that caches nothing decides the same.
-        assert_eq!(run(&shared, parameters(own_draw), false, |_, _, _| ()).chain, expected, "{own_draw:?} streamed");
+        assert_eq!(
+            run(&shared, parameters(own_draw), false, |_, _, _| ()).chain,
+            expected,
+            "{own_draw:?} streamed"
+        );
     }
     // Negative control: the two ways to draw are different executions.
-    assert_ne!(dp_fts_de_as_a_loop(&shared, OwnDraw::Joint), dp_fts_de_as_a_loop(&shared, OwnDraw::Features));
+    assert_ne!(
+        dp_fts_de_as_a_loop(&shared, OwnDraw::Joint),
+        dp_fts_de_as_a_loop(&shared, OwnDraw::Features)
+    );
 }

@@ -17,10 +17,16 @@ use sordino_tests::local::*;
 const LAMBDA: f64 = 1.0;
 const DELTA: f64 = 0.1;
 const FACTOR: f64 = 0.1;
-const NOISE: LocalNoise = LocalNoise { norm_bound: B, noise_bound: R, epsilon: EPSILON };
+const NOISE: LocalNoise = LocalNoise {
+    norm_bound: B,
+    noise_bound: R,
+    epsilon: EPSILON,
+};
 
 fn first_query() -> u32 {
-    run_seed().stream(Party::Server, Purpose::InitialPoints, 0).below(N)
+    run_seed()
+        .stream(Party::Server, Purpose::InitialPoints, 0)
+        .below(N)
 }
 
 fn argmax(mean: &[f64], variance: &[f64], width: f64) -> u32 {
@@ -29,8 +35,14 @@ fn argmax(mean: &[f64], variance: &[f64], width: f64) -> u32 {
 
 /// Algorithm 2 of the paper as one loop.
 fn tgp_as_a_loop() -> (Digest, Vec<u32>) {
-    let mut posterior =
-        FiniteGp::new(&kernel(), LAMBDA, 1, &points(), vec![0.0; finite::storage_len(N as usize)]).unwrap();
+    let mut posterior = FiniteGp::new(
+        &kernel(),
+        LAMBDA,
+        1,
+        &points(),
+        vec![0.0; finite::storage_len(N as usize)],
+    )
+    .unwrap();
     let (mut gain, mut variance) = (0.0, vec![0.0; N as usize]);
     let (mut chain, mut queries) = (Digest::default(), vec![first_query()]);
     for t in 1..=T {
@@ -40,7 +52,9 @@ fn tgp_as_a_loop() -> (Digest, Vec<u32>) {
         let threshold = tgp_threshold(&NOISE, t.into());
         posterior.variances(&mut variance);
         gain += 0.5 * ln_1p(variance[x as usize] / LAMBDA);
-        posterior.observe(x as usize, if y.abs() <= threshold { y } else { 0.0 }).unwrap();
+        posterior
+            .observe(x as usize, if y.abs() <= threshold { y } else { 0.0 })
+            .unwrap();
         posterior.variances(&mut variance);
         let width = FACTOR * order_wise::tgp_width(&NOISE, u64::from(t) + 1, gain, DELTA);
         queries.push(argmax(posterior.mean(), &variance, width));
@@ -63,11 +77,17 @@ fn dictionary(plays: &[u32], variance: &[f64], epoch: u32) -> Vec<u32> {
             stream.unit::<f64>() < 1.0 - pow(1.0 - p, times as f64)
         })
         .collect();
-    if kept.is_empty() { vec![plays[plays.len() - 1]] } else { kept }
+    if kept.is_empty() {
+        vec![plays[plays.len() - 1]]
+    } else {
+        kept
+    }
 }
 
 fn counts(plays: &[u32]) -> Vec<u32> {
-    (0..N).map(|x| plays.iter().filter(|play| **play == x).count() as u32).collect()
+    (0..N)
+        .map(|x| plays.iter().filter(|play| **play == x).count() as u32)
+        .collect()
 }
 
 fn prior_variance() -> Vec<f64> {
@@ -78,7 +98,8 @@ fn prior_variance() -> Vec<f64> {
 fn ata_as_a_loop() -> (Digest, Vec<u32>) {
     let matrix = KernelMatrix::new(&kernel(), 1, &points()).unwrap();
     let mut variance = prior_variance();
-    let (mut chain, mut queries, mut rewards) = (Digest::default(), vec![first_query()], Vec::new());
+    let (mut chain, mut queries, mut rewards) =
+        (Digest::default(), vec![first_query()], Vec::new());
     for t in 1..=T {
         let x = queries[t as usize - 1];
         let y = report(t, x);
@@ -100,21 +121,32 @@ fn ata_as_a_loop() -> (Digest, Vec<u32>) {
         let b = order_wise::ata_threshold(&NOISE, m, T.into(), DELTA);
         let mut r_hat = vec![0.0; features.members().len()];
         for x in 0..N {
-            let mut of_point: Vec<f64> =
-                queries.iter().zip(&rewards).filter(|(play, _)| **play == x).map(|(_, y)| *y).collect();
+            let mut of_point: Vec<f64> = queries
+                .iter()
+                .zip(&rewards)
+                .filter(|(play, _)| **play == x)
+                .map(|(_, y)| *y)
+                .collect();
             of_point.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
             if of_point.is_empty() {
                 continue;
             }
             for (r, u) in r_hat.iter_mut().zip(&u[x as usize]) {
                 let mut kept = 0.0;
-                of_point.iter().filter(|y| (u * **y).abs() <= b).for_each(|y| kept += y);
+                of_point
+                    .iter()
+                    .filter(|y| (u * **y).abs() <= b)
+                    .for_each(|y| kept += y);
                 *r += u * kept;
             }
         }
         let mean: Vec<f64> = u.iter().map(|u| dot(u, &r_hat)).collect();
         variance = posterior.variance().to_vec();
-        queries.push(argmax(&mean, &variance, FACTOR * order_wise::ata_width(&NOISE, m, T.into(), DELTA)));
+        queries.push(argmax(
+            &mean,
+            &variance,
+            FACTOR * order_wise::ata_width(&NOISE, m, T.into(), DELTA),
+        ));
     }
     queries.pop();
     (chain, queries)
@@ -147,7 +179,9 @@ fn moma_as_a_loop() -> (Digest, Vec<u32>) {
                     let of_point = plays.iter().zip(&rewards).filter(|(play, _)| **play == x);
                     let mut sum = 0.0;
                     of_point.for_each(|(_, row)| sum += row[j]);
-                    b.iter_mut().zip(features.row(x as usize)).for_each(|(b, psi)| *b += sum * psi);
+                    b.iter_mut()
+                        .zip(features.row(x as usize))
+                        .for_each(|(b, psi)| *b += sum * psi);
                 }
                 let mut out = vec![0.0; features.rank()];
                 posterior.whiten(&b, &mut out);
@@ -161,17 +195,25 @@ fn moma_as_a_loop() -> (Digest, Vec<u32>) {
         };
         let spread: Vec<f64> = (0..k)
             .map(|j| {
-                let mut to: Vec<f64> =
-                    (0..k).filter(|s| *s != j).map(|s| distance(&estimates[j], &estimates[s])).collect();
+                let mut to: Vec<f64> = (0..k)
+                    .filter(|s| *s != j)
+                    .map(|s| distance(&estimates[j], &estimates[s]))
+                    .collect();
                 to.sort_by(f64::total_cmp);
                 0.5 * (to[k / 2 - 1] + to[k / 2])
             })
             .collect();
         let star = (0..k).fold(0, |best, j| if spread[j] < spread[best] { j } else { best });
-        let mean: Vec<f64> = (0..N as usize).map(|x| dot(posterior.row(x), &estimates[star])).collect();
+        let mean: Vec<f64> = (0..N as usize)
+            .map(|x| dot(posterior.row(x), &estimates[star]))
+            .collect();
         variance = posterior.variance().to_vec();
         let c = NOISE.central_moment();
-        plays.push(argmax(&mean, &variance, FACTOR * order_wise::moma_width(B, c, features.rank() as u64)));
+        plays.push(argmax(
+            &mean,
+            &variance,
+            FACTOR * order_wise::moma_width(B, c, features.rank() as u64),
+        ));
     }
     while queries.len() < T as usize {
         ask(plays[plays.len() - 1], &mut queries);
@@ -192,12 +234,21 @@ fn tgp_is_its_loop() {
 #[test]
 fn ata_is_its_loop() {
     let matrix = KernelMatrix::new(&kernel(), 1, &points()).unwrap();
-    let mut learner = AtaGpUcb::new(Config::new(parameters()).unwrap(), run_seed(), matrix.clone()).unwrap();
+    let mut learner = AtaGpUcb::new(
+        Config::new(parameters()).unwrap(),
+        run_seed(),
+        matrix.clone(),
+    )
+    .unwrap();
     let (chain, queries, _) = run(&mut learner);
     assert_eq!((chain, queries), ata_as_a_loop());
     assert_eq!(learner.estimates(), T);
     // With a stride fewer estimates are made, and the run is another one.
-    let config = Config::new(Parameters { stride: 25, ..parameters() }).unwrap();
+    let config = Config::new(Parameters {
+        stride: 25,
+        ..parameters()
+    })
+    .unwrap();
     let mut strided = AtaGpUcb::new(config, run_seed(), matrix).unwrap();
     assert_ne!(run(&mut strided).0, chain);
     assert_eq!(strided.estimates(), 127 + (150 - 127) / 2);
@@ -206,7 +257,8 @@ fn ata_is_its_loop() {
 #[test]
 fn moma_is_its_loop() {
     let matrix = KernelMatrix::new(&kernel(), 1, &points()).unwrap();
-    let mut learner = MomaGpUcb::new(Config::new(parameters()).unwrap(), run_seed(), matrix).unwrap();
+    let mut learner =
+        MomaGpUcb::new(Config::new(parameters()).unwrap(), run_seed(), matrix).unwrap();
     let (chain, queries, _) = run(&mut learner);
     let (expected, expected_queries) = moma_as_a_loop();
     assert_eq!(queries, expected_queries);

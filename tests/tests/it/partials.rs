@@ -21,7 +21,11 @@ struct Desk {
 
 impl Desk {
     fn new(config: Config) -> Desk {
-        Desk { numbers: ServerNumbers::new(&config), state: ServerState::new(), config }
+        Desk {
+            numbers: ServerNumbers::new(&config),
+            state: ServerState::new(),
+            config,
+        }
     }
 
     fn server(&mut self) -> Server<'_, f64> {
@@ -31,7 +35,11 @@ impl Desk {
     /// Sums, flags and counters, to be compared.
     fn held(&mut self) -> (Vec<i64>, Vec<u8>, Counters) {
         let storage = self.numbers.lend();
-        (storage.sums.to_vec(), storage.flags.to_vec(), self.state.counters())
+        (
+            storage.sums.to_vec(),
+            storage.flags.to_vec(),
+            self.state.counters(),
+        )
     }
 
     /// What the collectors of agents 0..N get.
@@ -56,13 +64,20 @@ impl Desk {
 }
 
 fn config() -> Config {
-    Config::new(Parameters { aggregation: private(S, 0.5), ..parameters(OwnDraw::Features) }).unwrap()
+    Config::new(Parameters {
+        aggregation: private(S, 0.5),
+        ..parameters(OwnDraw::Features)
+    })
+    .unwrap()
 }
 
 /// The same federation with a tenth of the noise: its integer radius is ten times as large.
 fn loud() -> Config {
     let mut p = config().parameters().clone();
-    if let Aggregation::Private { noise_multiplier, .. } = &mut p.aggregation {
+    if let Aggregation::Private {
+        noise_multiplier, ..
+    } = &mut p.aggregation
+    {
         *noise_multiplier = NoiseMultiplier::new(noise_multiplier.value() / 10.0).unwrap();
     }
     Config::new(p).unwrap()
@@ -73,8 +88,17 @@ fn collect<F: AsRef<[u8]>>(config: &Config, share: &Share<F>, vector: [f64; M]) 
     let agents = share.agents();
     let (mut sums, mut flags) = (vec![0; config.broadcast_len()], vec![0; agents.len()]);
     let mut counters = Counters::default();
-    let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
-    let mut collector = Collector::new(Draws::new(config, share.broadcast()).unwrap(), share, storage).unwrap();
+    let storage = CollectorStorage {
+        sums: &mut sums,
+        flags: &mut flags,
+        counters: &mut counters,
+    };
+    let mut collector = Collector::new(
+        Draws::new(config, share.broadcast()).unwrap(),
+        share,
+        storage,
+    )
+    .unwrap();
     agents.for_each(|agent| collector.upload(agent, share.broadcast(), &vector).unwrap());
     collector.finish().to_owned()
 }
@@ -106,21 +130,39 @@ fn what_a_collector_took_counts_once_stored_or_not() {
     let share = desk.open(&mut simulated(1));
     for part in [0..2, 2..N] {
         let partial = collect(&config(), &share.part(part).unwrap(), [0.5; M]);
-        let stored: Owned = postcard::from_bytes(&postcard::to_allocvec(&partial).unwrap()).unwrap();
-        assert!(!format!("{partial:?}").contains("[0"), "numbers are not printed");
+        let stored: Owned =
+            postcard::from_bytes(&postcard::to_allocvec(&partial).unwrap()).unwrap();
+        assert!(
+            !format!("{partial:?}").contains("[0"),
+            "numbers are not printed"
+        );
         desk.merge(&stored).unwrap();
-        assert!(matches!(refused(&mut desk, &partial), PartialError::Counted { .. }));
+        assert!(matches!(
+            refused(&mut desk, &partial),
+            PartialError::Counted { .. }
+        ));
     }
     assert_eq!(desk.state.counters().received, N);
     alone.open(&mut simulated(1));
     for agent in 0..N {
-        let upload = ServerInput::Upload { agent, broadcast: 0, vector: &[0.5; M] };
+        let upload = ServerInput::Upload {
+            agent,
+            broadcast: 0,
+            vector: &[0.5; M],
+        };
         alone.server().handle(upload, &mut simulated(1)).unwrap();
     }
-    assert_eq!(desk.release(&mut simulated(2)), alone.release(&mut simulated(2)));
+    assert_eq!(
+        desk.release(&mut simulated(2)),
+        alone.release(&mut simulated(2))
+    );
     // Out of the enrolled range there is no share.
     desk.open(&mut simulated(3));
-    let range = ServerError::Range { first: 2, end: N + 1, agents: N };
+    let range = ServerError::Range {
+        first: 2,
+        end: N + 1,
+        agents: N,
+    };
     assert_eq!(desk.server().share(2..N + 1).map(|_| ()), Err(range));
 }
 
@@ -129,11 +171,22 @@ fn what_a_collector_took_counts_once_stored_or_not() {
 fn mended_a_collector_of_another_configuration_is_refused() {
     let mut desk = Desk::new(config());
     let share = desk.open(&mut secret_of(7));
-    let (mut sums, mut flags, mut counters) =
-        (vec![0; loud().broadcast_len()], vec![0; N as usize], Counters::default());
-    let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
+    let (mut sums, mut flags, mut counters) = (
+        vec![0; loud().broadcast_len()],
+        vec![0; N as usize],
+        Counters::default(),
+    );
+    let storage = CollectorStorage {
+        sums: &mut sums,
+        flags: &mut flags,
+        counters: &mut counters,
+    };
     let opened = Collector::new(Draws::new(&loud(), 0).unwrap(), &share, storage).err();
-    assert_eq!(opened, Some(ServerError::Reconfigured { broadcast: 0 }), "not even begun");
+    assert_eq!(
+        opened,
+        Some(ServerError::Reconfigured { broadcast: 0 }),
+        "not even begun"
+    );
     // One that lies about its share: a server of the loud configuration opened it.
     let mut other = Desk::new(loud());
     let foreign = other.open(&mut secret_of(7));
@@ -155,14 +208,26 @@ fn mended_a_partial_of_an_earlier_opening_is_refused() {
     desk.release(&mut source);
     // The machine died before the state after the release was durable.
     desk.state = postcard::from_bytes(&stored).unwrap();
-    assert!(matches!(desk.merge(&partial), Err(ServerError::UnexpectedInput { phase: ServerPhase::Idle, .. })));
+    assert!(matches!(
+        desk.merge(&partial),
+        Err(ServerError::UnexpectedInput {
+            phase: ServerPhase::Idle,
+            ..
+        })
+    ));
     let again = desk.open(&mut source);
     assert_eq!(refused(&mut desk, &partial), PartialError::Opening);
     desk.merge(&collect(&config(), &again, [0.5; M])).unwrap();
     // Of another broadcast altogether.
     desk.release(&mut source);
     desk.open(&mut source);
-    assert_eq!(refused(&mut desk, &partial), PartialError::Broadcast { found: 0, expected: 1 });
+    assert_eq!(
+        refused(&mut desk, &partial),
+        PartialError::Broadcast {
+            found: 0,
+            expected: 1
+        }
+    );
 }
 
 /// Before the mend: i64::MAX − 5 was merged, and repeating `Charged` until it succeeded conditioned the noise.
@@ -171,13 +236,22 @@ fn mended_sums_beyond_what_the_sample_can_send_are_refused() {
     let mut desk = Desk::new(config());
     let share = desk.open(&mut simulated(1));
     let honest = collect(&config(), &share, [0.5; M]);
-    let selected = share.agents().filter(|agent| selected(&honest, *agent)).count() as i64;
-    assert!(0 < selected && selected < i64::from(N), "{selected}: the sample of this seed tells cases apart");
+    let selected = share
+        .agents()
+        .filter(|agent| selected(&honest, *agent))
+        .count() as i64;
+    assert!(
+        0 < selected && selected < i64::from(N),
+        "{selected}: the sample of this seed tells cases apart"
+    );
     let q = SamplingProbability::new(0.5).unwrap();
     let radius = GridGaussian::new(GRID_EXPONENT, Z, q, N).unwrap().radius() as i64;
-    for (sum, fits) in
-        [(selected * radius, true), (selected * radius + 1, false), (i64::MAX - 5, false), (i64::MIN, false)]
-    {
+    for (sum, fits) in [
+        (selected * radius, true),
+        (selected * radius + 1, false),
+        (i64::MAX - 5, false),
+        (i64::MIN, false),
+    ] {
         let partial = forged(&honest, |value| {
             let sums = value["sums"].as_array_mut().unwrap();
             sums.iter_mut().for_each(|x| *x = 0.into());
@@ -193,7 +267,11 @@ fn mended_sums_beyond_what_the_sample_can_send_are_refused() {
     }
     // Each coordinate within its bound, the norm beyond it.
     let spread = forged(&honest, |value| {
-        value["sums"].as_array_mut().unwrap().iter_mut().for_each(|x| *x = (selected * radius).into());
+        value["sums"]
+            .as_array_mut()
+            .unwrap()
+            .iter_mut()
+            .for_each(|x| *x = (selected * radius).into());
     });
     assert_eq!(refused(&mut desk, &spread), PartialError::Bound);
     desk.merge(&honest).unwrap();
@@ -210,7 +288,10 @@ fn mended_flags_and_counters_are_the_servers_own() {
     let mut desk = Desk::new(config());
     let share = desk.open(&mut simulated(1));
     let honest = collect(&config(), &share, [0.5; M]);
-    let outside = share.agents().find(|agent| !selected(&honest, *agent)).unwrap();
+    let outside = share
+        .agents()
+        .find(|agent| !selected(&honest, *agent))
+        .unwrap();
     // An agent outside the sample that claims to be inside.
     let joined = forged(&honest, |value| value["flags"][outside as usize] = 3.into());
     assert_eq!(refused(&mut desk, &joined), PartialError::Sample);
@@ -219,10 +300,15 @@ fn mended_flags_and_counters_are_the_servers_own() {
         forged(&honest, |value| {
             for agent in 0..N as usize {
                 let flag = value["flags"][agent].as_u64().unwrap() & 1;
-                value["flags"][agent] = (flag + if agent == outside as usize { 2 } else { 0 }).into();
+                value["flags"][agent] =
+                    (flag + if agent == outside as usize { 2 } else { 0 }).into();
             }
             value["counters"]["received"] = 1.into();
-            value["sums"].as_array_mut().unwrap().iter_mut().for_each(|x| *x = 0.into());
+            value["sums"]
+                .as_array_mut()
+                .unwrap()
+                .iter_mut()
+                .for_each(|x| *x = 0.into());
             value["sums"][0] = sum.into();
         })
     };
@@ -231,10 +317,18 @@ fn mended_flags_and_counters_are_the_servers_own() {
         let liar = forged(&honest, |value| value["counters"][field] = lie.into());
         assert_eq!(refused(&mut desk, &liar), PartialError::Counters, "{field}");
     }
-    let short = forged(&honest, |value| drop(value["sums"].as_array_mut().unwrap().pop()));
-    assert!(matches!(refused(&mut desk, &short), PartialError::Length { .. }));
+    let short = forged(&honest, |value| {
+        drop(value["sums"].as_array_mut().unwrap().pop())
+    });
+    assert!(matches!(
+        refused(&mut desk, &short),
+        PartialError::Length { .. }
+    ));
     let shifted = forged(&honest, |value| value["first"] = 1.into());
-    assert!(matches!(refused(&mut desk, &shifted), PartialError::Agents { .. } | PartialError::Sample));
+    assert!(matches!(
+        refused(&mut desk, &shifted),
+        PartialError::Agents { .. } | PartialError::Sample
+    ));
     desk.merge(&alone(0)).unwrap();
 }
 
@@ -243,11 +337,34 @@ fn mended_flags_and_counters_are_the_servers_own() {
 fn mended_closing_early_is_a_choice_of_its_own() {
     let mut desk = Desk::new(config());
     let share = desk.open(&mut simulated(1));
-    desk.merge(&collect(&config(), &share.part(0..N - 1).unwrap(), [0.5; M])).unwrap();
-    let early = desk.server().handle(ServerInput::CloseEarly, &mut simulated(1)).map(|_| ());
-    assert_eq!(early, Err(ServerError::NotEverybody { received: N - 1, agents: N }));
-    desk.merge(&collect(&config(), &share.part(N - 1..N).unwrap(), [0.5; M])).unwrap();
-    assert!(matches!(desk.server().handle(ServerInput::CloseEarly, &mut simulated(1)), Ok(ServerOutput::Charge(_))));
+    desk.merge(&collect(
+        &config(),
+        &share.part(0..N - 1).unwrap(),
+        [0.5; M],
+    ))
+    .unwrap();
+    let early = desk
+        .server()
+        .handle(ServerInput::CloseEarly, &mut simulated(1))
+        .map(|_| ());
+    assert_eq!(
+        early,
+        Err(ServerError::NotEverybody {
+            received: N - 1,
+            agents: N
+        })
+    );
+    desk.merge(&collect(
+        &config(),
+        &share.part(N - 1..N).unwrap(),
+        [0.5; M],
+    ))
+    .unwrap();
+    assert!(matches!(
+        desk.server()
+            .handle(ServerInput::CloseEarly, &mut simulated(1)),
+        Ok(ServerOutput::Charge(_))
+    ));
 }
 
 /// The sample, the noise and the counters of a broadcast do not outlive it, and are never stored.
@@ -257,12 +374,26 @@ fn mended_the_sample_is_wiped_with_its_round() {
     let share = desk.open(&mut simulated(1));
     desk.merge(&collect(&config(), &share, [0.5; M])).unwrap();
     let stored = serde_json::to_string(&desk.state).unwrap();
-    assert!(!stored.contains("counters") && !stored.contains("nonce"), "{stored}");
+    assert!(
+        !stored.contains("counters") && !stored.contains("nonce"),
+        "{stored}"
+    );
     desk.release(&mut simulated(1));
-    let ServerStorage { sums, noise, flags, .. } = desk.numbers.lend();
-    assert!(flags.iter().all(|flag| *flag == 0) && noise.iter().chain(sums.iter()).all(|x| *x == 0));
-    assert_eq!(desk.state.counters(), Counters::default(), "nobody is told how many were selected");
-    assert!(matches!(desk.server().share(0..N), Err(ServerError::UnexpectedInput { .. })));
+    let ServerStorage {
+        sums, noise, flags, ..
+    } = desk.numbers.lend();
+    assert!(
+        flags.iter().all(|flag| *flag == 0) && noise.iter().chain(sums.iter()).all(|x| *x == 0)
+    );
+    assert_eq!(
+        desk.state.counters(),
+        Counters::default(),
+        "nobody is told how many were selected"
+    );
+    assert!(matches!(
+        desk.server().share(0..N),
+        Err(ServerError::UnexpectedInput { .. })
+    ));
 }
 
 /// Stored states that no run can have been in.
@@ -280,13 +411,21 @@ fn mended_a_stored_server_is_judged() {
         ("Done", 3, 3, false),
         ("Idle", 2, 3, false),
     ] {
-        let text = format!("{{\"phase\":\"{phase}\",\"broadcast\":{broadcast},\"releases\":{releases}}}");
+        let text =
+            format!("{{\"phase\":\"{phase}\",\"broadcast\":{broadcast},\"releases\":{releases}}}");
         let mut state: ServerState = serde_json::from_str(&text).unwrap();
         match Server::attach(&config, &mut state, numbers.lend()) {
             Ok(_) => assert!(fits, "{text}"),
             Err(error) => {
                 assert!(!fits, "{text}");
-                assert_eq!(error, ServerError::State { broadcast, releases, rounds: T });
+                assert_eq!(
+                    error,
+                    ServerError::State {
+                        broadcast,
+                        releases,
+                        rounds: T
+                    }
+                );
                 assert!(error.to_string().contains("admissible"), "{error}");
             }
         }

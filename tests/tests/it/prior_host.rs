@@ -19,8 +19,8 @@ use sordino_host::entropy::NoEntropy;
 use sordino_host::files::write_atomically;
 use sordino_host::ledger::LedgerError;
 use sordino_host::server::{
-    HostError, Population, ServerHost, SimulatedSources, Sources, StoredPosterior, StoredServer, SystemSources,
-    WithPublic,
+    HostError, Population, ServerHost, SimulatedSources, Sources, StoredPosterior, StoredServer,
+    SystemSources, WithPublic,
 };
 use sordino_tests::federation;
 use sordino_tests::prior::{M, N, World as Small, small};
@@ -29,7 +29,10 @@ use super::release_kills::{Clock, Killed, Liar, World, releases_that_left, secre
 
 const ROUNDS: [u32; 3] = [0, 0, 4];
 const MULTIPLIERS: [f64; 3] = [1.5, 1.5, 0.8];
-const PLAN: Plan<'static> = Plan { rounds: &ROUNDS, noise_multipliers: &MULTIPLIERS };
+const PLAN: Plan<'static> = Plan {
+    rounds: &ROUNDS,
+    noise_multipliers: &MULTIPLIERS,
+};
 const RELEASES: usize = ROUNDS.len();
 /// A budget that admits all releases and more than one again.
 const ENOUGH: f64 = 60.0;
@@ -48,7 +51,11 @@ fn population(place: &Small<f64>) -> Population<f64, Held<'_>> {
 }
 
 fn world(name: &str, epsilon_max: f64) -> World {
-    World::of(&format!("prior-{name}"), epsilon_max, vec![event(MULTIPLIERS[0])])
+    World::of(
+        &format!("prior-{name}"),
+        epsilon_max,
+        vec![event(MULTIPLIERS[0])],
+    )
 }
 
 /// One life of the program, from its files to its end or to its death; as in `release_kills.rs`.
@@ -64,7 +71,8 @@ fn live<S: Sources>(
     let stored: Option<StoredServer<ServerState, StoredPosterior>> =
         saved.map(|bytes| postcard::from_bytes(&bytes).unwrap());
     let stored = stored.map(|stored| (stored, &[][..]));
-    let mut host = ServerHost::<f64, S, _, _>::new(population(place), sources, ledger, stored).unwrap();
+    let mut host =
+        ServerHost::<f64, S, _, _>::new(population(place), sources, ledger, stored).unwrap();
     while (host.state().broadcast() as usize) < RELEASES {
         clock.tick()?;
         let release = host.state().broadcast();
@@ -72,11 +80,17 @@ fn live<S: Sources>(
         clock.tick()?;
         if opened {
             for agent in 0..N {
-                host.upload(agent, release, &[f64::from(agent) - 2.0; M + 1]).unwrap();
+                host.upload(agent, release, &[f64::from(agent) - 2.0; M + 1])
+                    .unwrap();
                 clock.tick()?;
             }
             let bits: Vec<u64> = match host.close() {
-                Ok(_) => host.broadcast().unwrap().iter().map(|x| x.to_bits()).collect(),
+                Ok(_) => host
+                    .broadcast()
+                    .unwrap()
+                    .iter()
+                    .map(|x| x.to_bits())
+                    .collect(),
                 Err(HostError::Ledger(LedgerError::Broken)) => return Err(Killed),
                 Err(error) => panic!("{error}"),
             };
@@ -95,10 +109,22 @@ fn live<S: Sources>(
 }
 
 /// Runs to the end with one death; `machine`: what was not synced is lost, too, or torn.
-fn with_death(world: &mut World, place: &Small<f64>, dies_at: u32, machine: bool, kind: SourceKind) -> u32 {
+fn with_death(
+    world: &mut World,
+    place: &Small<f64>,
+    dies_at: u32,
+    machine: bool,
+    kind: SourceKind,
+) -> u32 {
     let lives = Cell::new(u64::from(dies_at) << 8);
     let once = |world: &mut World, clock: &Clock| match kind {
-        SourceKind::Simulation => live(world, place, clock, true, SimulatedSources::new(RunSeed::new(3, 1))),
+        SourceKind::Simulation => live(
+            world,
+            place,
+            clock,
+            true,
+            SimulatedSources::new(RunSeed::new(3, 1)),
+        ),
         SourceKind::Secret => live(world, place, clock, true, secret(&lives)),
     };
     let clock = Clock::new(Some(dies_at));
@@ -116,16 +142,29 @@ fn mended3_a_prior_of_simulated_noise_is_charged_exactly_once_and_releases_the_s
     let (kind, place) = (SourceKind::Simulation, small(N));
     let mut whole = world("whole", ENOUGH);
     let steps = with_death(&mut whole, &place, u32::MAX, false, kind);
-    assert_eq!((whole.charges(kind).len(), whole.sent.len()), (RELEASES, RELEASES));
+    assert_eq!(
+        (whole.charges(kind).len(), whole.sent.len()),
+        (RELEASES, RELEASES)
+    );
     let expected: BTreeMap<u32, Vec<u64>> = whole.sent.iter().cloned().collect();
     for machine in [false, true] {
         for dies_at in 1..=steps {
             let mut world = world(&format!("simulated-{machine}-{dies_at}"), ENOUGH);
             with_death(&mut world, &place, dies_at, machine, kind);
-            assert_eq!(world.charges(kind), whole.charges(kind), "step {dies_at}, machine {machine}");
-            assert_eq!(world.sent.iter().map(|(release, _)| *release).max(), Some(RELEASES as u32 - 1));
+            assert_eq!(
+                world.charges(kind),
+                whole.charges(kind),
+                "step {dies_at}, machine {machine}"
+            );
+            assert_eq!(
+                world.sent.iter().map(|(release, _)| *release).max(),
+                Some(RELEASES as u32 - 1)
+            );
             for (release, bits) in &world.sent {
-                assert_eq!(bits, &expected[release], "step {dies_at}: the same release again, or none");
+                assert_eq!(
+                    bits, &expected[release],
+                    "step {dies_at}: the same release again, or none"
+                );
             }
         }
     }
@@ -141,8 +180,14 @@ fn mended3_a_prior_of_secret_noise_is_never_charged_too_little() {
             let mut world = world(&format!("secret-{machine}-{dies_at}"), ENOUGH);
             with_death(&mut world, &place, dies_at, machine, kind);
             let (charged, left) = (world.charges(kind).len(), releases_that_left(&world));
-            assert!(charged >= left && left >= RELEASES, "step {dies_at}: {left} left, {charged} charged");
-            assert!(charged <= RELEASES + 1, "step {dies_at}: a death costs one charge at most");
+            assert!(
+                charged >= left && left >= RELEASES,
+                "step {dies_at}: {left} left, {charged} charged"
+            );
+            assert!(
+                charged <= RELEASES + 1,
+                "step {dies_at}: a death costs one charge at most"
+            );
             again += usize::from(charged > RELEASES);
             twice += usize::from(left > RELEASES);
         }
@@ -160,11 +205,21 @@ fn mended3_the_budget_of_a_prior_is_what_its_ledger_says() {
     let lives = Cell::new(1 << 40);
     for _ in 0..20 {
         // Right after a release was sent, at the latest.
-        let _ = live(&mut world, &place, &Clock::new(Some(N + 6)), false, secret(&lives));
+        let _ = live(
+            &mut world,
+            &place,
+            &Clock::new(Some(N + 6)),
+            false,
+            secret(&lives),
+        );
     }
     let (ledger, left) = (world.ledger(kind), releases_that_left(&world));
     let spent = ledger.spent().unwrap();
-    assert!(left >= 1 && ledger.len() >= left, "{left} left, {} charged", ledger.len());
+    assert!(
+        left >= 1 && ledger.len() >= left,
+        "{left} left, {} charged",
+        ledger.len()
+    );
     assert!(spent.epsilon <= most, "{spent:?}");
     // And not because nothing was charged: what left costs, exactly, more than a part of it.
     let mut exact = GaussianAccountant::new();
@@ -183,12 +238,16 @@ fn mended3_a_ledger_that_lies_to_a_prior_is_caught() {
     let (world, place) = (world("liar", ENOUGH), small(N));
     let liar = Liar::new(world.mortal(SourceKind::Secret, &Clock::new(None)));
     let sources = secret(&Cell::new(1 << 50));
-    let mut host = ServerHost::<f64, _, Liar, _>::new(population(&place), sources, liar, None).unwrap();
+    let mut host =
+        ServerHost::<f64, _, Liar, _>::new(population(&place), sources, liar, None).unwrap();
     assert!(host.open().unwrap());
     host.close().unwrap();
     let left = usize::from(host.broadcast().is_some());
     drop(host); // dies here
-    assert!(world.charges(SourceKind::Secret).len() < left, "what left is more than what was charged: caught");
+    assert!(
+        world.charges(SourceKind::Secret).len() < left,
+        "what left is more than what was charged: caught"
+    );
 }
 
 /// Sources of a program that was copied while it ran: the copy has the same generator. They count, and may fail.
@@ -209,7 +268,10 @@ struct Watched {
 
 impl Watched {
     fn source(seed: u64, words: &Rc<Cell<u32>>) -> Secret<Watched> {
-        Secret::new(Watched { stream: Stream::from_seed(seed), words: words.clone() })
+        Secret::new(Watched {
+            stream: Stream::from_seed(seed),
+            words: words.clone(),
+        })
     }
 }
 
@@ -223,7 +285,9 @@ impl rand_core::TryRng for Watched {
         Ok(self.stream.word())
     }
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        bytes.iter_mut().try_for_each(|byte| self.try_next_u64().map(|word| *byte = word as u8))
+        bytes
+            .iter_mut()
+            .try_for_each(|byte| self.try_next_u64().map(|word| *byte = word as u8))
     }
 }
 
@@ -232,7 +296,13 @@ impl rand_core::TryCryptoRng for Watched {}
 impl Copied {
     fn new(next: Option<u64>) -> Self {
         let words = Rc::default();
-        Copied { source: Watched::source(77, &words), words, renews: Rc::default(), next, fails: false }
+        Copied {
+            source: Watched::source(77, &words),
+            words,
+            renews: Rc::default(),
+            next,
+            fails: false,
+        }
     }
 }
 
@@ -255,13 +325,18 @@ impl Sources for Copied {
 }
 
 fn config() -> Arc<Config> {
-    let parameters = Parameters { rounds: 3, ..federation::parameters(OwnDraw::Features) };
+    let parameters = Parameters {
+        rounds: 3,
+        ..federation::parameters(OwnDraw::Features)
+    };
     Arc::new(Config::new(parameters).unwrap())
 }
 
 /// The samples of two rounds of a program, as collectors see them.
 fn samples(next: Option<u64>, name: &str) -> Vec<Vec<u8>> {
-    let event = sordino_core::federated::Server::<f64>::event_of(&config()).unwrap().unwrap();
+    let event = sordino_core::federated::Server::<f64>::event_of(&config())
+        .unwrap()
+        .unwrap();
     let world = World::of(name, ENOUGH, vec![event]);
     let ledger = world.ledger(SourceKind::Secret);
     let sources = Copied::new(next);
@@ -287,14 +362,22 @@ fn mended3_two_copies_of_a_running_server_draw_different_coins() {
 
 #[test]
 fn mended3_without_a_new_seed_nothing_is_opened() {
-    let event = sordino_core::federated::Server::<f64>::event_of(&config()).unwrap().unwrap();
+    let event = sordino_core::federated::Server::<f64>::event_of(&config())
+        .unwrap()
+        .unwrap();
     let world = World::of("no-seed", ENOUGH, vec![event]);
     let mut sources = Copied::new(Some(1));
     sources.fails = true;
     let words = sources.words.clone();
-    let mut host = ServerHost::<f64, Copied>::new(config(), sources, world.ledger(SourceKind::Secret), None).unwrap();
+    let mut host =
+        ServerHost::<f64, Copied>::new(config(), sources, world.ledger(SourceKind::Secret), None)
+            .unwrap();
     assert!(matches!(host.open(), Err(HostError::Entropy(_))));
-    assert_eq!((words.get(), host.state().broadcast()), (0, 0), "nothing was drawn");
+    assert_eq!(
+        (words.get(), host.state().broadcast()),
+        (0, 0),
+        "nothing was drawn"
+    );
     assert!(host.share().is_err(), "nothing is open");
     // What a real server uses takes its seeds from the system.
     let mut real = SystemSources::new().unwrap();

@@ -16,19 +16,34 @@ fn a_draw_follows_its_model_and_the_notes_reading_does_not() {
     let observations = Observations::new(&log, 40).unwrap();
     let w: Vec<f64> = (0..M).map(|i| 0.3 - 0.1 * i as f64).collect();
     let lambda = world.config.parameters().noise_variance;
-    let (phi, f) = (matrix(&world.feature_rows, M), matrix(&world.prior_rows, world.rank));
+    let (phi, f) = (
+        matrix(&world.feature_rows, M),
+        matrix(&world.prior_rows, world.rank),
+    );
     let at = log[0] as usize;
-    let alone = World { feature_rows: world.feature_rows.clone(), prior_rows: world.prior_rows.clone(), ..small(N) };
+    let alone = World {
+        feature_rows: world.feature_rows.clone(),
+        prior_rows: world.prior_rows.clone(),
+        ..small(N)
+    };
     for (trust, variance) in [(0.0, 1.0), (1.0, 0.1)] {
         let seen: Vec<usize> = log.chunks(2).map(|e| e[0] as usize).collect();
         let rows: Matrix = seen.iter().map(|x| f[*x].clone()).collect();
         let k = product(&rows, &transposed(&rows));
         let a = inverse(&combined(variance, &k, lambda, &identity(seen.len(), 1.0)));
-        let common: Vec<f64> =
-            phi.iter().map(|row| trust * row.iter().zip(&w).map(|(a, b)| a * b).sum::<f64>()).collect();
-        let residual: Vec<f64> = log.chunks(2).map(|e| e[1] - common[e[0] as usize]).collect();
-        let cross: Matrix =
-            vec![rows.iter().map(|r| variance * r.iter().zip(&f[at]).map(|(a, b)| a * b).sum::<f64>()).collect()];
+        let common: Vec<f64> = phi
+            .iter()
+            .map(|row| trust * row.iter().zip(&w).map(|(a, b)| a * b).sum::<f64>())
+            .collect();
+        let residual: Vec<f64> = log
+            .chunks(2)
+            .map(|e| e[1] - common[e[0] as usize])
+            .collect();
+        let cross: Matrix = vec![
+            rows.iter()
+                .map(|r| variance * r.iter().zip(&f[at]).map(|(a, b)| a * b).sum::<f64>())
+                .collect(),
+        ];
         let moved = product(&product(&cross, &a), &column(&residual))[0][0];
         let own = variance * f[at].iter().map(|x| x * x).sum::<f64>();
         let spread = own - product(&product(&cross, &a), &transposed(&cross))[0][0];
@@ -39,26 +54,48 @@ fn a_draw_follows_its_model_and_the_notes_reading_does_not() {
         let draws = 4000;
         let mut sum = 0.0;
         for i in 0..draws {
-            let model = [Model { trust, variance, log_prior: 0.0 }];
+            let model = [Model {
+                trust,
+                variance,
+                log_prior: 0.0,
+            }];
             let mut scratch = vec![0.0; query_scratch_len(observations.len(), world.rank)];
             let stream = &mut RunSeed::new(1, i).stream(Party::Agent(0), Purpose::OwnDraw, 1);
             let (mut rows, mut numbers) = (0, vec![f64::NAN; factors_len(observations.len(), 1)]);
             let factors = &mut Factors::new(observations.len(), &mut rows, &mut numbers);
-            let draw = Some(&Draw { weights: &w, values: &[] });
-            let drawn = query(&list, &model, draw, &observations, stream, factors, &mut scratch).unwrap();
+            let draw = Some(&Draw {
+                weights: &w,
+                values: &[],
+            });
+            let drawn = query(
+                &list,
+                &model,
+                draw,
+                &observations,
+                stream,
+                factors,
+                &mut scratch,
+            )
+            .unwrap();
             // The function of this draw: its own weights are what the scratch ends with.
             let zeta = &scratch[3 * observations.len()..];
             let value = |phi: &[f64], prior: &[f64]| -> f64 {
                 trust * phi.iter().zip(&w).map(|(a, b)| a * b).sum::<f64>()
                     + prior.iter().zip(zeta).map(|(a, b)| a * b).sum::<f64>()
             };
-            let best = (0..40).map(|x| value(&phi[x], &f[x])).fold(f64::MIN, f64::max);
+            let best = (0..40)
+                .map(|x| value(&phi[x], &f[x]))
+                .fold(f64::MIN, f64::max);
             assert!((best - drawn.value).abs() < 1e-9);
             sum += value(one_phi, one_prior);
         }
         let error = 5.0 * (spread / f64::from(draws)).sqrt();
         let mean = sum / f64::from(draws);
-        assert!((mean - common[at] - moved).abs() < error, "{mean} {} {error}", common[at] + moved);
+        assert!(
+            (mean - common[at] - moved).abs() < error,
+            "{mean} {} {error}",
+            common[at] + moved
+        );
         if variance < 1.0 {
             // Negative control: a draw conditioned on unscaled residuals, times s, is another function.
             assert!((mean - common[at] - variance.sqrt() * moved).abs() > error);
@@ -74,28 +111,52 @@ fn evidence_decides_whom_to_trust() {
     let log = logs(&world, RunSeed::new(5, 0), 0.0).remove(0);
     let observations = Observations::new(&log, 40).unwrap();
     let lambda = world.config.parameters().noise_variance;
-    let (phi, f) = (matrix(&world.feature_rows, M), matrix(&world.prior_rows, world.rank));
+    let (phi, f) = (
+        matrix(&world.feature_rows, M),
+        matrix(&world.prior_rows, world.rank),
+    );
     let seen: Vec<usize> = log.chunks(2).map(|e| e[0] as usize).collect();
     let rows: Matrix = seen.iter().map(|x| f[*x].clone()).collect();
     let common = world.function(RunSeed::new(5, 0), Party::World);
     // Weights that give the common function: the least squares of it.
-    let normal_matrix = combined(1.0, &product(&transposed(&phi), &phi), 1e-8, &identity(M, 1.0));
-    let w: Vec<f64> = product(&inverse(&normal_matrix), &product(&transposed(&phi), &column(&common)))
-        .into_iter()
-        .flatten()
-        .collect();
+    let normal_matrix = combined(
+        1.0,
+        &product(&transposed(&phi), &phi),
+        1e-8,
+        &identity(M, 1.0),
+    );
+    let w: Vec<f64> = product(
+        &inverse(&normal_matrix),
+        &product(&transposed(&phi), &column(&common)),
+    )
+    .into_iter()
+    .flatten()
+    .collect();
     for sign in [1.0, -1.0] {
         let draw: Vec<f64> = w.iter().map(|x| sign * x).collect();
         let models = models::<f64>(0);
         let density = |model: &Model<f64>| {
-            let covariance =
-                combined(model.variance, &product(&rows, &transposed(&rows)), lambda, &identity(seen.len(), 1.0));
+            let covariance = combined(
+                model.variance,
+                &product(&rows, &transposed(&rows)),
+                lambda,
+                &identity(seen.len(), 1.0),
+            );
             let residual: Vec<f64> = log
                 .chunks(2)
-                .map(|e| e[1] - model.trust * phi[e[0] as usize].iter().zip(&draw).map(|(a, b)| a * b).sum::<f64>())
+                .map(|e| {
+                    e[1] - model.trust
+                        * phi[e[0] as usize]
+                            .iter()
+                            .zip(&draw)
+                            .map(|(a, b)| a * b)
+                            .sum::<f64>()
+                })
                 .collect();
-            let quadratic =
-                product(&transposed(&column(&residual)), &product(&inverse(&covariance), &column(&residual)));
+            let quadratic = product(
+                &transposed(&column(&residual)),
+                &product(&inverse(&covariance), &column(&residual)),
+            );
             (-0.5 * quadratic[0][0]).exp() / determinant(&covariance).sqrt()
         };
         let densities: Vec<f64> = models.iter().map(density).collect();
@@ -106,19 +167,44 @@ fn evidence_decides_whom_to_trust() {
             let stream = &mut RunSeed::new(2, i).stream(Party::Agent(0), Purpose::OwnDraw, 1);
             let mut scratch = vec![0.0; query_scratch_len(observations.len(), world.rank)];
             let public = world.public(true);
-            let (mut rows, mut numbers) = (0, vec![f64::NAN; factors_len(observations.len(), levels(&models))]);
+            let (mut rows, mut numbers) = (
+                0,
+                vec![f64::NAN; factors_len(observations.len(), levels(&models))],
+            );
             let factors = &mut Factors::new(observations.len(), &mut rows, &mut numbers);
-            let draw = Some(&Draw { weights: &draw, values: &[] });
-            let drawn = query(&public, &models, draw, &observations, stream, factors, &mut scratch).unwrap();
+            let draw = Some(&Draw {
+                weights: &draw,
+                values: &[],
+            });
+            let drawn = query(
+                &public,
+                &models,
+                draw,
+                &observations,
+                stream,
+                factors,
+                &mut scratch,
+            )
+            .unwrap();
             counts[drawn.model] += 1.0;
         }
         for (count, density) in counts.iter().zip(&densities) {
             let p = density / total;
             let error = 5.0 * (p * (1.0 - p) / f64::from(runs)).sqrt() + 2.0 / f64::from(runs);
-            assert!((count / f64::from(runs) - p).abs() < error, "{sign}: {counts:?} {densities:?}");
+            assert!(
+                (count / f64::from(runs) - p).abs() < error,
+                "{sign}: {counts:?} {densities:?}"
+            );
         }
         let trusting = 1.0 - densities[0] / total;
-        assert!(if sign > 0.0 { trusting > 0.9 } else { trusting < 0.7 }, "{sign}: {trusting}");
+        assert!(
+            if sign > 0.0 {
+                trusting > 0.9
+            } else {
+                trusting < 0.7
+            },
+            "{sign}: {trusting}"
+        );
     }
 }
 
@@ -137,10 +223,25 @@ fn what_is_kept_and_what_is_shared_changes_no_bit() {
         Draw::values_of(&public, &w, &mut values).unwrap();
         let mut ask = |n: usize, values: &[f64], rows: &mut u32, numbers: &mut [f64]| {
             let observations = Observations::new(&log[..2 * n], world.candidates as usize).unwrap();
-            let stream = &mut RunSeed::new(1, n as u32).stream(Party::Agent(0), Purpose::OwnDraw, 1);
+            let stream =
+                &mut RunSeed::new(1, n as u32).stream(Party::Agent(0), Purpose::OwnDraw, 1);
             let mut scratch = vec![f64::NAN; query_scratch_len(capacity, world.rank)];
-            let (draw, factors) = (Draw { weights: &w, values }, &mut Factors::new(capacity, rows, numbers));
-            let drawn = query(&public, &models, Some(&draw), &observations, stream, factors, &mut scratch);
+            let (draw, factors) = (
+                Draw {
+                    weights: &w,
+                    values,
+                },
+                &mut Factors::new(capacity, rows, numbers),
+            );
+            let drawn = query(
+                &public,
+                &models,
+                Some(&draw),
+                &observations,
+                stream,
+                factors,
+                &mut scratch,
+            );
             drawn.map(|query| {
                 chosen[query.model] += 1;
                 (query.candidate, query.value.to_bits(), query.model)
@@ -150,7 +251,10 @@ fn what_is_kept_and_what_is_shared_changes_no_bit() {
         for n in 0..capacity {
             let grown = ask(n, &values, &mut rows, &mut kept).unwrap();
             assert_eq!(rows as usize, n);
-            assert_eq!(grown, ask(n, &[], &mut 0, &mut vec![f64::NAN; kept.len()]).unwrap());
+            assert_eq!(
+                grown,
+                ask(n, &[], &mut 0, &mut vec![f64::NAN; kept.len()]).unwrap()
+            );
         }
         // More observations than fit, fewer than the factors hold, numbers that are missing.
         let before = (rows, kept.clone());
@@ -159,12 +263,21 @@ fn what_is_kept_and_what_is_shared_changes_no_bit() {
         assert!(ask(capacity, &values[1..], &mut rows, &mut kept).is_err());
         let short = kept.len() - 1;
         assert!(ask(capacity, &values, &mut rows, &mut kept[..short]).is_err());
-        assert!(rows == before.0 && kept.iter().zip(&before.1).all(|(a, b)| a.to_bits() == b.to_bits()));
+        assert!(
+            rows == before.0
+                && kept
+                    .iter()
+                    .zip(&before.1)
+                    .all(|(a, b)| a.to_bits() == b.to_bits())
+        );
         // Negative control: rows of other observations are another posterior.
         let mut wrong = before.1;
         wrong[0] *= 1.5;
         let right = ask(capacity, &values, &mut 0, &mut kept);
         assert!(right.is_ok() && ask(capacity, &values, &mut rows, &mut wrong) != right);
     }
-    assert!(chosen.iter().filter(|count| **count > 0).count() >= 3, "{chosen:?}");
+    assert!(
+        chosen.iter().filter(|count| **count > 0).count() >= 3,
+        "{chosen:?}"
+    );
 }

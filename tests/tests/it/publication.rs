@@ -4,13 +4,15 @@
 use serde_json::Value;
 use sordino_core::dispatch::Width;
 use sordino_core::federated::prior::{
-    Constant, LENGTHSCALES, Mechanism, Observations, Parameters, PriorError, Public, Tables, Terms, choose_landmarks,
-    contribution, contribution_scratch_len, event, kernel_rows, landmark_rows, landmark_rows_scratch_len,
-    landmarks_scratch_len, mu_spent, total_mu,
+    Constant, LENGTHSCALES, Mechanism, Observations, Parameters, PriorError, Public, Tables, Terms,
+    choose_landmarks, contribution, contribution_scratch_len, event, kernel_rows, landmark_rows,
+    landmark_rows_scratch_len, landmarks_scratch_len, mu_spent, total_mu,
 };
 use sordino_core::math::Scalar;
 use sordino_core::random::{Party, Purpose, RunSeed, Stream, normal};
-use sordino_tests::publication::{Publication, State, correlation, observed, own_units, two_releases};
+use sordino_tests::publication::{
+    Publication, State, correlation, observed, own_units, two_releases,
+};
 use sordino_tests::{cases, indices, list, number, numbers, rows, vectors, whole};
 
 /// N contributors of n points each, 128 designs, 50 features at most.
@@ -20,24 +22,40 @@ fn parameters(agents: u32, points: u32) -> Parameters {
 
 fn close(found: f64, expected: f64, what: &str) {
     let tolerance = 1e-7 * expected.abs().max(1e-2);
-    assert!((found - expected).abs() <= tolerance, "{what}: {found} instead of {expected}");
+    assert!(
+        (found - expected).abs() <= tolerance,
+        "{what}: {found} instead of {expected}"
+    );
 }
 
 fn all_close(found: &[f64], expected: &[f64], what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
-    found.iter().zip(expected).for_each(|(a, b)| close(*a, *b, what));
+    found
+        .iter()
+        .zip(expected)
+        .for_each(|(a, b)| close(*a, *b, what));
 }
 
 /// The world and the logs of a case of `prior_file.json`.
 fn world_of(case: &Value) -> (Publication, Vec<Vec<f64>>) {
     let (points, dim) = (numbers(&case["candidates"]), whole(&case["dim"]) as usize);
-    let (designs, at, values) = (list(&case["designs"]), list(&case["points"]), rows(&case["values"]));
-    let parameters =
-        Parameters { designs: designs.len() as u32, ..parameters(at.len() as u32, values[0].len() as u32) };
+    let (designs, at, values) = (
+        list(&case["designs"]),
+        list(&case["points"]),
+        rows(&case["values"]),
+    );
+    let parameters = Parameters {
+        designs: designs.len() as u32,
+        ..parameters(at.len() as u32, values[0].len() as u32)
+    };
     let mut world = Publication::new(points, dim, whole(&case["features"]) as usize, parameters);
     world.designs = designs.iter().flat_map(indices).map(|x| x as u32).collect();
     let log = |(at, values): (&Value, &Vec<f64>)| {
-        indices(at).into_iter().zip(values).flat_map(|(x, y)| [x as f64, *y]).collect::<Vec<f64>>()
+        indices(at)
+            .into_iter()
+            .zip(values)
+            .flat_map(|(x, y)| [x as f64, *y])
+            .collect::<Vec<f64>>()
     };
     (world, at.iter().zip(&values).map(log).collect())
 }
@@ -50,34 +68,66 @@ fn a_publication_is_what_an_independent_program_computes() {
     let mut clipped = 0;
     for case in cases(&file, "cases") {
         let (world, logs) = world_of(case);
-        close(world.landmarks.lengthscale, number(&case["lengthscale"]), "lengthscale");
-        assert_eq!(world.pivots, indices(&case["pivots"]).iter().map(|x| *x as u32).collect::<Vec<_>>());
+        close(
+            world.landmarks.lengthscale,
+            number(&case["lengthscale"]),
+            "lengthscale",
+        );
+        assert_eq!(
+            world.pivots,
+            indices(&case["pivots"])
+                .iter()
+                .map(|x| *x as u32)
+                .collect::<Vec<_>>()
+        );
         let (mut state, mut scratch, mut sum) = (world.fresh(), world.scratch(), 0.0);
         for step in list(&case["steps"]) {
             let terms = state.prepare(&world.public(), &mut scratch).unwrap();
             close(terms.ridge, number(&step["ridge"]), "ridge");
-            close(terms.clip_radius, number(&step["clip_radius"]), "clip radius");
+            close(
+                terms.clip_radius,
+                number(&step["clip_radius"]),
+                "clip radius",
+            );
             let mut sums = vec![0.0; world.config.contribution_len()];
             for log in &logs {
                 let (vector, _) = world.vector(&state, log);
                 sums.iter_mut().zip(vector).for_each(|(sum, x)| *sum += x);
             }
-            let std = number(&case["noise_multiplier"]) * terms.clip_radius * (1.0f64 + 0.0625).sqrt();
-            sum += state.self_test(&world.public(), &sums, std, &mut world.test_scratch()).unwrap();
+            let std =
+                number(&case["noise_multiplier"]) * terms.clip_radius * (1.0f64 + 0.0625).sqrt();
+            sum += state
+                .self_test(&world.public(), &sums, std, &mut world.test_scratch())
+                .unwrap();
             state.update(&sums, std, 2, &mut scratch).unwrap();
             close(sum, number(&step["self_test"]), "self-test");
-            close(state.clip_factor(), number(&step["clip_factor"]), "clip factor");
-            close(state.heterogeneity(), number(&step["heterogeneity"]), "heterogeneity");
+            close(
+                state.clip_factor(),
+                number(&step["clip_factor"]),
+                "clip factor",
+            );
+            close(
+                state.heterogeneity(),
+                number(&step["heterogeneity"]),
+                "heterogeneity",
+            );
             all_close(state.weights(), &numbers(&step["weights"]), "weights");
             clipped += usize::from(state.heterogeneity() > 0.0);
         }
-        all_close(state.covariance(), &numbers(&case["covariance"]), "covariance");
+        all_close(
+            state.covariance(),
+            &numbers(&case["covariance"]),
+            "covariance",
+        );
         // Negative control: the same with a constant that is believed to be known.
         let (known, logs) = world_of(case);
         let known = known.with(Constant::Known);
         let mut state = known.fresh();
         let terms = state.prepare(&known.public(), &mut scratch).unwrap();
-        assert!((terms.clip_radius / number(&list(&case["steps"])[0]["clip_radius"]) - 1.0).abs() > 1e-3);
+        assert!(
+            (terms.clip_radius / number(&list(&case["steps"])[0]["clip_radius"]) - 1.0).abs()
+                > 1e-3
+        );
         assert!(known.vector(&state, &logs[0]).1 <= 1.0);
     }
     assert!(clipped > 0, "heterogeneity is part of what is compared");
@@ -86,35 +136,58 @@ fn a_publication_is_what_an_independent_program_computes() {
 /// The largest difference between the joint vectors of two logs, at the second release too, where w is not 0.
 fn difference(world: &Publication, state: &State, one: &[f64], other: &[f64]) -> f64 {
     let (a, b) = (world.vector(state, one).0, world.vector(state, other).0);
-    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+    a.iter()
+        .zip(b)
+        .map(|(a, b)| (a - b).abs())
+        .fold(0.0, f64::max)
 }
 
 #[test]
 fn neither_units_nor_a_constant_change_a_contribution() {
-    let (world, known) = (Publication::line(60, 9, parameters(3, 6)), Publication::line(60, 9, parameters(3, 6)));
+    let (world, known) = (
+        Publication::line(60, 9, parameters(3, 6)),
+        Publication::line(60, 9, parameters(3, 6)),
+    );
     let known = known.with(Constant::Known);
     let mut stream = Stream::from_seed(8);
     let function = world.function(&mut stream);
     let log = observed(&function, 6, 0.1, &mut stream);
     let changed = |scale: f64, offset: f64| -> Vec<f64> {
-        log.chunks(2).flat_map(|entry| [entry[0], scale * entry[1] + offset]).collect()
+        log.chunks(2)
+            .flat_map(|entry| [entry[0], scale * entry[1] + offset])
+            .collect()
     };
     let (mut state, mut plain) = (world.fresh(), known.fresh());
     for step in 0..2 {
-        state.prepare(&world.public(), &mut world.scratch()).unwrap();
-        plain.prepare(&known.public(), &mut known.scratch()).unwrap();
+        state
+            .prepare(&world.public(), &mut world.scratch())
+            .unwrap();
+        plain
+            .prepare(&known.public(), &mut known.scratch())
+            .unwrap();
         for (scale, offset) in [(1e-3, 0.0), (1.0, 1e4), (250.0, -3.0)] {
-            assert!(difference(&world, &state, &log, &changed(scale, offset)) < 1e-9, "{step} {scale} {offset}");
+            assert!(
+                difference(&world, &state, &log, &changed(scale, offset)) < 1e-9,
+                "{step} {scale} {offset}"
+            );
         }
         // Negative controls: the other sign of a function is another; and values around another mean are, where the constant
         // is known. These values are the units' own, so that it is the projection that is tested.
         assert!(difference(&world, &state, &log, &changed(-1.0, 0.0)) > 0.1);
         let z = own_units(&log);
         let moved = |world: &Publication, state: &State, by: f64| {
-            let z: Vec<f64> = z.chunks(2).flat_map(|entry| [entry[0], entry[1] + by]).collect();
+            let z: Vec<f64> = z
+                .chunks(2)
+                .flat_map(|entry| [entry[0], entry[1] + by])
+                .collect();
             world.raw(state, &z).0
         };
-        let far = |a: Vec<f64>, b: Vec<f64>| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let far = |a: Vec<f64>, b: Vec<f64>| {
+            a.iter()
+                .zip(b)
+                .map(|(a, b)| (a - b).abs())
+                .fold(0.0, f64::max)
+        };
         assert!(far(moved(&world, &state, 0.0), moved(&world, &state, 1e3)) < 1e-9);
         assert!(far(moved(&known, &plain, 0.0), moved(&known, &plain, 1.0)) > 0.1);
         for (world, state) in [(&world, &mut state), (&known, &mut plain)] {
@@ -123,10 +196,15 @@ fn neither_units_nor_a_constant_change_a_contribution() {
         }
     }
     // A function of one value, and no values at all, say nothing: d = 0, u = 1.
-    state.prepare(&world.public(), &mut world.scratch()).unwrap();
+    state
+        .prepare(&world.public(), &mut world.scratch())
+        .unwrap();
     for log in [&[][..], &[4.0, 17.0]] {
         let (vector, u) = world.vector(&state, log);
-        assert!(u == 1.0 && vector[..9].iter().all(|x| x.abs() < 1e-14), "{vector:?}");
+        assert!(
+            u == 1.0 && vector[..9].iter().all(|x| x.abs() < 1e-14),
+            "{vector:?}"
+        );
     }
 }
 
@@ -138,16 +216,41 @@ fn a_contributor_with_points_of_its_own_sends_the_same() {
         let convert = |x: &[f64]| x.iter().map(|x| T::from_f64(*x)).collect::<Vec<T>>();
         let (m, n) = (world.config.features(), log.len() / 2);
         let coordinates = |i: usize| world.points[i * world.dim..][..world.dim].to_vec();
-        let landmarks = convert(&world.pivots.iter().flat_map(|i| coordinates(*i as usize)).collect::<Vec<_>>());
-        let points = convert(&log.chunks(2).flat_map(|entry| coordinates(entry[0] as usize)).collect::<Vec<_>>());
+        let landmarks = convert(
+            &world
+                .pivots
+                .iter()
+                .flat_map(|i| coordinates(*i as usize))
+                .collect::<Vec<_>>(),
+        );
+        let points = convert(
+            &log.chunks(2)
+                .flat_map(|entry| coordinates(entry[0] as usize))
+                .collect::<Vec<_>>(),
+        );
         let lengthscale = T::from_f64(world.landmarks.lengthscale);
         let (mut rows, mut factor) = (vec![T::ZERO; n * m], vec![T::ZERO; n * n]);
         let mut scratch = vec![T::ZERO; landmark_rows_scratch_len(m).max(n)];
-        landmark_rows(lengthscale, &landmarks, world.dim, &points, &mut rows, &mut scratch).unwrap();
+        landmark_rows(
+            lengthscale,
+            &landmarks,
+            world.dim,
+            &points,
+            &mut rows,
+            &mut scratch,
+        )
+        .unwrap();
         kernel_rows(lengthscale, &points, world.dim, &mut factor, &mut scratch).unwrap();
-        let tables = Tables { prior_rows: &factor, ..Tables::NONE };
+        let tables = Tables {
+            prior_rows: &factor,
+            ..Tables::NONE
+        };
         let public = Public::new(&world.config, &rows, tables).unwrap();
-        let own: Vec<f64> = own_units(log).chunks(2).enumerate().flat_map(|(i, entry)| [i as f64, entry[1]]).collect();
+        let own: Vec<f64> = own_units(log)
+            .chunks(2)
+            .enumerate()
+            .flat_map(|(i, entry)| [i as f64, entry[1]])
+            .collect();
         let (own, mut out) = (convert(&own), vec![T::ZERO; m + 1]);
         let observations = Observations::new(&own, n).unwrap();
         let mut scratch = vec![T::ZERO; contribution_scratch_len(n)];
@@ -157,7 +260,15 @@ fn a_contributor_with_points_of_its_own_sends_the_same() {
             clip_radius: T::from_f64(terms.clip_radius),
             response: T::from_f64(terms.response),
         };
-        contribution(&public, &terms, &convert(state.weights()), &observations, &mut scratch, &mut out).unwrap();
+        contribution(
+            &public,
+            &terms,
+            &convert(state.weights()),
+            &observations,
+            &mut scratch,
+            &mut out,
+        )
+        .unwrap();
         out.iter().map(|x| x.to_f64()).collect()
     }
     let world = Publication::new(grid(2, 12), 2, 20, parameters(3, 6));
@@ -165,41 +276,68 @@ fn a_contributor_with_points_of_its_own_sends_the_same() {
     let function = world.function(&mut stream);
     let mut state = world.fresh();
     for _ in 0..2 {
-        state.prepare(&world.public(), &mut world.scratch()).unwrap();
+        state
+            .prepare(&world.public(), &mut world.scratch())
+            .unwrap();
         for n in [2, 6, 25] {
             let log = observed(&function, n, 0.1, &mut stream);
             let by_table = world.vector(&state, &log).0;
-            let far = |other: &[f64]| by_table.iter().zip(other).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            let far = |other: &[f64]| {
+                by_table
+                    .iter()
+                    .zip(other)
+                    .map(|(a, b)| (a - b).abs())
+                    .fold(0.0, f64::max)
+            };
             assert!(far(&sent::<f64>(&world, &state, &log)) < 1e-9);
             let single = far(&sent::<f32>(&world, &state, &log));
             assert!(single < 1e-3 && single > 0.0, "{single}");
         }
-        let vector = world.vector(&state, &observed(&function, 6, 0.1, &mut stream)).0;
+        let vector = world
+            .vector(&state, &observed(&function, 6, 0.1, &mut stream))
+            .0;
         state.update(&vector, 0.5, 1, &mut world.scratch()).unwrap();
     }
     // Parties that disagree on the constant do not compute together.
     let known = Publication::new(grid(2, 12), 2, 20, parameters(3, 6)).with(Constant::Known);
-    assert_eq!(state.prepare(&known.public(), &mut world.scratch()), Err(PriorError::OtherConfig));
+    assert_eq!(
+        state.prepare(&known.public(), &mut world.scratch()),
+        Err(PriorError::OtherConfig)
+    );
 }
 
 /// A regular grid of `side` points an axis.
 fn grid(dim: usize, side: usize) -> Vec<f64> {
-    let place = |i: usize, axis: usize| (i / side.pow(axis as u32) % side) as f64 / (side - 1) as f64;
-    (0..side.pow(dim as u32)).flat_map(|i| (0..dim).map(move |axis| place(i, axis))).collect()
+    let place =
+        |i: usize, axis: usize| (i / side.pow(axis as u32) % side) as f64 / (side - 1) as f64;
+    (0..side.pow(dim as u32))
+        .flat_map(|i| (0..dim).map(move |axis| place(i, axis)))
+        .collect()
 }
 
 /// Mean residual variance of these pivots in turn, from the whole matrix that is left; and by how much a pivot was not the
 /// largest.
-fn naive(points: &[f64], dim: usize, lengthscale: f64, m: usize, pivots: Option<&[u32]>) -> (f64, f64) {
+fn naive(
+    points: &[f64],
+    dim: usize,
+    lengthscale: f64,
+    m: usize,
+    pivots: Option<&[u32]>,
+) -> (f64, f64) {
     let list: Vec<&[f64]> = points.chunks(dim).collect();
     let k = |a: &[f64], b: &[f64]| {
         let d: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
         (-d / (2.0 * lengthscale * lengthscale)).exp()
     };
-    let mut left: Vec<Vec<f64>> = list.iter().map(|a| list.iter().map(|b| k(a, b)).collect()).collect();
+    let mut left: Vec<Vec<f64>> = list
+        .iter()
+        .map(|a| list.iter().map(|b| k(a, b)).collect())
+        .collect();
     let mut worst: f64 = 0.0;
     for step in 0..m {
-        let largest = (0..list.len()).max_by(|a, b| left[*a][*a].total_cmp(&left[*b][*b]).then(b.cmp(a))).unwrap();
+        let largest = (0..list.len())
+            .max_by(|a, b| left[*a][*a].total_cmp(&left[*b][*b]).then(b.cmp(a)))
+            .unwrap();
         if left[largest][largest] < 1e-6 {
             break;
         }
@@ -207,10 +345,15 @@ fn naive(points: &[f64], dim: usize, lengthscale: f64, m: usize, pivots: Option<
         worst = worst.max(left[largest][largest] - left[pivot][pivot]);
         let column: Vec<f64> = left.iter().map(|row| row[pivot]).collect();
         for (row, a) in left.iter_mut().zip(&column) {
-            row.iter_mut().zip(&column).for_each(|(x, b)| *x -= a * b / column[pivot]);
+            row.iter_mut()
+                .zip(&column)
+                .for_each(|(x, b)| *x -= a * b / column[pivot]);
         }
     }
-    ((0..list.len()).map(|i| left[i][i].max(0.0)).sum::<f64>() / list.len() as f64, worst)
+    (
+        (0..list.len()).map(|i| left[i][i].max(0.0)).sum::<f64>() / list.len() as f64,
+        worst,
+    )
 }
 
 fn chosen<T: Scalar>(points: &[f64], dim: usize, m: usize) -> (f64, Vec<u32>, Vec<f64>) {
@@ -220,7 +363,14 @@ fn chosen<T: Scalar>(points: &[f64], dim: usize, m: usize) -> (f64, Vec<u32>, Ve
     let mut scratch = vec![T::ZERO; landmarks_scratch_len(count)];
     let chosen = choose_landmarks(&points, dim, &mut pivots, &mut rows, &mut scratch).unwrap();
     pivots.truncate(chosen.count);
-    (chosen.lengthscale.to_f64(), pivots, rows[..count * chosen.count].iter().map(|x| x.to_f64()).collect())
+    (
+        chosen.lengthscale.to_f64(),
+        pivots,
+        rows[..count * chosen.count]
+            .iter()
+            .map(|x| x.to_f64())
+            .collect(),
+    )
 }
 
 #[test]
@@ -230,16 +380,41 @@ fn the_lengthscale_is_the_shortest_that_the_landmarks_carry() {
         let (lengthscale, pivots, rows) = chosen::<f64>(&points, dim, m);
         assert_eq!(pivots.len(), m);
         let (left, worst) = naive(&points, dim, lengthscale, m, Some(&pivots));
-        assert!(worst < 1e-9, "{dim}-D: a pivot was {worst} below the largest");
+        assert!(
+            worst < 1e-9,
+            "{dim}-D: a pivot was {worst} below the largest"
+        );
         assert!(left <= 0.05, "{dim}-D: {left} is left at {lengthscale}");
-        let shorter = LENGTHSCALES[LENGTHSCALES.iter().position(|l| *l == lengthscale).unwrap() - 1];
+        let shorter =
+            LENGTHSCALES[LENGTHSCALES.iter().position(|l| *l == lengthscale).unwrap() - 1];
         let without = naive(&points, dim, shorter, m, None).0;
-        assert!(without > 0.05, "{dim}-D: {without} would be left at {shorter}");
+        assert!(
+            without > 0.05,
+            "{dim}-D: {without} would be left at {shorter}"
+        );
         // φ is L⁻¹k(P, x).
-        let landmarks: Vec<f64> = pivots.iter().flat_map(|i| points[*i as usize * dim..][..dim].to_vec()).collect();
-        let (mut again, mut scratch) = (vec![0.0; rows.len()], vec![0.0; landmark_rows_scratch_len(m)]);
-        landmark_rows(lengthscale, &landmarks, dim, &points, &mut again, &mut scratch).unwrap();
-        let furthest = rows.iter().zip(&again).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let landmarks: Vec<f64> = pivots
+            .iter()
+            .flat_map(|i| points[*i as usize * dim..][..dim].to_vec())
+            .collect();
+        let (mut again, mut scratch) = (
+            vec![0.0; rows.len()],
+            vec![0.0; landmark_rows_scratch_len(m)],
+        );
+        landmark_rows(
+            lengthscale,
+            &landmarks,
+            dim,
+            &points,
+            &mut again,
+            &mut scratch,
+        )
+        .unwrap();
+        let furthest = rows
+            .iter()
+            .zip(&again)
+            .map(|(a, b)| (a - b).abs())
+            .fold(0.0, f64::max);
         assert!(furthest < 1e-7, "{dim}-D: {furthest}");
     }
     // Wide vectors compute the same bits.
@@ -247,39 +422,87 @@ fn the_lengthscale_is_the_shortest_that_the_landmarks_carry() {
     let bits = |width: Width| {
         width.limit();
         let (lengthscale, pivots, rows) = chosen::<f64>(&points, 2, 25);
-        (lengthscale, pivots, rows.iter().map(|x| x.to_bits()).collect::<Vec<_>>())
+        (
+            lengthscale,
+            pivots,
+            rows.iter().map(|x| x.to_bits()).collect::<Vec<_>>(),
+        )
     };
-    assert!(Width::ALL.into_iter().all(|width| bits(width) == bits(Width::Baseline)));
+    assert!(
+        Width::ALL
+            .into_iter()
+            .all(|width| bits(width) == bits(Width::Baseline))
+    );
     Width::widest().limit();
     // Single precision chooses the same lengthscale, and a candidate twice changes nothing.
     let (wide, single) = (chosen::<f64>(&points, 2, 25), chosen::<f32>(&points, 2, 25));
     assert!((wide.0 - single.0).abs() < 1e-6);
     let twice = [&points[..], &points].concat();
-    assert_eq!((chosen::<f64>(&twice, 2, 25).0, chosen::<f64>(&twice, 2, 25).1), (wide.0, wide.1));
+    assert_eq!(
+        (
+            chosen::<f64>(&twice, 2, 25).0,
+            chosen::<f64>(&twice, 2, 25).1
+        ),
+        (wide.0, wide.1)
+    );
 }
 
 #[test]
 fn fewer_candidates_than_landmarks_are_all_landmarks_and_nonsense_is_refused() {
     let (lengthscale, pivots, rows) = chosen::<f64>(&[0.0, 0.5, 0.5, 1.0], 1, 20);
-    assert_eq!((lengthscale, pivots.len(), rows.len()), (LENGTHSCALES[0], 3, 12));
+    assert_eq!(
+        (lengthscale, pivots.len(), rows.len()),
+        (LENGTHSCALES[0], 3, 12)
+    );
     assert_eq!(pivots, [0, 1, 3], "ties go to the lowest index");
     // Nothing in the list is long enough for one landmark in five dimensions: the longest, and its share is told.
     let corners = grid(5, 2);
     let (mut rows, mut scratch) = (vec![0.0; 32], vec![0.0; 32]);
     let blind = choose_landmarks(&corners, 5, &mut [0], &mut rows, &mut scratch).unwrap();
-    assert!(blind.lengthscale == LENGTHSCALES[11] && blind.kept < 0.95 && blind.kept > 0.0, "{blind:?}");
-    let refused = |points: &[f64], dim| choose_landmarks(points, dim, &mut [0; 2], &mut [0.0; 6], &mut [0.0; 3]).err();
-    let coordinate = |x: f64| Some(PriorError::Number { what: "coordinate", value: x, admissible: "[0, 1]" });
+    assert!(
+        blind.lengthscale == LENGTHSCALES[11] && blind.kept < 0.95 && blind.kept > 0.0,
+        "{blind:?}"
+    );
+    let refused = |points: &[f64], dim| {
+        choose_landmarks(points, dim, &mut [0; 2], &mut [0.0; 6], &mut [0.0; 3]).err()
+    };
+    let coordinate = |x: f64| {
+        Some(PriorError::Number {
+            what: "coordinate",
+            value: x,
+            admissible: "[0, 1]",
+        })
+    };
     assert_eq!(refused(&[0.0, 1.5, 0.1], 1), coordinate(1.5));
-    assert!(matches!(refused(&[0.0, f64::NAN, 0.1], 1), Some(PriorError::Number { what: "coordinate", .. })));
-    for (points, dim) in [(&[][..], 1), (&[0.1, 0.2, 0.3][..], 0), (&[0.1, 0.2, 0.3][..], 2), (&[0.1; 4][..], 1)] {
-        assert!(matches!(refused(points, dim), Some(PriorError::Length { .. })), "{points:?} {dim}");
+    assert!(matches!(
+        refused(&[0.0, f64::NAN, 0.1], 1),
+        Some(PriorError::Number {
+            what: "coordinate",
+            ..
+        })
+    ));
+    for (points, dim) in [
+        (&[][..], 1),
+        (&[0.1, 0.2, 0.3][..], 0),
+        (&[0.1, 0.2, 0.3][..], 2),
+        (&[0.1; 4][..], 1),
+    ] {
+        assert!(
+            matches!(refused(points, dim), Some(PriorError::Length { .. })),
+            "{points:?} {dim}"
+        );
     }
     let mut rows = [0.0; 4];
     let same = landmark_rows(0.2, &[0.5, 0.5], 1, &[0.1, 0.2], &mut rows, &mut [0.0; 3]);
     assert!(matches!(same, Err(PriorError::Singular(_))), "{same:?}");
     let none = landmark_rows(0.0, &[0.2, 0.5], 1, &[0.1, 0.2], &mut rows, &mut [0.0; 3]);
-    assert!(matches!(none, Err(PriorError::Number { what: "lengthscale", .. })));
+    assert!(matches!(
+        none,
+        Err(PriorError::Number {
+            what: "lengthscale",
+            ..
+        })
+    ));
 }
 
 /// How contributors' functions relate.
@@ -298,7 +521,11 @@ fn published(world: &Publication, population: Population, seed: RunSeed) -> (f64
         .map(|n| {
             let mut stream = seed.stream(Party::Agent(n), Purpose::InitialPoints, 0);
             let own = world.function(&mut stream);
-            let function = if population == Population::Unrelated { &own } else { &common };
+            let function = if population == Population::Unrelated {
+                &own
+            } else {
+                &common
+            };
             let mut log = observed(function, 10, 0.1, &mut stream);
             if population == Population::Shuffled {
                 for i in (1..10).rev() {
@@ -313,27 +540,54 @@ fn published(world: &Publication, population: Population, seed: RunSeed) -> (f64
     assert_eq!(published.charged, z.map(event));
     assert!(mu_spent(&z) <= total_mu(1.0, 1e-3).unwrap());
     let (test, replayed) = world.replay(&published.released, &z);
-    assert_eq!(replayed, published.posterior, "whoever has the releases has the posterior, to the last bit");
-    (correlation(&world.mean(&published.posterior), &common), test)
+    assert_eq!(
+        replayed, published.posterior,
+        "whoever has the releases has the posterior, to the last bit"
+    );
+    (
+        correlation(&world.mean(&published.posterior), &common),
+        test,
+    )
 }
 
 #[test]
 fn sixty_contributors_publish_their_common_function_and_the_self_test_tells_it_from_none() {
     let world = Publication::line(200, 30, parameters(60, 10));
     let runs = |population| -> Vec<(f64, f64)> {
-        (0..20).map(|run| published(&world, population, RunSeed::new(19, run))).collect()
+        (0..20)
+            .map(|run| published(&world, population, RunSeed::new(19, run)))
+            .collect()
     };
-    let [common, shuffled, unrelated] = [Population::Common, Population::Shuffled, Population::Unrelated].map(runs);
-    for (name, runs) in [("common", &common), ("shuffled", &shuffled), ("unrelated", &unrelated)] {
+    let [common, shuffled, unrelated] = [
+        Population::Common,
+        Population::Shuffled,
+        Population::Unrelated,
+    ]
+    .map(runs);
+    for (name, runs) in [
+        ("common", &common),
+        ("shuffled", &shuffled),
+        ("unrelated", &unrelated),
+    ] {
         let tests: Vec<String> = runs.iter().map(|(_, test)| format!("{test:.1}")).collect();
         let mean = runs.iter().map(|run| run.0).sum::<f64>() / runs.len() as f64;
         println!("{name}: correlation {mean:.3}, B {}", tests.join(" "));
     }
     // The functions' own lengthscale is the file's, as short as 30 landmarks carry: single files fall to .88.
     assert!(common.iter().all(|(_, test)| *test >= 1.0), "{common:?}");
-    assert!(common.iter().filter(|(correlation, _)| *correlation > 0.9).count() >= 18, "{common:?}");
+    assert!(
+        common
+            .iter()
+            .filter(|(correlation, _)| *correlation > 0.9)
+            .count()
+            >= 18,
+        "{common:?}"
+    );
     for none in [&shuffled, &unrelated] {
-        assert!(none.iter().filter(|(_, test)| *test < 1.0).count() >= 15, "{none:?}");
+        assert!(
+            none.iter().filter(|(_, test)| *test < 1.0).count() >= 15,
+            "{none:?}"
+        );
         assert!(none.iter().all(|(correlation, _)| *correlation < 0.9));
     }
 }
@@ -343,7 +597,9 @@ fn a_self_test_is_of_its_releases_and_of_no_others() {
     let world = Publication::line(60, 9, parameters(12, 6));
     let mut stream = Stream::from_seed(4);
     let function = world.function(&mut stream);
-    let logs: Vec<Vec<f64>> = (0..12).map(|_| observed(&function, 6, 0.1, &mut stream)).collect();
+    let logs: Vec<Vec<f64>> = (0..12)
+        .map(|_| observed(&function, 6, 0.1, &mut stream))
+        .collect();
     let z = [0.8, 0.8];
     let published = world.publish(&logs, &z, RunSeed::new(2, 0));
     let (test, posterior) = world.replay(&published.released, &z);
@@ -352,17 +608,41 @@ fn a_self_test_is_of_its_releases_and_of_no_others() {
     other[3] += 1e-9;
     let (changed, elsewhere) = world.replay(&other, &z);
     assert!(changed != test && elsewhere != posterior && (changed - test).abs() < 1e-3);
-    assert_ne!(world.replay(&published.released, &[0.9, 0.8]).0, test, "the noise is part of what is believed");
+    assert_ne!(
+        world.replay(&published.released, &[0.9, 0.8]).0,
+        test,
+        "the noise is part of what is believed"
+    );
     // Out of its place it is refused, and nothing is changed by it.
     let (mut state, mut scratch) = (world.fresh(), world.test_scratch());
     let len = world.config.contribution_len();
-    let mut refused =
-        |state: &State, released: &[f64]| state.self_test(&world.public(), released, 1.0, &mut scratch).err();
-    assert_eq!(refused(&state, &vec![0.0; len]), Some(PriorError::NotPrepared));
-    state.prepare(&world.public(), &mut world.scratch()).unwrap();
+    let mut refused = |state: &State, released: &[f64]| {
+        state
+            .self_test(&world.public(), released, 1.0, &mut scratch)
+            .err()
+    };
+    assert_eq!(
+        refused(&state, &vec![0.0; len]),
+        Some(PriorError::NotPrepared)
+    );
+    state
+        .prepare(&world.public(), &mut world.scratch())
+        .unwrap();
     let before = state.clone();
-    assert!(matches!(refused(&state, &vec![0.0; len - 1]), Some(PriorError::Length { what: "release", .. })));
-    assert!(matches!(refused(&state, &vec![f64::NAN; len]), Some(PriorError::Number { what: "release", .. })));
+    assert!(matches!(
+        refused(&state, &vec![0.0; len - 1]),
+        Some(PriorError::Length {
+            what: "release",
+            ..
+        })
+    ));
+    assert!(matches!(
+        refused(&state, &vec![f64::NAN; len]),
+        Some(PriorError::Number {
+            what: "release",
+            ..
+        })
+    ));
     assert_eq!((refused(&state, &vec![0.1; len]), state), (None, before));
 }
 
@@ -371,33 +651,64 @@ fn a_self_test_is_of_its_releases_and_of_no_others() {
 fn one_contributor_moves_the_integer_sums_by_no_more_than_the_radius() {
     let world = Publication::line(60, 9, parameters(12, 6));
     let mut state = world.fresh();
-    let terms = state.prepare(&world.public(), &mut world.scratch()).unwrap();
+    let terms = state
+        .prepare(&world.public(), &mut world.scratch())
+        .unwrap();
     let mechanism = Mechanism::new(&world.config, &terms, 0.7).unwrap();
-    let (encoder, k) = (mechanism.encoder().unwrap(), u128::from(mechanism.grid().radius()));
+    let (encoder, k) = (
+        mechanism.encoder().unwrap(),
+        u128::from(mechanism.grid().radius()),
+    );
     let len = world.config.contribution_len();
     let mut stream = Stream::from_seed(6);
-    let zoo = [0.0, -0.0, 5e-324, -1e3, 1e155, f64::MAX, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+    let zoo = [
+        0.0,
+        -0.0,
+        5e-324,
+        -1e3,
+        1e155,
+        f64::MAX,
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+    ];
     let mut longest = 0;
     for turn in 0..3000 {
         let mut others = vec![0i64; len];
         for _ in 0..3 {
-            let values = (0..6).flat_map(|i| [f64::from(7 * i), normal::draw(&mut stream)]).collect::<Vec<f64>>();
-            encoder.add(&world.vector(&state, &values).0, &[1.0], &mut others).unwrap();
+            let values = (0..6)
+                .flat_map(|i| [f64::from(7 * i), normal::draw(&mut stream)])
+                .collect::<Vec<f64>>();
+            encoder
+                .add(&world.vector(&state, &values).0, &[1.0], &mut others)
+                .unwrap();
         }
         let vector: Vec<f64> = match turn % 3 {
             0 => (0..len).map(|_| zoo[stream.below(9) as usize]).collect(),
-            1 => (0..len).map(|_| 10.0 * normal::draw::<f64>(&mut stream)).collect(),
+            1 => (0..len)
+                .map(|_| 10.0 * normal::draw::<f64>(&mut stream))
+                .collect(),
             // Standardised or not: the bound does not rest on it.
             _ => {
                 let at = |i: u32| [f64::from(9 * i), 1e6 * f64::from(stream.below(1000))];
-                world.raw(&state, &(0..6).flat_map(at).collect::<Vec<f64>>()).0
+                world
+                    .raw(&state, &(0..6).flat_map(at).collect::<Vec<f64>>())
+                    .0
             }
         };
         let mut with = others.clone();
         encoder.add(&vector, &[1.0], &mut with).unwrap();
-        let squares: u128 = with.iter().zip(&others).map(|(a, b)| u128::from(a.abs_diff(*b)).pow(2)).sum();
+        let squares: u128 = with
+            .iter()
+            .zip(&others)
+            .map(|(a, b)| u128::from(a.abs_diff(*b)).pow(2))
+            .sum();
         assert!(squares <= k * k, "{vector:?}");
         longest = longest.max(squares);
     }
-    assert!(longest > k * k / 100 * 99, "the bound is met: {longest} of {}", k * k);
+    assert!(
+        longest > k * k / 100 * 99,
+        "the bound is met: {longest} of {}",
+        k * k
+    );
 }

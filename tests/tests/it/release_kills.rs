@@ -16,7 +16,9 @@ use std::sync::Arc;
 use sordino_core::federated::*;
 use sordino_core::privacy::{Charge, Event, NoiseSource, Private, Provenance, Secret, SourceKind};
 use sordino_host::files::write_atomically;
-use sordino_host::ledger::{Accounting, Budgeted, CounterPlace, Ledger, LedgerError, Mark, Options, Terms};
+use sordino_host::ledger::{
+    Accounting, Budgeted, CounterPlace, Ledger, LedgerError, Mark, Options, Terms,
+};
 use sordino_host::server::{HostError, ServerHost, SimulatedSources, Sources, StoredServer};
 use sordino_tests::federation::*;
 use sordino_tests::secret::{Generator, secret_of};
@@ -37,12 +39,19 @@ pub(super) struct Clock {
 
 impl Clock {
     pub(super) fn new(dies_at: Option<u32>) -> Clock {
-        Clock { step: Rc::default(), dies_at }
+        Clock {
+            step: Rc::default(),
+            dies_at,
+        }
     }
 
     pub(super) fn tick(&self) -> Result<(), Killed> {
         self.step.set(self.step.get() + 1);
-        if self.dies_at == Some(self.step.get()) { Err(Killed) } else { Ok(()) }
+        if self.dies_at == Some(self.step.get()) {
+            Err(Killed)
+        } else {
+            Ok(())
+        }
     }
 
     /// Number of steps that were taken so far.
@@ -66,7 +75,8 @@ impl<P: Provenance> sordino_core::privacy::Ledger<P> for Mortal {
         self.clock.tick().map_err(|_| LedgerError::Broken)?;
         sordino_core::privacy::Ledger::<P>::write(&mut self.ledger, charge)?;
         if P::KIND == SourceKind::Secret {
-            self.durable.set(fs::metadata(&self.path).map_or(0, |file| file.len()));
+            self.durable
+                .set(fs::metadata(&self.path).map_or(0, |file| file.len()));
         }
         self.clock.tick().map_err(|_| LedgerError::Broken)
     }
@@ -84,7 +94,8 @@ impl Budgeted for Mortal {
     }
     fn sync(&mut self) -> Result<(), LedgerError> {
         self.ledger.sync()?;
-        self.durable.set(fs::metadata(&self.path).map_or(0, |file| file.len()));
+        self.durable
+            .set(fs::metadata(&self.path).map_or(0, |file| file.len()));
         Ok(())
     }
 }
@@ -102,14 +113,25 @@ pub(super) struct World {
 
 impl World {
     fn new(name: &str, epsilon_max: f64) -> Self {
-        Self::of(name, epsilon_max, vec![Server::<f64>::event_of(&config()).unwrap().unwrap()])
+        Self::of(
+            name,
+            epsilon_max,
+            vec![Server::<f64>::event_of(&config()).unwrap().unwrap()],
+        )
     }
 
     pub(super) fn of(name: &str, epsilon_max: f64, next: Vec<Event>) -> Self {
-        let folder = std::env::temp_dir().join(format!("sordino-kills-{}-{name}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("sordino-kills-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
-        World { folder, sent: Vec::new(), durable: Rc::default(), epsilon_max, next }
+        World {
+            folder,
+            sent: Vec::new(),
+            durable: Rc::default(),
+            epsilon_max,
+            next,
+        }
     }
 
     pub(super) fn path(&self) -> PathBuf {
@@ -129,8 +151,16 @@ impl World {
             SourceKind::Simulation => Ledger::open_simulated(&self.path(), &terms).unwrap(),
             SourceKind::Secret => {
                 let counter = CounterPlace::Folder(self.folder.join("counter"));
-                Ledger::open_secret(&self.path(), &terms, &Options { counter, another: false, next: self.next.clone() })
-                    .unwrap()
+                Ledger::open_secret(
+                    &self.path(),
+                    &terms,
+                    &Options {
+                        counter,
+                        another: false,
+                        next: self.next.clone(),
+                    },
+                )
+                .unwrap()
             }
         }
     }
@@ -140,9 +170,15 @@ impl World {
         let ledger = self.ledger(kind);
         if kind == SourceKind::Secret {
             // What a ledger of secret noise says when it is opened is durable.
-            self.durable.set(fs::metadata(self.path()).map_or(0, |file| file.len()));
+            self.durable
+                .set(fs::metadata(self.path()).map_or(0, |file| file.len()));
         }
-        Mortal { ledger, clock: clock.clone(), durable: self.durable.clone(), path: self.path() }
+        Mortal {
+            ledger,
+            clock: clock.clone(),
+            durable: self.durable.clone(),
+            path: self.path(),
+        }
     }
 
     /// The machine died: all that was not synced is gone, or, if `torn`, all but half of it.
@@ -150,13 +186,22 @@ impl World {
         if let Ok(file) = fs::metadata(self.path()) {
             let durable = self.durable.get().min(file.len());
             let left = durable + if torn { (file.len() - durable) / 2 } else { 0 };
-            fs::OpenOptions::new().write(true).open(self.path()).unwrap().set_len(left).unwrap();
+            fs::OpenOptions::new()
+                .write(true)
+                .open(self.path())
+                .unwrap()
+                .set_len(left)
+                .unwrap();
         }
     }
 
     /// Releases that are charged, in order.
     pub(super) fn charges(&self, kind: SourceKind) -> Vec<u64> {
-        self.ledger(kind).entries().iter().map(|entry| entry.release).collect()
+        self.ledger(kind)
+            .entries()
+            .iter()
+            .map(|entry| entry.release)
+            .collect()
     }
 }
 
@@ -167,19 +212,34 @@ impl Drop for World {
 }
 
 fn config() -> Config {
-    Config::new(Parameters { rounds: ROUNDS, ..parameters(OwnDraw::Features) }).unwrap()
+    Config::new(Parameters {
+        rounds: ROUNDS,
+        ..parameters(OwnDraw::Features)
+    })
+    .unwrap()
 }
 
 /// One life of the program, from its files to its end or to its death. `stores`: whether it stores itself after each
 /// broadcast; a program that never does starts from nothing but its ledger.
-fn live<S: Sources>(world: &mut World, clock: &Clock, stores: bool, sources: S) -> Result<(), Killed> {
+fn live<S: Sources>(
+    world: &mut World,
+    clock: &Clock,
+    stores: bool,
+    sources: S,
+) -> Result<(), Killed> {
     let config = Arc::new(config());
     let kind = <S::Source as NoiseSource>::Provenance::KIND;
     let ledger = world.mortal(kind, clock);
     let saved = fs::read(world.folder.join("checkpoint")).ok();
-    let stored: Option<(StoredServer, Vec<f64>)> = saved.map(|bytes| postcard::from_bytes(&bytes).unwrap());
-    let stored = stored.as_ref().map(|(_, vectors)| vectors.clone()).zip(stored.map(|(server, _)| server));
-    let (vectors, server) = stored.map_or((Vec::new(), None), |(vectors, server)| (vectors, Some(server)));
+    let stored: Option<(StoredServer, Vec<f64>)> =
+        saved.map(|bytes| postcard::from_bytes(&bytes).unwrap());
+    let stored = stored
+        .as_ref()
+        .map(|(_, vectors)| vectors.clone())
+        .zip(stored.map(|(server, _)| server));
+    let (vectors, server) = stored.map_or((Vec::new(), None), |(vectors, server)| {
+        (vectors, Some(server))
+    });
     let stored = server.map(|server| (server, &vectors[..]));
     let mut host = ServerHost::<f64, S, Mortal>::new(config, sources, ledger, stored).unwrap();
     while host.state().phase() != ServerPhase::Done {
@@ -189,7 +249,8 @@ fn live<S: Sources>(world: &mut World, clock: &Clock, stores: bool, sources: S) 
         clock.tick()?;
         if opened {
             for agent in 0..N {
-                host.upload(agent, broadcast, &[f64::from(agent) - 2.0; M]).unwrap();
+                host.upload(agent, broadcast, &[f64::from(agent) - 2.0; M])
+                    .unwrap();
                 clock.tick()?;
             }
             match host.close() {
@@ -198,12 +259,21 @@ fn live<S: Sources>(world: &mut World, clock: &Clock, stores: bool, sources: S) 
                 Err(error) => panic!("{error}"),
             }
             clock.tick()?;
-            let bits: Vec<u64> = host.broadcast().unwrap().iter().map(|x| x.to_bits()).collect();
+            let bits: Vec<u64> = host
+                .broadcast()
+                .unwrap()
+                .iter()
+                .map(|x| x.to_bits())
+                .collect();
             // Half of the agents have it: sent is sent.
             world.sent.push((broadcast, bits.clone()));
             clock.tick()?;
             let text: String = bits.iter().map(|bits| format!("{bits:016x}\n")).collect();
-            write_atomically(&world.folder.join(format!("broadcast-{broadcast}")), text.as_bytes()).unwrap();
+            write_atomically(
+                &world.folder.join(format!("broadcast-{broadcast}")),
+                text.as_bytes(),
+            )
+            .unwrap();
             clock.tick()?;
         }
         if stores {
@@ -253,15 +323,25 @@ fn undisturbed(kind: SourceKind, name: &str) -> (World, u32) {
 fn simulated_noise_is_charged_exactly_once_and_the_outputs_are_the_same() {
     let kind = SourceKind::Simulation;
     let (whole, steps) = undisturbed(kind, "simulated");
-    assert_eq!((whole.charges(kind).len(), whole.sent.len()), (ROUNDS as usize, ROUNDS as usize));
+    assert_eq!(
+        (whole.charges(kind).len(), whole.sent.len()),
+        (ROUNDS as usize, ROUNDS as usize)
+    );
     let expected: BTreeMap<u32, Vec<u64>> = whole.sent.iter().cloned().collect();
     for machine in [false, true] {
         for dies_at in 1..=steps {
             let mut world = World::new(&format!("simulated-{machine}-{dies_at}"), ENOUGH);
             with_death(&mut world, dies_at, machine, kind);
-            assert_eq!(world.charges(kind), whole.charges(kind), "step {dies_at}, machine {machine}");
+            assert_eq!(
+                world.charges(kind),
+                whole.charges(kind),
+                "step {dies_at}, machine {machine}"
+            );
             for (broadcast, bits) in &world.sent {
-                assert_eq!(bits, &expected[broadcast], "step {dies_at}: the same release again, or none");
+                assert_eq!(
+                    bits, &expected[broadcast],
+                    "step {dies_at}: the same release again, or none"
+                );
             }
             for broadcast in 0..ROUNDS {
                 let name = format!("broadcast-{broadcast}");
@@ -290,8 +370,14 @@ fn secret_noise_is_never_charged_too_little() {
             let mut world = World::new(&format!("secret-{machine}-{dies_at}"), ENOUGH);
             with_death(&mut world, dies_at, machine, kind);
             let (charged, left) = (world.charges(kind).len(), releases_that_left(&world));
-            assert!(charged >= left && left >= ROUNDS as usize, "step {dies_at}: {left} left, {charged} charged");
-            assert!(charged <= ROUNDS as usize + 1, "step {dies_at}: a death costs one charge at most");
+            assert!(
+                charged >= left && left >= ROUNDS as usize,
+                "step {dies_at}: {left} left, {charged} charged"
+            );
+            assert!(
+                charged <= ROUNDS as usize + 1,
+                "step {dies_at}: a death costs one charge at most"
+            );
             again += usize::from(charged > ROUNDS as usize);
             twice += usize::from(left > ROUNDS as usize);
         }
@@ -315,12 +401,19 @@ fn mended_the_budget_is_what_the_ledger_says_however_often_the_program_dies() {
     }
     let (ledger, left) = (world.ledger(kind), releases_that_left(&world));
     let spent = ledger.spent().unwrap();
-    assert!(left >= 1 && ledger.len() >= left, "{left} left, {} charged", ledger.len());
+    assert!(
+        left >= 1 && ledger.len() >= left,
+        "{left} left, {} charged",
+        ledger.len()
+    );
     assert!(spent.epsilon <= 8.0, "{spent:?}");
     // And not because nothing was charged: one more does not fit.
     let event = Server::<f64>::event_of(&config()).unwrap().unwrap();
     drop(ledger);
-    assert!(matches!(world.ledger(kind).admits(&[event]), Err(LedgerError::OverBudget { .. })));
+    assert!(matches!(
+        world.ledger(kind).admits(&[event]),
+        Err(LedgerError::OverBudget { .. })
+    ));
 }
 
 /// A stored server knows its ledger again: another one, an edited one or a shorter one stops it.
@@ -330,7 +423,15 @@ fn mended_a_ledger_that_was_exchanged_stops_the_server() {
     let mut world = World::new("exchanged", ENOUGH);
     // Dies in the last broadcast: a checkpoint, a ledger of two charges or more.
     let steps = undisturbed(kind, "steps").1;
-    assert!(live(&mut world, &Clock::new(Some(steps - 2)), true, SimulatedSources::new(run_seed())).is_err());
+    assert!(
+        live(
+            &mut world,
+            &Clock::new(Some(steps - 2)),
+            true,
+            SimulatedSources::new(run_seed())
+        )
+        .is_err()
+    );
     let good = fs::read_to_string(world.path()).unwrap();
     let stored = || -> (StoredServer, Vec<f64>) {
         postcard::from_bytes(&fs::read(world.folder.join("checkpoint")).unwrap()).unwrap()
@@ -338,7 +439,13 @@ fn mended_a_ledger_that_was_exchanged_stops_the_server() {
     let resume = || {
         let (server, vectors) = stored();
         let sources = SimulatedSources::new(run_seed());
-        ServerHost::<f64, _>::new(Arc::new(config()), sources, world.ledger(kind), Some((server, &vectors))).map(|_| ())
+        ServerHost::<f64, _>::new(
+            Arc::new(config()),
+            sources,
+            world.ledger(kind),
+            Some((server, &vectors)),
+        )
+        .map(|_| ())
     };
     resume().unwrap();
     // Cut to its first charge; and a whole other ledger whose chain is in order, with a cheaper event.
@@ -368,14 +475,18 @@ pub(super) struct Liar {
 
 impl Liar {
     pub(super) fn new(truth: Mortal) -> Self {
-        Liar { truth, later: Vec::new() }
+        Liar {
+            truth,
+            later: Vec::new(),
+        }
     }
 }
 
 impl sordino_core::privacy::Ledger<Private> for Liar {
     type Error = LedgerError;
     fn write(&mut self, charge: &Charge<Private>) -> Result<(), LedgerError> {
-        self.later.push((charge.release(), charge.events().to_vec()));
+        self.later
+            .push((charge.release(), charge.events().to_vec()));
         Ok(())
     }
 }
@@ -391,7 +502,9 @@ impl Budgeted for Liar {
         self.truth.holds(mark)
     }
     fn sync(&mut self) -> Result<(), LedgerError> {
-        self.later.drain(..).try_for_each(|(release, events)| self.truth.ledger.charge(release, &events))
+        self.later
+            .drain(..)
+            .try_for_each(|(release, events)| self.truth.ledger.charge(release, &events))
     }
 }
 
@@ -401,10 +514,14 @@ fn a_ledger_that_lies_is_caught() {
     let lives = Cell::new(1 << 50);
     let world = World::new("liar", ENOUGH);
     let liar = Liar::new(world.mortal(SourceKind::Secret, &Clock::new(None)));
-    let mut host = ServerHost::<f64, _, Liar>::new(Arc::new(config()), secret(&lives), liar, None).unwrap();
+    let mut host =
+        ServerHost::<f64, _, Liar>::new(Arc::new(config()), secret(&lives), liar, None).unwrap();
     host.open().unwrap();
     host.close().unwrap();
     let left = usize::from(host.broadcast().is_some());
     drop(host); // dies here
-    assert!(world.charges(SourceKind::Secret).len() < left, "what left is more than what was charged: caught");
+    assert!(
+        world.charges(SourceKind::Secret).len() < left,
+        "what left is more than what was charged: caught"
+    );
 }

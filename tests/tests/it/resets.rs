@@ -2,7 +2,9 @@
 //!
 //! The same programs run on the emulated Cortex-M with resets of the processor (`cargo xtask firmware`).
 
-use firmware_example::reset::{Cut, Flash, SLOT, SLOTS, Stop, World, agent, optimizer, prior, reporter};
+use firmware_example::reset::{
+    Cut, Flash, SLOT, SLOTS, Stop, World, agent, optimizer, prior, reporter,
+};
 use sordino_core::digest::Digest;
 
 /// A device and what surrounds it.
@@ -16,7 +18,11 @@ type Boot = fn(&mut Flash<'_>, &mut World) -> Result<(), Stop>;
 
 impl Bench {
     fn new(noisy: bool) -> Self {
-        Bench { grain: 1, bytes: Box::new([0xff; SLOTS * SLOT]), world: World::new(noisy) }
+        Bench {
+            grain: 1,
+            bytes: Box::new([0xff; SLOTS * SLOT]),
+            world: World::new(noisy),
+        }
     }
 
     /// One boot with power for so many steps; how many were taken.
@@ -26,7 +32,11 @@ impl Bench {
             taken += 1;
             if taken > steps { Err(Cut) } else { Ok(()) }
         };
-        let mut flash = Flash { bytes: &mut self.bytes[..], grain: self.grain, power: &mut power };
+        let mut flash = Flash {
+            bytes: &mut self.bytes[..],
+            grain: self.grain,
+            power: &mut power,
+        };
         let end = program(&mut flash, &mut self.world);
         (end, taken)
     }
@@ -63,7 +73,11 @@ fn one_cut_anywhere(program: Boot, least: u32) {
         assert_eq!(bench.boot(program, u32::MAX).0, Ok(()), "{cut}");
         assert_eq!(bench.world.digest(), digest, "{cut}");
         // Only what was not yet written down whole is measured again.
-        assert!((measured..=measured + 1).contains(&bench.world.measured), "{cut}: {}", bench.world.measured);
+        assert!(
+            (measured..=measured + 1).contains(&bench.world.measured),
+            "{cut}: {}",
+            bench.world.measured
+        );
         again += bench.world.measured - measured;
     }
     assert!(0 < again && again < steps, "{again}");
@@ -137,14 +151,21 @@ fn a_reporter_never_says_more_than_its_flash_has_charged() {
         let mut bench = Bench::new(false);
         assert_eq!(bench.boot(reporter::boot, cut).0, Err(Stop::Cut), "{cut}");
         let charged = |bench: &mut Bench| {
-            let flash = Flash { bytes: &mut bench.bytes[..], grain: 1, power: &mut || Ok(()) };
+            let flash = Flash {
+                bytes: &mut bench.bytes[..],
+                grain: 1,
+                power: &mut || Ok(()),
+            };
             reporter::spent_and_said(&flash, &bench.world).unwrap()
         };
         let (spent, said) = charged(&mut bench);
         assert!(spent >= said, "{cut}: {spent} charged, {said} said");
         assert_eq!(bench.boot(reporter::boot, u32::MAX).0, Ok(()), "{cut}");
         let (spent, said) = charged(&mut bench);
-        assert!(spent >= said && spent <= said + 0.5, "{cut}: {spent} charged, {said} said");
+        assert!(
+            spent >= said && spent <= said + 0.5,
+            "{cut}: {spent} charged, {said} said"
+        );
         in_vain += u32::from(spent > said);
     }
     assert!(0 < in_vain && in_vain < steps, "{in_vain} of {steps}");
@@ -155,24 +176,54 @@ fn a_reporter_never_says_more_than_its_flash_has_charged() {
 #[test]
 fn mended_two_cuts_neither_forget_a_budget_nor_lose_a_device() {
     let grain = 8;
-    let steps = Bench { grain, ..Bench::new(false) }.boot(reporter::boot, u32::MAX).1;
+    let steps = Bench {
+        grain,
+        ..Bench::new(false)
+    }
+    .boot(reporter::boot, u32::MAX)
+    .1;
     assert!(steps > 50, "{steps}");
     for first in 0..steps {
-        let mut cut = Bench { grain, ..Bench::new(false) };
+        let mut cut = Bench {
+            grain,
+            ..Bench::new(false)
+        };
         assert_eq!(cut.boot(reporter::boot, first).0, Err(Stop::Cut));
         for second in 0.. {
-            let mut bench = Bench { grain, bytes: cut.bytes.clone(), world: cut.world };
+            let mut bench = Bench {
+                grain,
+                bytes: cut.bytes.clone(),
+                world: cut.world,
+            };
             let end = bench.boot(reporter::boot, second).0;
-            let flash = Flash { bytes: &mut bench.bytes[..], grain, power: &mut || Ok(()) };
+            let flash = Flash {
+                bytes: &mut bench.bytes[..],
+                grain,
+                power: &mut || Ok(()),
+            };
             let (spent, said) = reporter::spent_and_said(&flash, &bench.world).unwrap();
-            assert!(spent >= said, "{first}, {second}: {spent} charged, {said} said");
+            assert!(
+                spent >= said,
+                "{first}, {second}: {spent} charged, {said} said"
+            );
             if end == Ok(()) {
                 break;
             }
-            assert_eq!(bench.boot(reporter::boot, u32::MAX).0, Ok(()), "{first}, {second}");
-            let flash = Flash { bytes: &mut bench.bytes[..], grain, power: &mut || Ok(()) };
+            assert_eq!(
+                bench.boot(reporter::boot, u32::MAX).0,
+                Ok(()),
+                "{first}, {second}"
+            );
+            let flash = Flash {
+                bytes: &mut bench.bytes[..],
+                grain,
+                power: &mut || Ok(()),
+            };
             let (spent, said) = reporter::spent_and_said(&flash, &bench.world).unwrap();
-            assert!(said <= spent && spent <= said + 1.0, "{first}, {second}: {spent} charged, {said} said");
+            assert!(
+                said <= spent && spent <= said + 1.0,
+                "{first}, {second}: {spent} charged, {said} said"
+            );
         }
     }
 }
@@ -189,7 +240,11 @@ fn a_device_that_sends_first_is_caught() {
                 steps += 1;
                 (flash.power)()
             };
-            let mut copy = Flash { bytes: &mut forgetful, grain: 1, power: &mut power };
+            let mut copy = Flash {
+                bytes: &mut forgetful,
+                grain: 1,
+                power: &mut power,
+            };
             agent(&mut copy, world)
         };
         flash.bytes.copy_from_slice(&forgetful);
@@ -202,7 +257,10 @@ fn a_device_that_sends_first_is_caught() {
     let caught = (0..steps).step_by(7).filter(|cut| {
         let mut bench = Bench::new(true);
         assert_eq!(bench.boot(careless, *cut).0, Err(Stop::Cut));
-        bench.boot(careless, u32::MAX).0 == Err(Stop::Refused("something else was said under the same number"))
+        bench.boot(careless, u32::MAX).0
+            == Err(Stop::Refused(
+                "something else was said under the same number",
+            ))
     });
     assert!(caught.count() > 5);
 }
@@ -217,24 +275,58 @@ fn snapshot_slots_are_what_the_page_says() {
     let page = include_str!("../../../docs/reset.md");
     let told = OVERHEAD + 2 + 4 * 3;
     for (name, slot) in [
-        ("`federated::AgentState`", format!("{}", max_bytes::<federated::AgentState>())),
+        (
+            "`federated::AgentState`",
+            format!("{}", max_bytes::<federated::AgentState>()),
+        ),
         (
             "`(AgentState, AgentExchange)`",
-            format!("{}", max_bytes::<(federated::AgentState, federated::exchange::AgentExchange)>()),
+            format!(
+                "{}",
+                max_bytes::<(federated::AgentState, federated::exchange::AgentExchange)>()
+            ),
         ),
-        ("`federated::Entry<f32>`", format!("{}", max_bytes::<Entry<f32>>())),
-        ("`federated::prior::agent::AgentState`", format!("{}", max_bytes::<prior::agent::AgentState>())),
-        ("`federated::prior::MemberState<f32>`", format!("{}", max_bytes::<prior::MemberState<f32>>())),
-        ("`federated::shares::Attempts`", format!("{}", max_bytes::<federated::shares::Attempts>())),
-        ("`federated::prior::Released<f32, 16>`", format!("{}", max_bytes::<prior::Released<f32, 16>>())),
-        ("`local::ReporterState`", format!("{}", max_bytes::<ReporterState>())),
+        (
+            "`federated::Entry<f32>`",
+            format!("{}", max_bytes::<Entry<f32>>()),
+        ),
+        (
+            "`federated::prior::agent::AgentState`",
+            format!("{}", max_bytes::<prior::agent::AgentState>()),
+        ),
+        (
+            "`federated::prior::MemberState<f32>`",
+            format!("{}", max_bytes::<prior::MemberState<f32>>()),
+        ),
+        (
+            "`federated::shares::Attempts`",
+            format!("{}", max_bytes::<federated::shares::Attempts>()),
+        ),
+        (
+            "`federated::prior::Released<f32, 16>`",
+            format!("{}", max_bytes::<prior::Released<f32, 16>>()),
+        ),
+        (
+            "`local::ReporterState`",
+            format!("{}", max_bytes::<ReporterState>()),
+        ),
         (
             "`optimizer::LogEntry<f32>`",
-            format!("{} for 16 axes, {} used for 2", max_bytes::<LogEntry<f32>>(), told.next_multiple_of(4)),
+            format!(
+                "{} for 16 axes, {} used for 2",
+                max_bytes::<LogEntry<f32>>(),
+                told.next_multiple_of(4)
+            ),
         ),
     ] {
-        let row = page.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("no row of {name}"));
-        assert!(row.contains(&format!("| {slot} |")), "{name}: {slot}\n{row}");
+        let row = page
+            .lines()
+            .find(|line| line.contains(name))
+            .unwrap_or_else(|| panic!("no row of {name}"));
+        assert!(
+            row.contains(&format!("| {slot} |")),
+            "{name}: {slot}\n{row}"
+        );
     }
 }
 
@@ -248,19 +340,42 @@ fn the_largest_states_fit_their_slots() {
     use sordino_core::random::RunSeed;
     use sordino_core::snapshot::{Stored, write};
     fn fits<S: Stored>(item: &S) -> usize {
-        write(item, u32::MAX, &Digest::default(), &mut [0; SLOT]).unwrap() - sordino_core::snapshot::OVERHEAD
+        write(item, u32::MAX, &Digest::default(), &mut [0; SLOT]).unwrap()
+            - sordino_core::snapshot::OVERHEAD
     }
     // Zeros everywhere but the seed: what the constructors give is the least; the bound is the sum of the most.
-    let seed = (0..).map(|i| RunSeed::new(i, 0)).find(|seed| seed.value() > 1 << 63).unwrap();
+    let seed = (0..)
+        .map(|i| RunSeed::new(i, 0))
+        .find(|seed| seed.value() > 1 << 63)
+        .unwrap();
     assert!(fits(&AgentState::new(u32::MAX, seed)) + 3 * 4 <= AgentState::BODY_MAX);
-    assert!(fits(&prior::agent::AgentState::new(u32::MAX, seed)) + 3 * 4 <= prior::agent::AgentState::BODY_MAX);
+    assert!(
+        fits(&prior::agent::AgentState::new(u32::MAX, seed)) + 3 * 4
+            <= prior::agent::AgentState::BODY_MAX
+    );
     let reporter = ReporterState::new(u32::MAX, Epsilon::new(256.0).unwrap());
     assert!(fits(&reporter) <= ReporterState::BODY_MAX);
-    assert_eq!(fits(&Entry { candidate: u32::MAX, value: f64::MAX }), Entry::<f64>::BODY_MAX);
-    assert_eq!(fits(&Entry { candidate: u32::MAX, value: f32::MAX }), Entry::<f32>::BODY_MAX);
+    assert_eq!(
+        fits(&Entry {
+            candidate: u32::MAX,
+            value: f64::MAX
+        }),
+        Entry::<f64>::BODY_MAX
+    );
+    assert_eq!(
+        fits(&Entry {
+            candidate: u32::MAX,
+            value: f32::MAX
+        }),
+        Entry::<f32>::BODY_MAX
+    );
     let told = LogEntry::told(&[f64::MAX; 16], f64::MAX).unwrap();
     assert!(fits(&told) <= LogEntry::<f64>::BODY_MAX);
     let lengthscales = Point::from_slice(&[f32::MAX; 16]).unwrap();
-    let fitted = LogEntry::Fitted(Parameters { lengthscales, noise_fraction: f32::MAX, told: (1 << 28) - 1 });
+    let fitted = LogEntry::Fitted(Parameters {
+        lengthscales,
+        noise_fraction: f32::MAX,
+        told: (1 << 28) - 1,
+    });
     assert_eq!(fits(&fitted), LogEntry::<f32>::BODY_MAX);
 }

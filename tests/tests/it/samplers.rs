@@ -64,17 +64,38 @@ fn normal(n: u64) {
         let mut source = Simulated::new(Stream::from_seed(u64::from(m)));
         let mut bits = Bits::new(&mut source);
         let count = histogram(n, half, || bits.normal_floor(m).unwrap());
-        assert!(!rejected(chi2(&count, &normal_cells(m, half, 1.0))), "m {m}");
+        assert!(
+            !rejected(chi2(&count, &normal_cells(m, half, 1.0))),
+            "m {m}"
+        );
         let wide = 1.0 + 16.0 / (n as f64).sqrt();
-        assert!(rejected(chi2(&count, &normal_cells(m, half, wide))), "a width off by {wide} must be seen, m {m}");
+        assert!(
+            rejected(chi2(&count, &normal_cells(m, half, wide))),
+            "a width off by {wide} must be seen, m {m}"
+        );
         // Beyond four standard deviations, both sides: Poisson with mean n·6.3e-5.
         let far = 4 << m;
-        let tail: u64 = count.iter().enumerate().filter(|(i, _)| (*i as i64 - half) >= far).map(|(_, c)| c).sum();
-        let low: u64 = count.iter().enumerate().filter(|(i, _)| (*i as i64 - half) < -far).map(|(_, c)| c).sum();
+        let tail: u64 = count
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| (*i as i64 - half) >= far)
+            .map(|(_, c)| c)
+            .sum();
+        let low: u64 = count
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| (*i as i64 - half) < -far)
+            .map(|(_, c)| c)
+            .sum();
         let expected = n as f64 * math::erfc(4.0 / std::f64::consts::SQRT_2);
-        assert!(((tail + low) as f64 - expected).abs() < 5.0 * expected.sqrt() + 1.0, "{tail} {low} {expected}");
+        assert!(
+            ((tail + low) as f64 - expected).abs() < 5.0 * expected.sqrt() + 1.0,
+            "{tail} {low} {expected}"
+        );
         // Truncation of sign and magnitude in place of the floor.
-        let truncated = histogram(n / 4, half, || bits.normal_floor(m).map(|x| x + i64::from(x < 0)).unwrap());
+        let truncated = histogram(n / 4, half, || {
+            bits.normal_floor(m).map(|x| x + i64::from(x < 0)).unwrap()
+        });
         assert!(rejected(chi2(&truncated, &normal_cells(m, half, 1.0))));
     }
 }
@@ -87,7 +108,11 @@ fn laplace(n: u64) {
             (-half..=half)
                 .map(|i| {
                     let p = ratio.powi(i.unsigned_abs() as i32) / (1.0 + ratio);
-                    if i.abs() == half { p } else { p * (1.0 - ratio) }
+                    if i.abs() == half {
+                        p
+                    } else {
+                        p * (1.0 - ratio)
+                    }
                 })
                 .collect()
         };
@@ -96,11 +121,18 @@ fn laplace(n: u64) {
         let count = histogram(n, half, || bits.discrete_laplace(s, t).unwrap());
         assert!(!rejected(chi2(&count, &cells(ratio))), "scale {t}/{s}");
         let off = 1.0 + 20.0 / (n as f64).sqrt();
-        assert!(rejected(chi2(&count, &cells(ratio.powf(off)))), "a scale off by {off} must be seen, {t}/{s}");
+        assert!(
+            rejected(chi2(&count, &cells(ratio.powf(off)))),
+            "a scale off by {off} must be seen, {t}/{s}"
+        );
         // Zero counted for both signs, as if the restart were left out.
         let doubled = histogram(n, half, || {
             let x = bits.discrete_laplace(s, t).unwrap();
-            if x != 0 && x.abs() <= 1 && bits.coin().unwrap() { 0 } else { x }
+            if x != 0 && x.abs() <= 1 && bits.coin().unwrap() {
+                0
+            } else {
+                x
+            }
         });
         assert!(rejected(chi2(&doubled, &cells(ratio))));
     }
@@ -110,10 +142,15 @@ fn coins(n: u64) {
     for (numerator, denominator) in [(1u64, 7u64), (1, 2), (1, 1), (9, 8), (5, 2), (6, 1)] {
         let mut source = Simulated::new(Stream::from_seed(numerator * 100 + denominator));
         let mut bits = Bits::new(&mut source);
-        let count = histogram(n, 1, || i64::from(bits.bernoulli_exp(numerator, denominator).unwrap()));
+        let count = histogram(n, 1, || {
+            i64::from(bits.bernoulli_exp(numerator, denominator).unwrap())
+        });
         let p = (-(numerator as f64) / denominator as f64).exp();
         let count = [count[1], count[2]];
-        assert!(!rejected(chi2(&count, &[1.0 - p, p])), "{numerator}/{denominator}");
+        assert!(
+            !rejected(chi2(&count, &[1.0 - p, p])),
+            "{numerator}/{denominator}"
+        );
         let off = p + 8.0 * (p * (1.0 - p) / n as f64).sqrt();
         assert!(rejected(chi2(&count, &[1.0 - off, off])));
     }
@@ -122,7 +159,10 @@ fn coins(n: u64) {
     let count = histogram(n, 3, || bits.below(7).unwrap() as i64 - 3);
     assert!(!rejected(chi2(&count, &[1.0 / 7.0; 7])));
     let modulo = histogram(n, 3, || (bits.below(64).unwrap() % 7) as i64 - 3);
-    assert!(rejected(chi2(&modulo, &[1.0 / 7.0; 7])), "a modulo in place of rejection must be seen");
+    assert!(
+        rejected(chi2(&modulo, &[1.0 / 7.0; 7])),
+        "a modulo in place of rejection must be seen"
+    );
 }
 
 #[test]

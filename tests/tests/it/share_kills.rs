@@ -13,7 +13,9 @@ use sordino_core::federated::shares::{Attempts, HelperKey, Modulus, SecretKey};
 use sordino_core::federated::{ServerPhase, ServerState};
 use sordino_core::privacy::Event;
 use sordino_host::files::{FileError, write_atomically};
-use sordino_host::ledger::{Accounting, CounterPlace, Deferred, Ledger, LedgerError, Options, Planned, Terms};
+use sordino_host::ledger::{
+    Accounting, CounterPlace, Deferred, Ledger, LedgerError, Options, Planned, Terms,
+};
 use sordino_host::server::{Population, ServerHost, StoredPosterior, StoredServer, WithPublic};
 use sordino_host::shares::{Asked, Collection, Helper, HelperError, HelperPlan, Keep, Question};
 use sordino_tests::prior::{M, N, World};
@@ -24,7 +26,10 @@ use super::shares::{Kept, shared};
 
 const ROUNDS: [u32; 3] = [0, 0, 4];
 const MULTIPLIERS: [f64; 3] = [1.5, 1.5, 0.8];
-const PLAN: Plan<'static> = Plan { rounds: &ROUNDS, noise_multipliers: &MULTIPLIERS };
+const PLAN: Plan<'static> = Plan {
+    rounds: &ROUNDS,
+    noise_multipliers: &MULTIPLIERS,
+};
 const RELEASES: u32 = ROUNDS.len() as u32;
 const GRID_EXPONENT: u32 = 20;
 const RUN: Digest = Digest([9; 32]);
@@ -45,10 +50,14 @@ struct Place {
 
 impl Place {
     fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("sordino-shares-{}-{name}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("sordino-shares-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
-        Place { folder, epsilon_max: 60.0 }
+        Place {
+            folder,
+            epsilon_max: 60.0,
+        }
     }
 
     fn ledger(&self, next: Vec<Event>) -> Ledger {
@@ -61,12 +70,20 @@ impl Place {
             delta: 1e-5,
         };
         let counter = CounterPlace::Folder(self.folder.join("counter"));
-        let options = Options { counter, another: false, next };
+        let options = Options {
+            counter,
+            another: false,
+            next,
+        };
         Ledger::open_secret(&self.folder.join("ledger.jsonl"), &terms, &options).unwrap()
     }
 
     fn charges(&self) -> Vec<u64> {
-        self.ledger(plan().events().take(1).collect()).entries().iter().map(|entry| entry.release).collect()
+        self.ledger(plan().events().take(1).collect())
+            .entries()
+            .iter()
+            .map(|entry| entry.release)
+            .collect()
     }
 
     fn stored(&self) -> Option<Vec<u8>> {
@@ -93,7 +110,15 @@ fn helper_key() -> SecretKey {
 }
 
 fn keys() -> Vec<Option<HelperKey>> {
-    (0..N).map(|agent| Some(helper_key().with_agent(&agent_key(agent).public_key()).unwrap())).collect()
+    (0..N)
+        .map(|agent| {
+            Some(
+                helper_key()
+                    .with_agent(&agent_key(agent).public_key())
+                    .unwrap(),
+            )
+        })
+        .collect()
 }
 
 /// A file of the helper, before and after whose writing it may die.
@@ -105,7 +130,10 @@ struct Mortal {
 impl Keep for Mortal {
     fn keep(&mut self, stored: &[u8]) -> Result<(), FileError> {
         let path = self.path.clone();
-        let dead = |_: Killed| FileError::Io { path, error: std::io::Error::other("dead") };
+        let dead = |_: Killed| FileError::Io {
+            path,
+            error: std::io::Error::other("dead"),
+        };
         self.clock.tick().map_err(dead.clone())?;
         write_atomically(&self.path, stored)?;
         self.clock.tick().map_err(dead)
@@ -116,8 +144,18 @@ type Opened = Helper<sordino_core::privacy::Secret<Generator>, Mortal>;
 
 fn helper(place: &Place, clock: &Clock, seed: u64) -> Result<Opened, HelperError> {
     let ledger = place.ledger(plan().events().take(1).collect());
-    let keep = Mortal { path: place.folder.join("state"), clock: clock.clone() };
-    Helper::open(plan(), keys(), secret_of(seed), ledger, keep, place.stored().as_deref())
+    let keep = Mortal {
+        path: place.folder.join("state"),
+        clock: clock.clone(),
+    };
+    Helper::open(
+        plan(),
+        keys(),
+        secret_of(seed),
+        ledger,
+        keep,
+        place.stored().as_deref(),
+    )
 }
 
 /// What a leader stores in one step: itself, the planned charge, the question that is open, the last release.
@@ -134,17 +172,39 @@ struct Parties {
 
 impl Parties {
     fn new(name: &str) -> Self {
-        let (leader, helper) = (Place::new(&format!("{name}-leader")), Place::new(&format!("{name}-helper")));
+        let (leader, helper) = (
+            Place::new(&format!("{name}-leader")),
+            Place::new(&format!("{name}-helper")),
+        );
         let attempts = (0..N).map(|_| Attempts::new(RUN)).collect();
-        Parties { leader, helper, attempts, announced: Vec::new(), lives: Cell::new(0) }
+        Parties {
+            leader,
+            helper,
+            attempts,
+            announced: Vec::new(),
+            lives: Cell::new(0),
+        }
     }
 
     /// The share of an agent: with a new mask whenever it is asked, as an agent does that kept no share.
-    fn share(&mut self, agent: u32, epoch: u32, modulus: Modulus, integers: &mut [i64]) -> (u32, Vec<u8>) {
+    fn share(
+        &mut self,
+        agent: u32,
+        epoch: u32,
+        modulus: Modulus,
+        integers: &mut [i64],
+    ) -> (u32, Vec<u8>) {
         let mut share = vec![0; modulus.share_len(integers.len())];
-        let key = agent_key(agent).with_helper(&helper_key().public_key()).unwrap();
-        let attempt = self.attempts[agent as usize].reserve(epoch, &mut Kept).unwrap();
-        let attempt = key.mask(attempt, modulus).split(integers, &mut share).unwrap();
+        let key = agent_key(agent)
+            .with_helper(&helper_key().public_key())
+            .unwrap();
+        let attempt = self.attempts[agent as usize]
+            .reserve(epoch, &mut Kept)
+            .unwrap();
+        let attempt = key
+            .mask(attempt, modulus)
+            .split(integers, &mut share)
+            .unwrap();
         (attempt, share)
     }
 }
@@ -163,7 +223,8 @@ fn ask(world: &Parties, clock: &Clock, question: &Question) -> Result<Vec<u8>, K
     Ok(answer)
 }
 
-type Leader<'w> = ServerHost<f64, sordino_core::privacy::Secret<Generator>, Deferred, Population<f64, Held<'w>>>;
+type Leader<'w> =
+    ServerHost<f64, sordino_core::privacy::Secret<Generator>, Deferred, Population<f64, Held<'w>>>;
 
 /// Every agent sends its share.
 fn collect(
@@ -175,11 +236,16 @@ fn collect(
 ) -> Result<Asked, Killed> {
     let modulus = plan().modulus(epoch).unwrap();
     let (terms, z) = host.method().open_terms(epoch).unwrap();
-    let encoder = Mechanism::new(&place.config, &terms, z).unwrap().encoder().unwrap();
+    let encoder = Mechanism::new(&place.config, &terms, z)
+        .unwrap()
+        .encoder()
+        .unwrap();
     let mut collection = Collection::new(RUN, epoch, N, M + 1, modulus);
     for agent in 0..N {
         let mut integers = vec![0; M + 1];
-        encoder.add(&[f64::from(agent) - 2.0; M + 1], &[1.0], &mut integers).unwrap();
+        encoder
+            .add(&[f64::from(agent) - 2.0; M + 1], &[1.0], &mut integers)
+            .unwrap();
         let (attempt, share) = world.share(agent, epoch, modulus, &mut integers);
         collection.add(agent, attempt, &share).unwrap();
         clock.tick()?;
@@ -190,24 +256,34 @@ fn collect(
 /// One life of the leader. The helper lives as long as a question; if it dies `alone`, the leader asks again.
 fn live(world: &mut Parties, place: &World<f64>, clock: &Clock, alone: bool) -> Result<(), Killed> {
     let path = world.leader.folder.join("state");
-    let stored: Option<Stored<StoredServer<ServerState, StoredPosterior>>> =
-        world.leader.stored().map(|bytes| serde_json::from_slice(&bytes).unwrap());
+    let stored: Option<Stored<StoredServer<ServerState, StoredPosterior>>> = world
+        .leader
+        .stored()
+        .map(|bytes| serde_json::from_slice(&bytes).unwrap());
     let next = plan().events().take(1).collect();
     let planned = stored.as_ref().and_then(|stored| stored.1.clone());
     let ledger = Deferred::new(world.leader.ledger(next), planned.as_ref()).unwrap();
-    let population = Population::new(Held(place), PLAN).unwrap().that_sends_sums();
-    let (server, _, mut asked, released) = stored
-        .map_or((None, None, None, Vec::new()), |(server, planned, asked, released)| {
-            (Some(server), planned, asked, released)
-        });
+    let population = Population::new(Held(place), PLAN)
+        .unwrap()
+        .that_sends_sums();
+    let (server, _, mut asked, released) = stored.map_or(
+        (None, None, None, Vec::new()),
+        |(server, planned, asked, released)| (Some(server), planned, asked, released),
+    );
     // What was committed and perhaps not announced.
     let announce = |world: &mut Parties, release: u32, released: &[f64]| {
-        world.announced.push((release, released.iter().map(|x| x.to_bits()).collect()));
+        world
+            .announced
+            .push((release, released.iter().map(|x| x.to_bits()).collect()));
     };
     let sources = secret(&world.lives);
     let resumed = server.map(|server| (server, &released[..]));
-    let mut host = ServerHost::<f64, _, Deferred, _>::new(population, sources, ledger, resumed).unwrap();
-    if let Some((release, numbers)) = host.last_release().map(|(release, numbers)| (release, numbers.to_vec())) {
+    let mut host =
+        ServerHost::<f64, _, Deferred, _>::new(population, sources, ledger, resumed).unwrap();
+    if let Some((release, numbers)) = host
+        .last_release()
+        .map(|(release, numbers)| (release, numbers.to_vec()))
+    {
         announce(world, release, &numbers);
     }
     while host.state().phase() != ServerPhase::Done {
@@ -229,7 +305,8 @@ fn live(world: &mut Parties, place: &World<f64>, clock: &Clock, alone: bool) -> 
             answer => answer?,
         };
         let mut out = vec![0; M + 1];
-        host.take(question.open(&answer, &mut out).unwrap()).unwrap();
+        host.take(question.open(&answer, &mut out).unwrap())
+            .unwrap();
         clock.tick()?;
         host.close().unwrap();
         clock.tick()?;
@@ -271,20 +348,38 @@ fn each_release_is_charged_exactly_once_in_each_ledger_whenever_a_party_dies() {
             let said = world.announced.len();
             world.announced.sort();
             world.announced.dedup();
-            let announced: Vec<u32> = world.announced.iter().map(|(release, _)| *release).collect();
-            assert_eq!(announced, [0, 1, 2], "step {dies_at}: each release is one thing, however often it is said");
+            let announced: Vec<u32> = world
+                .announced
+                .iter()
+                .map(|(release, _)| *release)
+                .collect();
+            assert_eq!(
+                announced,
+                [0, 1, 2],
+                "step {dies_at}: each release is one thing, however often it is said"
+            );
             again += usize::from(said > RELEASES as usize);
         }
     }
-    assert!(again > 0, "the interesting deaths happened: something was announced again");
+    assert!(
+        again > 0,
+        "the interesting deaths happened: something was announced again"
+    );
 }
 
 /// A question of these agents, with these attempts.
 fn question(epoch: u32, set: &[(u32, u32)]) -> Question {
-    let set = set
-        .iter()
-        .map(|(agent, attempt)| sordino_core::federated::shares::Contributor { agent: *agent, attempt: *attempt });
-    Question { run: RUN, epoch, set: set.collect() }
+    let set = set.iter().map(
+        |(agent, attempt)| sordino_core::federated::shares::Contributor {
+            agent: *agent,
+            attempt: *attempt,
+        },
+    );
+    Question {
+        run: RUN,
+        epoch,
+        set: set.collect(),
+    }
 }
 
 #[test]
@@ -296,18 +391,52 @@ fn a_helper_answers_once_and_repeats_itself_after_a_restart() {
     assert_eq!(first.answer(&asked).unwrap(), answer);
     drop(first);
     let mut second = helper(&place, &clock, 2).unwrap();
-    assert_eq!(second.answer(&asked).unwrap(), answer, "other noise would be another release");
-    for other in [&[(0, 0), (3, 1)][..], &[(0, 0), (3, 0), (4, 0)], &[], &[(3, 1)]] {
-        assert!(matches!(second.answer(&question(0, other)), Err(HelperError::OtherSet { epoch: 0 })));
+    assert_eq!(
+        second.answer(&asked).unwrap(),
+        answer,
+        "other noise would be another release"
+    );
+    for other in [
+        &[(0, 0), (3, 1)][..],
+        &[(0, 0), (3, 0), (4, 0)],
+        &[],
+        &[(3, 1)],
+    ] {
+        assert!(matches!(
+            second.answer(&question(0, other)),
+            Err(HelperError::OtherSet { epoch: 0 })
+        ));
     }
-    assert!(matches!(second.answer(&question(2, &[])), Err(HelperError::OutOfOrder { epoch: 2, next: 1 })));
-    assert!(matches!(second.answer(&question(3, &[])), Err(HelperError::OtherRun { epoch: 3 })));
-    let other = Question { run: Digest([8; 32]), ..question(1, &[]) };
-    assert!(matches!(second.answer(&other), Err(HelperError::OtherRun { epoch: 1 })));
+    assert!(matches!(
+        second.answer(&question(2, &[])),
+        Err(HelperError::OutOfOrder { epoch: 2, next: 1 })
+    ));
+    assert!(matches!(
+        second.answer(&question(3, &[])),
+        Err(HelperError::OtherRun { epoch: 3 })
+    ));
+    let other = Question {
+        run: Digest([8; 32]),
+        ..question(1, &[])
+    };
+    assert!(matches!(
+        second.answer(&other),
+        Err(HelperError::OtherRun { epoch: 1 })
+    ));
     // An agent twice would count twice, and one without a key not at all.
-    assert!(matches!(second.answer(&question(1, &[(3, 0), (3, 1)])), Err(HelperError::Share(_))));
-    assert!(matches!(second.answer(&question(1, &[(N, 0)])), Err(HelperError::Unknown { .. })));
-    assert_eq!((second.ledger().len(), second.answered()), (1, 1), "a refusal costs nothing");
+    assert!(matches!(
+        second.answer(&question(1, &[(3, 0), (3, 1)])),
+        Err(HelperError::Share(_))
+    ));
+    assert!(matches!(
+        second.answer(&question(1, &[(N, 0)])),
+        Err(HelperError::Unknown { .. })
+    ));
+    assert_eq!(
+        (second.ledger().len(), second.answered()),
+        (1, 1),
+        "a refusal costs nothing"
+    );
     drop(second);
     // A helper that forgot what it answered, or was set back to it, answers nothing.
     let state = place.stored().unwrap();
@@ -315,9 +444,21 @@ fn a_helper_answers_once_and_repeats_itself_after_a_restart() {
     third.answer(&question(1, &[(3, 0)])).unwrap();
     drop(third);
     fs::write(place.folder.join("state"), state).unwrap();
-    assert!(matches!(helper(&place, &clock, 4), Err(HelperError::OtherLedger { answers: 1, charges: 2 })));
+    assert!(matches!(
+        helper(&place, &clock, 4),
+        Err(HelperError::OtherLedger {
+            answers: 1,
+            charges: 2
+        })
+    ));
     fs::remove_file(place.folder.join("state")).unwrap();
-    assert!(matches!(helper(&place, &clock, 5), Err(HelperError::OtherLedger { answers: 0, charges: 2 })));
+    assert!(matches!(
+        helper(&place, &clock, 5),
+        Err(HelperError::OtherLedger {
+            answers: 0,
+            charges: 2
+        })
+    ));
 }
 
 #[test]

@@ -39,18 +39,28 @@ fn config() -> Config {
 }
 
 fn lines(kind: &str) -> impl Iterator<Item = Vec<&'static str>> + '_ {
-    ANSWERS.lines().filter_map(move |line| Some(line.strip_prefix(kind)?.split('|').map(str::trim).collect()))
+    ANSWERS
+        .lines()
+        .filter_map(move |line| Some(line.strip_prefix(kind)?.split('|').map(str::trim).collect()))
 }
 
 fn bytes(hex: &str) -> Vec<u8> {
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+    (0..hex.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
+        .collect()
 }
 
 fn agree<T: Scalar>() {
     let mut cases = 0;
     for fields in lines("small ") {
-        let [header, weights, frame] = fields[..] else { panic!("{fields:?}") };
-        let header: Vec<u64> = header.split(' ').map(|word| word.parse().unwrap()).collect();
+        let [header, weights, frame] = fields[..] else {
+            panic!("{fields:?}")
+        };
+        let header: Vec<u64> = header
+            .split(' ')
+            .map(|word| word.parse().unwrap())
+            .collect();
         let header = Header {
             version: VERSION,
             kind: Kind::Upload,
@@ -63,12 +73,21 @@ fn agree<T: Scalar>() {
             attempt: header[5] as u16,
             len: 0,
         };
-        let weights: Vec<T> = weights.split(' ').map(|x| T::from_f64(x.parse::<f64>().unwrap() / 8.0)).collect();
+        let weights: Vec<T> = weights
+            .split(' ')
+            .map(|x| T::from_f64(x.parse::<f64>().unwrap() / 8.0))
+            .collect();
         let mut found = vec![0; small::frame_len(weights.len())];
         small::encode(&config(), header, &weights, &mut found).unwrap();
         assert_eq!(found, bytes(frame));
-        assert_eq!(small::decode(&config(), header, &found, &mut [T::ZERO; 8]), Ok(header));
-        let other = Header { chain: header.chain ^ 1, ..header };
+        assert_eq!(
+            small::decode(&config(), header, &found, &mut [T::ZERO; 8]),
+            Ok(header)
+        );
+        let other = Header {
+            chain: header.chain ^ 1,
+            ..header
+        };
         let refused = small::decode(&config(), other, &found, &mut [T::ZERO; 8]);
         assert!(matches!(refused, Err(SmallError::Tag { .. })));
         cases += 1;
@@ -86,14 +105,21 @@ fn small_frames_are_those_of_the_independent_program_in_both_formats() {
 fn fragments_are_those_of_the_independent_program() {
     let mut cases = 0;
     for fields in lines("pieces ") {
-        let [packet, length, pieces] = fields[..] else { panic!("{fields:?}") };
-        let frame: Vec<u8> = (0..length.parse::<usize>().unwrap()).map(|i| i as u8).collect();
+        let [packet, length, pieces] = fields[..] else {
+            panic!("{fields:?}")
+        };
+        let frame: Vec<u8> = (0..length.parse::<usize>().unwrap())
+            .map(|i| i as u8)
+            .collect();
         let mut buffer = vec![0; packet.parse().unwrap()];
         for (index, piece) in pieces.split(' ').enumerate() {
             let used = fragments::piece(&frame, index, &mut buffer).unwrap();
             assert_eq!(buffer[..used], bytes(piece));
         }
-        assert_eq!(fragments::count(frame.len(), buffer.len()), Some(pieces.split(' ').count()));
+        assert_eq!(
+            fragments::count(frame.len(), buffer.len()),
+            Some(pieces.split(' ').count())
+        );
         cases += 1;
     }
     assert_eq!(cases, 3);
@@ -103,12 +129,29 @@ fn fragments_are_those_of_the_independent_program() {
 #[test]
 fn the_table_of_frames_says_what_they_take() {
     let text = include_str!("../../../docs/frames.md");
-    let packets = |len: usize, packet| if len <= packet { 1 } else { fragments::count(len, packet).unwrap() };
+    let packets = |len: usize, packet| {
+        if len <= packet {
+            1
+        } else {
+            fragments::count(len, packet).unwrap()
+        }
+    };
     let cell = |len: usize| format!("{len} | {} | {}", packets(len, 222), packets(len, 51));
     for m in [16, 32, 64, 100] {
-        let (upload, broadcast) = (frame_len_max(ScalarTag::F32, m), frame_len_max(ScalarTag::F32, 2 * m));
-        let row = format!("| {m} | {} | {} | {} |", cell(upload), cell(small::frame_len(m)), cell(broadcast));
-        assert!(text.lines().any(|line| line == row), "docs/frames.md lacks {row}");
+        let (upload, broadcast) = (
+            frame_len_max(ScalarTag::F32, m),
+            frame_len_max(ScalarTag::F32, 2 * m),
+        );
+        let row = format!(
+            "| {m} | {} | {} | {} |",
+            cell(upload),
+            cell(small::frame_len(m)),
+            cell(broadcast)
+        );
+        assert!(
+            text.lines().any(|line| line == row),
+            "docs/frames.md lacks {row}"
+        );
     }
     assert!(small::frame_len(64) <= 160 && small::frame_len(32) <= 222);
 }

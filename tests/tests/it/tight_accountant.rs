@@ -15,7 +15,13 @@ fn sampled(q: f64, z: f64) -> Event {
 /// Every twelfth row, in seconds; every row where `SORDINO_VECTORS` names another folder, and below.
 #[test]
 fn vectors_accountant_tight_column() {
-    check(if std::env::var_os("SORDINO_VECTORS").is_some_and(|folder| !folder.is_empty()) { 1 } else { 12 });
+    check(
+        if std::env::var_os("SORDINO_VECTORS").is_some_and(|folder| !folder.is_empty()) {
+            1
+        } else {
+            12
+        },
+    );
 }
 
 #[test]
@@ -28,9 +34,11 @@ fn check(step: usize) {
     let mut failures = Vec::new();
     let (mut asserted, mut worst_above, mut worst_below) = (0, 0.0f64, 0.0f64);
     for row in vectors_table("accountant.csv").iter().step_by(step) {
-        let [q, z, steps, delta] = ["q", "z", "steps", "delta"].map(|name| field(row, name).unwrap());
+        let [q, z, steps, delta] =
+            ["q", "z", "steps", "delta"].map(|name| field(row, name).unwrap());
         let name = format!("q {q} z {z} steps {steps} delta {delta}");
-        let loss = match pld::epsilon(&[(sampled(q, z), steps as u32)], delta, &Options::default()) {
+        let loss = match pld::epsilon(&[(sampled(q, z), steps as u32)], delta, &Options::default())
+        {
             Ok(loss) => loss,
             Err(error) => panic!("{name}: {error}"),
         };
@@ -52,7 +60,10 @@ fn check(step: usize) {
             failures.push(format!("{name}: too far above: {loss:?} {upper}"));
         }
         if let Some(exact) = field(row, "eps_exact_gaussian") {
-            assert!((loss.epsilon - exact).abs() <= 1e-9 * (1.0 + exact), "{name}: {loss:?} {exact}");
+            assert!(
+                (loss.epsilon - exact).abs() <= 1e-9 * (1.0 + exact),
+                "{name}: {loss:?} {exact}"
+            );
         }
         if best > 1e-3 {
             worst_above = worst_above.max(loss.epsilon / best - 1.0);
@@ -63,7 +74,14 @@ fn check(step: usize) {
         }
         asserted += 1;
     }
-    println!("{asserted} rows; at most {worst_above:e} above and {worst_below:e} below the best estimate");
-    assert!(failures.is_empty(), "{} rows:\n{}", failures.len(), failures.join("\n"));
+    println!(
+        "{asserted} rows; at most {worst_above:e} above and {worst_below:e} below the best estimate"
+    );
+    assert!(
+        failures.is_empty(),
+        "{} rows:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
     assert!(asserted > 0);
 }

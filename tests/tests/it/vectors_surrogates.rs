@@ -21,7 +21,9 @@ fn errors<T: Scalar>(case: &Value) -> Option<(f64, f64, f64)> {
     let tests: Vec<Vec<T>> = rows(&case["Xs"]).iter().map(list).collect();
     let (n, dim, kernel) = (y.len(), tests[0].len(), kernel::<T>(case));
     let storage = vec![T::ZERO; exact::storage_len(dim, n)];
-    let mut gp = ExactGp::new(kernel, noise, dim, n, storage).unwrap().when_repeated(WhenRepeated::Refuse);
+    let mut gp = ExactGp::new(kernel, noise, dim, n, storage)
+        .unwrap()
+        .when_repeated(WhenRepeated::Refuse);
     for (x, y) in x.iter().zip(&y) {
         match gp.observe(&list(x), T::from_f64(*y)) {
             Ok(_) => {}
@@ -29,8 +31,15 @@ fn errors<T: Scalar>(case: &Value) -> Option<(f64, f64, f64)> {
             Err(other) => panic!("{other}"),
         }
     }
-    let (mean, var, cov) = (numbers(&case["mean"]), numbers(&case["var"]), rows(&case["cov"]));
-    assert_eq!((x.len(), mean.len(), var.len(), cov.len()), (n, tests.len(), tests.len(), tests.len()));
+    let (mean, var, cov) = (
+        numbers(&case["mean"]),
+        numbers(&case["var"]),
+        rows(&case["cov"]),
+    );
+    assert_eq!(
+        (x.len(), mean.len(), var.len(), cov.len()),
+        (n, tests.len(), tests.len(), tests.len())
+    );
     let columns: Vec<Vec<T>> = tests
         .iter()
         .map(|test| {
@@ -59,10 +68,17 @@ fn vectors_gp_posterior() {
     let file = vectors("gp_posterior.json");
     for case in cases(&file, "cases") {
         let name = case["name"].as_str().unwrap();
-        let tolerance = if name.contains("near_duplicates") { 1e-9 } else { 1e-10 };
+        let tolerance = if name.contains("near_duplicates") {
+            1e-9
+        } else {
+            1e-10
+        };
         let (mean, cov, error) = errors::<f64>(case).unwrap();
         let close = error <= 1e-8 * likelihood(case).abs();
-        assert!(mean < tolerance && cov < tolerance && close, "{name}: {mean:e} {cov:e} {error:e}");
+        assert!(
+            mean < tolerance && cov < tolerance && close,
+            "{name}: {mean:e} {cov:e} {error:e}"
+        );
     }
 }
 
@@ -74,7 +90,11 @@ fn vectors_gp_posterior_in_single_precision() {
     let file = vectors("gp_posterior.json");
     for case in cases(&file, "cases") {
         let name = case["name"].as_str().unwrap();
-        let (y, variance, noise) = (numbers(&case["y"]), number(&case["variance"]), number(&case["noise_variance"]));
+        let (y, variance, noise) = (
+            numbers(&case["y"]),
+            number(&case["variance"]),
+            number(&case["noise_variance"]),
+        );
         let n = y.len() as f64;
         let bound = 2.0 * f64::from(f32::EPSILON) * (1.0 + n * variance / noise);
         let Some((mean, cov, error)) = errors::<f32>(case) else {
@@ -86,6 +106,9 @@ fn vectors_gp_posterior_in_single_precision() {
         let squares = y.iter().map(|y| y * y).sum::<f64>() / noise;
         let within = mean <= bound * largest && cov <= bound * variance;
         let likely = error <= bound * (n + squares + likelihood(case).abs());
-        assert!(within && likely, "{name}: {mean:e} {cov:e} {error:e} {bound:e}");
+        assert!(
+            within && likely,
+            "{name}: {mean:e} {cov:e} {error:e} {bound:e}"
+        );
     }
 }

@@ -14,10 +14,15 @@ use sordino_tests::{number, numbers, rows, vectors};
 /// Each number to 1e-9 of itself; one below a thousandth of the largest, to 1e-9 of that.
 fn close(found: &[f64], expected: &[f64], what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}: as many numbers");
-    let largest = expected.iter().fold(0.0f64, |largest, x| largest.max(x.abs()));
+    let largest = expected
+        .iter()
+        .fold(0.0f64, |largest, x| largest.max(x.abs()));
     for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
         let tolerance = 1e-9 * expected.abs().max(1e-3 * largest);
-        assert!((found - expected).abs() <= tolerance, "{what}[{i}]: {found} instead of {expected}");
+        assert!(
+            (found - expected).abs() <= tolerance,
+            "{what}[{i}]: {found} instead of {expected}"
+        );
     }
 }
 
@@ -78,7 +83,9 @@ impl Case {
 
 /// Moments at the weights themselves and at `Phi_s`, in one form.
 fn moments(case: &Case, form: Form) {
-    let (m, what) = (case.nu.len(), |part: &str| format!("{}, {form:?}: {part}", case.name));
+    let (m, what) = (case.nu.len(), |part: &str| {
+        format!("{}, {form:?}: {part}", case.name)
+    });
     let (width, mut posterior) = case.posterior(form);
     let mut nu = vec![0.0; width];
     posterior.mean(&mut nu);
@@ -92,23 +99,47 @@ fn moments(case: &Case, form: Form) {
         phi[j] += sign;
         posterior.variance(&mut phi)
     };
-    let covariance: Vec<f64> =
-        (0..m * m).map(|e| (along(e / m, e % m, 1.0) - along(e / m, e % m, -1.0)) / 4.0).collect();
-    close(&covariance, &case.covariance.concat(), &what("posterior_cov"));
-    let mut packed: Vec<f64> = (0..m).flat_map(|i| covariance[i * m..i * m + i + 1].to_vec()).collect();
+    let covariance: Vec<f64> = (0..m * m)
+        .map(|e| (along(e / m, e % m, 1.0) - along(e / m, e % m, -1.0)) / 4.0)
+        .collect();
+    close(
+        &covariance,
+        &case.covariance.concat(),
+        &what("posterior_cov"),
+    );
+    let mut packed: Vec<f64> = (0..m)
+        .flat_map(|i| covariance[i * m..i * m + i + 1].to_vec())
+        .collect();
     lower::factor(&mut packed, m, 0.0).unwrap();
-    close(&square(&packed, m), &case.factor.concat(), &what("chol_lower_of_posterior_cov"));
+    close(
+        &square(&packed, m),
+        &case.factor.concat(),
+        &what("chol_lower_of_posterior_cov"),
+    );
 
-    let padded: Vec<f64> = case.tests.iter().flat_map(|row| [&row[..], &vec![0.0; width - m]].concat()).collect();
+    let padded: Vec<f64> = case
+        .tests
+        .iter()
+        .flat_map(|row| [&row[..], &vec![0.0; width - m]].concat())
+        .collect();
     let (mut mean, mut variance) = (vec![0.0; case.tests.len()], vec![0.0; case.tests.len()]);
-    posterior.posteriors(&padded, &mut mean, &mut variance, &mut vec![0.0; weights::batch_scratch_len(width)]).unwrap();
+    posterior
+        .posteriors(
+            &padded,
+            &mut mean,
+            &mut variance,
+            &mut vec![0.0; weights::batch_scratch_len(width)],
+        )
+        .unwrap();
     close(&mean, &case.mean, &what("mean"));
     close(&variance, &case.variance, &what("var"));
 }
 
 /// The rows of a packed lower triangle, filled up with zeros.
 fn square(packed: &[f64], m: usize) -> Vec<f64> {
-    (0..m).flat_map(|i| [lower::row(packed, i), &vec![0.0; m - 1 - i]].concat()).collect()
+    (0..m)
+        .flat_map(|i| [lower::row(packed, i), &vec![0.0; m - 1 - i]].concat())
+        .collect()
 }
 
 /// A draw is an exact function of its normals: primal, R(ω − ν) = √λz with RᵀR = Σ; dual, Σ(ω − ν) = λw − √λΦᵀz.
@@ -125,22 +156,36 @@ fn draws(case: &Case, form: Form) {
         let expected: Vec<f64> = match form {
             Form::Primal => {
                 // ω = ν + √λR⁻¹z, and R is the transposed Cholesky factor of Σ.
-                let mut factor: Vec<f64> = (0..m).flat_map(|i| case.sigma[i][..=i].to_vec()).collect();
+                let mut factor: Vec<f64> =
+                    (0..m).flat_map(|i| case.sigma[i][..=i].to_vec()).collect();
                 lower::factor(&mut factor, m, 0.0).unwrap();
                 lower::solve_transposed(&factor, &mut w);
-                w.iter().zip(&case.nu).map(|(w, nu)| nu + case.lambda.sqrt() * w).collect()
+                w.iter()
+                    .zip(&case.nu)
+                    .map(|(w, nu)| nu + case.lambda.sqrt() * w)
+                    .collect()
             }
             Form::Dual => {
                 let mut right: Vec<f64> = w[..m].iter().map(|w| case.lambda * w).collect();
                 for (row, z) in case.phi.iter().zip(&z) {
-                    right.iter_mut().zip(row).for_each(|(r, phi)| *r -= case.lambda.sqrt() * z * phi);
+                    right
+                        .iter_mut()
+                        .zip(row)
+                        .for_each(|(r, phi)| *r -= case.lambda.sqrt() * z * phi);
                 }
                 // Σ⁻¹ is the covariance over λ.
-                let solved = case.covariance.iter().map(|row| dot(row, &right) / case.lambda);
+                let solved = case
+                    .covariance
+                    .iter()
+                    .map(|row| dot(row, &right) / case.lambda);
                 solved.zip(&case.nu).map(|(d, nu)| nu + d).collect()
             }
         };
-        close(&omega[..m], &expected, &format!("{}, {form:?}: draw {seed}", case.name));
+        close(
+            &omega[..m],
+            &expected,
+            &format!("{}, {form:?}: draw {seed}", case.name),
+        );
     }
 }
 
@@ -160,8 +205,14 @@ fn information(case: &Case) {
             row
         })
         .collect();
-    let sigma: Vec<f64> = (0..m * m).map(|e| upper.iter().map(|row| row[e / m] * row[e % m]).sum()).collect();
-    close(&sigma, &case.sigma.concat(), &format!("{}: Sigma", case.name));
+    let sigma: Vec<f64> = (0..m * m)
+        .map(|e| upper.iter().map(|row| row[e / m] * row[e % m]).sum())
+        .collect();
+    close(
+        &sigma,
+        &case.sigma.concat(),
+        &format!("{}: Sigma", case.name),
+    );
     root::solve(&packed, &mut right);
     close(&right, &case.nu, &format!("{}: nu by the root", case.name));
 }
@@ -172,7 +223,9 @@ fn regression(case: &Case) {
     let (n, m) = (case.y.len(), case.nu.len());
     let storage = vec![0.0; exact::storage_len(m, n)];
     let kernel = Linear::new([1.0], 1.0).unwrap();
-    let mut gp = ExactGp::new(kernel, case.lambda, m, n, storage).unwrap().when_repeated(WhenRepeated::Refuse);
+    let mut gp = ExactGp::new(kernel, case.lambda, m, n, storage)
+        .unwrap()
+        .when_repeated(WhenRepeated::Refuse);
     for (row, y) in case.phi.iter().zip(&case.y) {
         match gp.observe(row, *y) {
             Ok(_) => {}
@@ -181,16 +234,38 @@ fn regression(case: &Case) {
             Err(other) => panic!("{other}"),
         }
     }
-    let found: Vec<_> = case.tests.iter().map(|row| gp.posterior(row).unwrap()).collect();
+    let found: Vec<_> = case
+        .tests
+        .iter()
+        .map(|row| gp.posterior(row).unwrap())
+        .collect();
     let what = |part: &str| format!("{}: {part} by regression", case.name);
-    close(&found.iter().map(|p| p.mean).collect::<Vec<f64>>(), &case.mean, &what("mean"));
-    close(&found.iter().map(|p| p.variance).collect::<Vec<f64>>(), &case.variance, &what("var"));
+    close(
+        &found.iter().map(|p| p.mean).collect::<Vec<f64>>(),
+        &case.mean,
+        &what("mean"),
+    );
+    close(
+        &found.iter().map(|p| p.variance).collect::<Vec<f64>>(),
+        &case.variance,
+        &what("var"),
+    );
 
     let all: Vec<&Vec<f64>> = case.phi.iter().chain(&case.tests).collect();
-    let gram: Vec<f64> = all.iter().flat_map(|a| all.iter().map(|b| dot(a, b))).collect();
+    let gram: Vec<f64> = all
+        .iter()
+        .flat_map(|a| all.iter().map(|b| dot(a, b)))
+        .collect();
     let indices: Vec<f64> = (0..all.len()).map(|i| i as f64).collect();
     let kernel = Table::new(all.len(), gram).unwrap();
-    let mut gp = FiniteGp::new(&kernel, case.lambda, 1, &indices, vec![0.0; finite::storage_len(all.len())]).unwrap();
+    let mut gp = FiniteGp::new(
+        &kernel,
+        case.lambda,
+        1,
+        &indices,
+        vec![0.0; finite::storage_len(all.len())],
+    )
+    .unwrap();
     for (i, y) in case.y.iter().enumerate() {
         gp.observe(i, *y).unwrap();
     }
@@ -219,10 +294,16 @@ fn vectors_weight_space() {
 #[test]
 fn vectors_weight_space_fourier_features() {
     let file = vectors("weight_space.json");
-    let cases = file["fourier_features"].as_array().expect("fourier_features");
+    let cases = file["fourier_features"]
+        .as_array()
+        .expect("fourier_features");
     assert!(!cases.is_empty());
     for (index, case) in cases.iter().enumerate() {
-        let (frequencies, phases, variance) = (rows(&case["s"]), numbers(&case["b"]), number(&case["variance"]));
+        let (frequencies, phases, variance) = (
+            rows(&case["s"]),
+            numbers(&case["b"]),
+            number(&case["variance"]),
+        );
         let (m, dim) = (phases.len(), frequencies[0].len());
         let storage = [frequencies.concat(), phases].concat();
         for (field, unit_norm) in [("phi", false), ("phi_unit", true)] {
@@ -235,7 +316,10 @@ fn vectors_weight_space_fourier_features() {
                 assert_eq!(phi.len(), expected.len());
                 for (found, expected) in phi.iter().zip(expected) {
                     let wrong = (found - expected).abs() > 1e-13;
-                    assert!(!wrong, "feature case {index}, {field}: {found} instead of {expected}");
+                    assert!(
+                        !wrong,
+                        "feature case {index}, {field}: {found} instead of {expected}"
+                    );
                 }
             }
         }

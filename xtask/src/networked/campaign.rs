@@ -50,26 +50,48 @@ impl Campaign {
         let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|free| free.local_addr());
         let port = port.map_err(|error| error.to_string())?.port();
         let start = Instant::now();
-        let mut server = Running::start(&mut served(&place, linger, port), &place.join("server.log"))?;
+        let mut server =
+            Running::start(&mut served(&place, linger, port), &place.join("server.log"))?;
         server.has_made(&place.join("server/round.bin"), start)?;
         let mut invite = Command::new(program());
-        invite.arg("invite").arg(place.join("server")).args(["--agents", &format!("0..{SITES}"), "--out"]);
+        invite.arg("invite").arg(place.join("server")).args([
+            "--agents",
+            &format!("0..{SITES}"),
+            "--out",
+        ]);
         process::run(invite.arg(place.join("invitations")))?;
         let mut terms = Command::new(program());
-        terms.args(["terms", &invitation(&place, 0), "--server", &format!("{HOST}:{}", way(port)?), "--device"]);
+        terms.args([
+            "terms",
+            &invitation(&place, 0),
+            "--server",
+            &format!("{HOST}:{}", way(port)?),
+            "--device",
+        ]);
         let said = process::run(terms.arg(place.join("device.bin")))?;
         if !said.contains("loss") {
             return Err(format!("the terms do not say what is searched: {said}"));
         }
-        let sites: Result<Vec<Running>, String> = (1..SITES).map(|slot| joined(&place, slot)).collect();
-        Ok(Campaign { place, start, server, sites: sites? })
+        let sites: Result<Vec<Running>, String> =
+            (1..SITES).map(|slot| joined(&place, slot)).collect();
+        Ok(Campaign {
+            place,
+            start,
+            server,
+            sites: sites?,
+        })
     }
 
     /// A life of the device, from a boot to its end: what it says. Its flash is what it was at the end of the life before.
     fn live(&self, cuts: u32) -> Result<String, String> {
         let flash = self.place.join("flash.bin");
         let output = self.place.join("device.log");
-        let mut device = device(&self.place.join("device.bin"), cuts, &Flash::Kept(&flash), &output)?;
+        let mut device = device(
+            &self.place.join("device.bin"),
+            cuts,
+            &Flash::Kept(&flash),
+            &output,
+        )?;
         let ended = device.ended(Instant::now(), || false);
         let heard = text(&output)?;
         println!("{heard}");
@@ -83,11 +105,17 @@ impl Campaign {
     fn end(&mut self, heard: &str) -> Result<(), String> {
         for (slot, site) in (1..).zip(&mut self.sites) {
             if site.ended(self.start, || false)? != Some(true) {
-                return Err(format!("site {slot} failed: {}", text(&self.place.join(format!("{slot}.log")))?));
+                return Err(format!(
+                    "site {slot} failed: {}",
+                    text(&self.place.join(format!("{slot}.log")))?
+                ));
             }
         }
         if self.server.ended(self.start, || false)? != Some(true) {
-            return Err(format!("the server failed: {}", text(&self.place.join("server.log"))?));
+            return Err(format!(
+                "the server failed: {}",
+                text(&self.place.join("server.log"))?
+            ));
         }
         judged(&self.place.join("server"), heard)
     }
@@ -123,7 +151,9 @@ pub(super) fn cut_off() -> Result<String, String> {
     let heard = campaign.live(0)?;
     let is_cut = is_cut.is_some_and(|is_cut| is_cut());
     if !is_cut || heard.contains("round 2: ") || heard.matches("the server is gone").count() != 1 {
-        return Err(format!("the device was not cut off before its last word ({is_cut})"));
+        return Err(format!(
+            "the device was not cut off before its last word ({is_cut})"
+        ));
     }
     campaign.end(&heard)?;
     let later = campaign.live(0)?;
@@ -135,23 +165,44 @@ pub(super) fn cut_off() -> Result<String, String> {
 
 /// What a device ends with: the last lines of what its search and its history say, but for the boots.
 fn ends(heard: &str) -> Vec<String> {
-    let lines = heard
-        .lines()
-        .filter(|line| ["first points", "with the file", "asked with"].iter().any(|said| line.starts_with(said)));
+    let lines = heard.lines().filter(|line| {
+        ["first points", "with the file", "asked with"]
+            .iter()
+            .any(|said| line.starts_with(said))
+    });
     let chain = heard.split("chain ").nth(1).and_then(|rest| rest.get(..64));
-    lines.map(str::to_owned).chain(chain.map(str::to_owned)).collect()
+    lines
+        .map(str::to_owned)
+        .chain(chain.map(str::to_owned))
+        .collect()
 }
 
 /// The invitation of a slot, as an argument.
 fn invitation(place: &Path, slot: u32) -> String {
-    format!("@{}", place.join(format!("invitations/{slot}.txt")).display())
+    format!(
+        "@{}",
+        place.join(format!("invitations/{slot}.txt")).display()
+    )
 }
 
 fn served(place: &Path, linger: &str, port: u16) -> Command {
     let mut command = Command::new(program());
-    command.arg("serve").arg(place.join("space.toml")).arg("--folder").arg(place.join("server"));
-    command.args(["--agents", &SITES.to_string(), "--listen", &format!("127.0.0.1:{port}"), "--linger", linger]);
-    command.args("--features 50 --deadline 60s --close-early --ask-again 200ms --epsilon".split(' ')).arg(EPSILON);
+    command
+        .arg("serve")
+        .arg(place.join("space.toml"))
+        .arg("--folder")
+        .arg(place.join("server"));
+    command.args([
+        "--agents",
+        &SITES.to_string(),
+        "--listen",
+        &format!("127.0.0.1:{port}"),
+        "--linger",
+        linger,
+    ]);
+    command
+        .args("--features 50 --deadline 60s --close-early --ask-again 200ms --epsilon".split(' '))
+        .arg(EPSILON);
     command.env("XDG_STATE_HOME", place.join("state"));
     command
 }
@@ -168,24 +219,38 @@ fn joined(place: &Path, slot: u32) -> Result<Running, String> {
         "--command",
         COMMAND,
     ]);
-    command.arg("--folder").arg(place.join(format!("site-{slot}"))).env("XDG_STATE_HOME", place.join("state"));
+    command
+        .arg("--folder")
+        .arg(place.join(format!("site-{slot}")))
+        .env("XDG_STATE_HOME", place.join("state"));
     Running::start(&mut command, &place.join(format!("{slot}.log")))
 }
 
 /// Every release was charged once, and the device's history is the server's.
 fn judged(folder: &Path, heard: &str) -> Result<(), String> {
     let replayed = process::run(Command::new(program()).arg("replay").arg(folder))?;
-    let chain =
-        heard.split("chain ").nth(1).and_then(|rest| rest.get(..64)).ok_or("the device does not say its history")?;
+    let chain = heard
+        .split("chain ")
+        .nth(1)
+        .and_then(|rest| rest.get(..64))
+        .ok_or("the device does not say its history")?;
     if !replayed.contains("broadcasts 2, charges 2") || !replayed.contains(chain) {
-        return Err(format!("two releases and the history {chain} were expected: {replayed}"));
+        return Err(format!(
+            "two releases and the history {chain} were expected: {replayed}"
+        ));
     }
-    if number_before(heard, " observations") != Some(POINTS) || number_before(heard, " rounds") != Some(2) {
-        return Err(format!("{POINTS} points and two contributions were expected"));
+    if number_before(heard, " observations") != Some(POINTS)
+        || number_before(heard, " rounds") != Some(2)
+    {
+        return Err(format!(
+            "{POINTS} points and two contributions were expected"
+        ));
     }
     // How long values speak for a file hangs on the server's noise, which is secret; at first they do.
-    let guided =
-        heard.split("asked with the file: ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u32>().ok());
+    let guided = heard
+        .split("asked with the file: ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next()?.parse::<u32>().ok());
     if guided.is_none_or(|guided| guided == 0) {
         return Err(format!("it searched alone: {guided:?}"));
     }
@@ -202,8 +267,13 @@ fn judged(folder: &Path, heard: &str) -> Result<(), String> {
 /// The best losses that the device says: of its first points, and of those with the file.
 fn losses(heard: &str) -> Result<[f64; 2], String> {
     let after = |words: &str| {
-        let found = heard.split(words).nth(1).and_then(|rest| rest.split(' ').next());
-        found.and_then(|number| number.parse().ok()).ok_or(format!("the device does not say its loss in {words}"))
+        let found = heard
+            .split(words)
+            .nth(1)
+            .and_then(|rest| rest.split(' ').next());
+        found
+            .and_then(|number| number.parse().ok())
+            .ok_or(format!("the device does not say its loss in {words}"))
     };
     Ok([after("first points: ")?, after("with the file: ")?])
 }

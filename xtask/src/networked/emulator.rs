@@ -21,7 +21,10 @@ const FLASH: u32 = 0x2100_0000;
 const SLOT: u32 = 192;
 
 pub(super) fn image_path() -> PathBuf {
-    target_folder().join("networked").join(tools::M4F).join("release/firmware-networked")
+    target_folder()
+        .join("networked")
+        .join(tools::M4F)
+        .join("release/firmware-networked")
 }
 
 /// A process that ends with the step, at the latest.
@@ -38,9 +41,12 @@ impl Drop for Running {
 impl Running {
     /// Starts it with its output in a file.
     pub(super) fn start(command: &mut Command, output: &Path) -> Result<Self, String> {
-        let file = std::fs::File::create(output).map_err(|error| format!("{}: {error}", output.display()))?;
+        let file = std::fs::File::create(output)
+            .map_err(|error| format!("{}: {error}", output.display()))?;
         let child = command.stdin(Stdio::null()).stdout(file).spawn();
-        child.map(Running).map_err(|error| format!("{:?}: {error}", command.get_program()))
+        child
+            .map(Running)
+            .map_err(|error| format!("{:?}: {error}", command.get_program()))
     }
 
     /// Waits until this is there.
@@ -52,12 +58,18 @@ impl Running {
     }
 
     /// Waits for its end by itself, or until `over` says that it is no longer awaited; whether it ended with success.
-    pub(super) fn ended(&mut self, start: Instant, over: impl Fn() -> bool) -> Result<Option<bool>, String> {
+    pub(super) fn ended(
+        &mut self,
+        start: Instant,
+        over: impl Fn() -> bool,
+    ) -> Result<Option<bool>, String> {
         loop {
             match self.0.try_wait().map_err(|error| error.to_string())? {
                 Some(status) => return Ok(Some(status.success())),
                 None if over() => return Ok(None),
-                None if start.elapsed() > LIMIT => return Err(format!("not over within {} s", LIMIT.as_secs())),
+                None if start.elapsed() > LIMIT => {
+                    return Err(format!("not over within {} s", LIMIT.as_secs()));
+                }
                 None => std::thread::sleep(Duration::from_millis(20)),
             }
         }
@@ -75,23 +87,43 @@ pub(super) enum Flash<'f> {
 }
 
 /// The device that was given this file.
-pub(super) fn device(provision: &Path, cuts: u32, flash: &Flash<'_>, output: &Path) -> Result<Running, String> {
+pub(super) fn device(
+    provision: &Path,
+    cuts: u32,
+    flash: &Flash<'_>,
+    output: &Path,
+) -> Result<Running, String> {
     let mut command = Command::new("qemu-system-arm");
-    command.args(["-machine", "mps2-an386", "-nographic", "-nic", "user,model=lan9118"]);
+    command.args([
+        "-machine",
+        "mps2-an386",
+        "-nographic",
+        "-nic",
+        "user,model=lan9118",
+    ]);
     let slot = match flash {
         Flash::Empty => None,
         Flash::Begun(slot) => Some(slot),
         Flash::Kept(path) => {
-            let file = format!("memory-backend-file,id=flash,size=16M,share=on,mem-path={}", path.display());
+            let file = format!(
+                "memory-backend-file,id=flash,size=16M,share=on,mem-path={}",
+                path.display()
+            );
             command.args(["-object", &file, "-machine", "memory-backend=flash"]);
             None
         }
     };
     command.args(["-semihosting-config", "enable=on,target=native", "-device"]);
-    command.arg(format!("loader,file={},addr={PROVISION},force-raw=on", provision.display()));
+    command.arg(format!(
+        "loader,file={},addr={PROVISION},force-raw=on",
+        provision.display()
+    ));
     let begun = slot.map(|slot| (FLASH + SLOT * slot, 1));
     for (place, word) in begun.into_iter().chain([(RESETS, cuts)]) {
-        command.args(["-device", &format!("loader,addr={place:#x},data={word},data-len=4")]);
+        command.args([
+            "-device",
+            &format!("loader,addr={place:#x},data={word},data-len=4"),
+        ]);
     }
     command.arg("-kernel");
     Running::start(command.arg(image_path()), output)
@@ -106,14 +138,22 @@ pub(super) fn weighed(heard: &str, cuts: u32) -> Result<(u32, u32), String> {
     let ram = number_before(heard, " bytes of RAM").ok_or("the device does not say its RAM")?;
     let boots = number_before(heard, " boots").ok_or("the device does not say its boots")?;
     if ram > RAM_MAX || (cuts > 0) != (boots >= BOOTS_MIN) {
-        return Err(format!("{ram} bytes of RAM ({RAM_MAX} are allowed), {boots} boots"));
+        return Err(format!(
+            "{ram} bytes of RAM ({RAM_MAX} are allowed), {boots} boots"
+        ));
     }
     Ok((ram, boots))
 }
 
 /// The number in front of these words.
 pub(super) fn number_before(text: &str, words: &str) -> Option<u32> {
-    text.split(words).next().filter(|before| before.len() < text.len())?.rsplit([' ', '\n', '\r']).next()?.parse().ok()
+    text.split(words)
+        .next()
+        .filter(|before| before.len() < text.len())?
+        .rsplit([' ', '\n', '\r'])
+        .next()?
+        .parse()
+        .ok()
 }
 
 #[cfg(test)]
@@ -123,7 +163,13 @@ mod tests {
     #[test]
     fn finds_numbers_before_words() {
         let text = "agent 0: 6 rounds, 29 boots, chain\n43560 bytes of RAM: 19988 static";
-        assert_eq!((number_before(text, " boots"), number_before(text, " bytes of RAM")), (Some(29), Some(43560)));
+        assert_eq!(
+            (
+                number_before(text, " boots"),
+                number_before(text, " bytes of RAM")
+            ),
+            (Some(29), Some(43560))
+        );
         assert_eq!(number_before(text, " legs"), None);
     }
 }

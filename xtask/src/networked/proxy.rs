@@ -31,7 +31,10 @@ pub(super) fn begin(server: u16) -> std::io::Result<(u16, impl Fn() -> bool)> {
 
 /// Carries one connection, in both directions.
 fn carry(device: TcpStream, server: TcpStream, is_cut: &Arc<AtomicBool>) {
-    let (Ok(mut from_device), Ok(mut from_server)) = (device.try_clone(), server.try_clone()) else { return };
+    let (Ok(mut from_device), Ok(mut from_server)) = (device.try_clone(), server.try_clone())
+    else {
+        return;
+    };
     let (mut to_device, mut to_server) = (device, server);
     // Bytes that the server said since the device spoke last.
     let said = Arc::new(AtomicU32::new(0));

@@ -45,7 +45,10 @@ pub(super) const CANDIDATE: u64 = 32;
 impl Effort {
     /// All that there is.
     pub(super) const fn unlimited() -> Self {
-        Effort { left: u64::MAX, fresh: true }
+        Effort {
+            left: u64::MAX,
+            fresh: true,
+        }
     }
 
     /// Nothing was asked to be divided, and nothing was done yet.
@@ -55,12 +58,17 @@ impl Effort {
 
     /// As much as this many candidates cost.
     pub(super) fn candidates(count: u32) -> Self {
-        Effort { left: CANDIDATE * count as u64, fresh: true }
+        Effort {
+            left: CANDIDATE * count as u64,
+            fresh: true,
+        }
     }
 
     /// Pieces of work of this cost that may be done, at most `count`; they count as done.
     pub(super) fn take(&mut self, cost: u64, count: u32) -> u32 {
-        let most = (self.left / cost.max(1)).max(u64::from(self.fresh)).min(u64::from(count));
+        let most = (self.left / cost.max(1))
+            .max(u64::from(self.fresh))
+            .min(u64::from(count));
         self.left = self.left.saturating_sub(most * cost);
         self.fresh &= most == 0;
         most as u32

@@ -85,25 +85,61 @@ struct WrongTag(u8);
 
 impl fmt::Display for WrongTag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "stored agent: begins with {}, {TAG} is expected: erased, or not an agent of this version", self.0)
+        write!(
+            f,
+            "stored agent: begins with {}, {TAG} is expected: erased, or not an agent of this version",
+            self.0
+        )
     }
 }
 
 impl From<AgentState> for Stored {
     fn from(state: AgentState) -> Self {
-        let AgentState { agent, seed, phase, round, observations, pending, digested: _ } = state;
-        Stored { tag: TAG, agent, seed, phase, round, observations, pending }
+        let AgentState {
+            agent,
+            seed,
+            phase,
+            round,
+            observations,
+            pending,
+            digested: _,
+        } = state;
+        Stored {
+            tag: TAG,
+            agent,
+            seed,
+            phase,
+            round,
+            observations,
+            pending,
+        }
     }
 }
 
 impl TryFrom<Stored> for AgentState {
     type Error = WrongTag;
     fn try_from(stored: Stored) -> Result<Self, WrongTag> {
-        let Stored { tag, agent, seed, phase, round, observations, pending } = stored;
+        let Stored {
+            tag,
+            agent,
+            seed,
+            phase,
+            round,
+            observations,
+            pending,
+        } = stored;
         if tag != TAG {
             return Err(WrongTag(tag));
         }
-        Ok(AgentState { agent, seed, phase, round, observations, pending, digested: Digested::default() })
+        Ok(AgentState {
+            agent,
+            seed,
+            phase,
+            round,
+            observations,
+            pending,
+            digested: Digested::default(),
+        })
     }
 }
 
@@ -118,7 +154,15 @@ impl AgentState {
     /// `RunSeed::new(bits, 0)` with 64 bits of the agent's own entropy, drawn once in its life and kept with this state.
     pub fn new(agent: u32, seed: RunSeed) -> Self {
         let (phase, digested) = (Phase::Fresh, Digested::default());
-        AgentState { agent, seed, phase, round: 0, observations: 0, pending: 0, digested }
+        AgentState {
+            agent,
+            seed,
+            phase,
+            round: 0,
+            observations: 0,
+            pending: 0,
+            digested,
+        }
     }
 
     /// Its index among the enrolled agents.
@@ -156,10 +200,17 @@ impl AgentState {
             Phase::Fresh => (0..=0, 0..=0),
             Phase::Initial => (0..=0, 0..=first - 1),
             Phase::Waiting => (0..=last - 1, first..=first.saturating_add(round)),
-            Phase::Evaluating => (1..=last, first..=first.saturating_add(round.saturating_sub(1))),
+            Phase::Evaluating => (
+                1..=last,
+                first..=first.saturating_add(round.saturating_sub(1)),
+            ),
             Phase::Done => (last..=last, first..=first.saturating_add(round)),
         };
-        let candidates = if self.phase == Phase::Fresh { 0..=0 } else { 0..=candidates.saturating_sub(1) };
+        let candidates = if self.phase == Phase::Fresh {
+            0..=0
+        } else {
+            0..=candidates.saturating_sub(1)
+        };
         let judged = |field, found: u32, admissible: RangeInclusive<u32>| {
             let admissible = u64::from(*admissible.start())..=u64::from(*admissible.end());
             stored(self.phase.name(), field, u64::from(found), admissible)

@@ -32,14 +32,27 @@ pub struct Sizes {
 impl Sizes {
     /// Of an agent whose own draws are made of the features: `dim` axes, M = `features`, N_init + T = `observations`.
     pub const fn new(dim: usize, features: usize, observations: usize) -> Self {
-        Sizes { dim, features, observations, prior_rank: 0 }
+        Sizes {
+            dim,
+            features,
+            observations,
+            prior_rank: 0,
+        }
     }
 
     fn of<T: Scalar>(public: &Public<'_, T>) -> Self {
         let p = public.config().parameters();
         Sizes {
-            prior_rank: if p.own_draw == OwnDraw::Joint { public.prior().1 } else { 0 },
-            ..Sizes::new(p.regions.splits().len(), p.feature_count as usize, public.config().observations_max())
+            prior_rank: if p.own_draw == OwnDraw::Joint {
+                public.prior().1
+            } else {
+                0
+            },
+            ..Sizes::new(
+                p.regions.splits().len(),
+                p.feature_count as usize,
+                public.config().observations_max(),
+            )
         }
     }
 
@@ -50,7 +63,14 @@ impl Sizes {
 
     /// Numbers in the workspace: posteriors, the vector to upload, an own draw, one point with its features.
     pub const fn workspace(self) -> usize {
-        let (m, own) = (self.features, if self.prior_rank > 0 { weights::storage_len(self.prior_rank) } else { 0 });
+        let (m, own) = (
+            self.features,
+            if self.prior_rank > 0 {
+                weights::storage_len(self.prior_rank)
+            } else {
+                0
+            },
+        );
         weights::storage_len(m) + own + m + self.draw() + self.dim + self.draw()
     }
 
@@ -61,7 +81,11 @@ impl Sizes {
 
     /// Numbers of an own draw: one for every feature, or for every column of the prior's factor if there are more.
     const fn draw(self) -> usize {
-        if self.features > self.prior_rank { self.features } else { self.prior_rank }
+        if self.features > self.prior_rank {
+            self.features
+        } else {
+            self.prior_rank
+        }
     }
 }
 
@@ -143,10 +167,17 @@ impl<'a, T: Scalar> AgentStorage<'a, T> {
     pub fn split(public: &Public<'_, T>, storage: &'a mut [T]) -> Result<Self, AgentError> {
         let (len, expected) = (storage.len(), storage_len(public));
         if len < expected {
-            return Err(AgentError::Storage { what: "storage", len, expected });
+            return Err(AgentError::Storage {
+                what: "storage",
+                len,
+                expected,
+            });
         }
         let (log, workspace) = slice::split(storage, log_len(public.config()));
-        Ok(AgentStorage { log, workspace: Workspace::Kept(workspace) })
+        Ok(AgentStorage {
+            log,
+            workspace: Workspace::Kept(workspace),
+        })
     }
 }
 
@@ -162,10 +193,20 @@ pub(super) struct Parts<'a, T> {
 /// Cuts a workspace whose length was checked.
 pub(super) fn parts<'a, T: Scalar>(workspace: &'a mut [T], public: &Public<'_, T>) -> Parts<'a, T> {
     let sizes = Sizes::of(public);
-    let own = if sizes.prior_rank > 0 { weights::storage_len(sizes.prior_rank) } else { 0 };
+    let own = if sizes.prior_rank > 0 {
+        weights::storage_len(sizes.prior_rank)
+    } else {
+        0
+    };
     let (shared, rest) = slice::split(workspace, weights::storage_len(sizes.features));
     let (own, rest) = slice::split(rest, own);
     let (upload, rest) = slice::split(rest, sizes.features);
     let (draw, scratch) = slice::split(rest, sizes.draw());
-    Parts { shared, own, upload, draw, scratch }
+    Parts {
+        shared,
+        own,
+        upload,
+        draw,
+        scratch,
+    }
 }

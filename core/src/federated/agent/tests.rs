@@ -62,9 +62,15 @@ fn run<T: Scalar>(candidates: u32, trouble: Trouble) -> (Vec<f64>, u32) {
     let mut numbers = vec![T::ZERO; random_fourier::storage_len(2, M)];
     random_fourier::draw(5, 0, Stationary::Matern52, &[0.3], 2, M, &mut numbers).unwrap();
     let features = RandomFourier::new(2, M, T::ONE, true, &numbers[..]).unwrap();
-    let wide = Tables { confidence_widths: &[T::from_f64(1.5); 5], ..Tables::NONE };
+    let wide = Tables {
+        confidence_widths: &[T::from_f64(1.5); 5],
+        ..Tables::NONE
+    };
     let public = Public::new(&config, Candidates::grid(9, 2).unwrap(), features, wide).unwrap();
-    let (mut log, mut workspace) = (vec![T::ZERO; log_len(&config)], vec![T::ZERO; workspace_len(&public)]);
+    let (mut log, mut workspace) = (
+        vec![T::ZERO; log_len(&config)],
+        vec![T::ZERO; workspace_len(&public)],
+    );
     let mut state = AgentState::new(2, RunSeed::new(9, 0));
     let (mut said, mut slices, mut stream) = (Vec::new(), 0, Stream::from_seed(40));
     let (mut vectors, mut y) = (vec![T::ZERO; 4 * M], T::ZERO);
@@ -74,18 +80,31 @@ fn run<T: Scalar>(candidates: u32, trouble: Trouble) -> (Vec<f64>, u32) {
             Phase::Waiting if state.round() == 5 => Input::NoBroadcast,
             Phase::Waiting => {
                 normal::fill(&mut stream, &mut vectors);
-                Input::Broadcast { vectors: &vectors, maximum: None }
+                Input::Broadcast {
+                    vectors: &vectors,
+                    maximum: None,
+                }
             }
             _ => Input::Observed(y),
         };
         let mut pieces = 0;
         loop {
-            let numbers = AgentStorage { log: &mut log, workspace: Workspace::Kept(&mut workspace) };
+            let numbers = AgentStorage {
+                log: &mut log,
+                workspace: Workspace::Kept(&mut workspace),
+            };
             let mut agent = Agent::attach(&public, &mut state, numbers).unwrap();
             // A change of agents gives up what was begun, so the slices grow until they hold all of it.
-            let effort = if trouble == Trouble::None { candidates } else { candidates << pieces.min(12) };
-            let mut step =
-                if candidates == 0 { agent.handle(input).map(Poll::Ready) } else { agent.handle_slice(input, effort) };
+            let effort = if trouble == Trouble::None {
+                candidates
+            } else {
+                candidates << pieces.min(12)
+            };
+            let mut step = if candidates == 0 {
+                agent.handle(input).map(Poll::Ready)
+            } else {
+                agent.handle_slice(input, effort)
+            };
             while trouble == Trouble::None && step == Ok(Poll::Pending) {
                 slices += 1;
                 step = agent.handle_slice(input, candidates);
@@ -93,7 +112,10 @@ fn run<T: Scalar>(candidates: u32, trouble: Trouble) -> (Vec<f64>, u32) {
             if step == Ok(Poll::Pending) {
                 (slices, pieces) = (slices + 1, pieces + 1);
                 if trouble == Trouble::Interrupted && matches!(input, Input::Broadcast { .. }) {
-                    let _ = agent.handle_slice(Input::NoBroadcast, 1).unwrap().is_pending();
+                    let _ = agent
+                        .handle_slice(Input::NoBroadcast, 1)
+                        .unwrap()
+                        .is_pending();
                     let answer = agent.handle(input).unwrap();
                     say(answer, &mut said, &mut y);
                     break;
@@ -106,7 +128,9 @@ fn run<T: Scalar>(candidates: u32, trouble: Trouble) -> (Vec<f64>, u32) {
                 }
                 continue;
             }
-            let Ok(Poll::Ready(answer)) = step else { panic!("refused") };
+            let Ok(Poll::Ready(answer)) = step else {
+                panic!("refused")
+            };
             say(answer, &mut said, &mut y);
             break;
         }
@@ -117,7 +141,11 @@ fn run<T: Scalar>(candidates: u32, trouble: Trouble) -> (Vec<f64>, u32) {
 
 fn say<T: Scalar>(answer: Output<'_, T>, said: &mut Vec<f64>, y: &mut T) {
     match answer {
-        Output::Evaluate { candidate, point, number } => {
+        Output::Evaluate {
+            candidate,
+            point,
+            number,
+        } => {
             said.extend([f64::from(candidate), f64::from(number)]);
             *y = point[0] - point[1] * point[1] + T::from_f64(0.1 * f64::from(number % 3));
         }
@@ -133,9 +161,17 @@ fn slices_of_any_size_say_what_one_go_says() {
     // 3 + 14 queries, an upload after the initial points and after every round but the last.
     assert_eq!(double.0.len(), 2 * 17 + 14 * M + 1);
     for candidates in [1, 2, 7, 40, 1000] {
-        let (a, b) = (run::<f64>(candidates, Trouble::None), run::<f32>(candidates, Trouble::None));
+        let (a, b) = (
+            run::<f64>(candidates, Trouble::None),
+            run::<f32>(candidates, Trouble::None),
+        );
         assert_eq!((&a.0, &b.0), (&double.0, &single.0), "{candidates}");
-        assert!(candidates > 40 || (a.1 > double.1 + 14 && b.1 > single.1 + 14), "{candidates}: {} {}", a.1, b.1);
+        assert!(
+            candidates > 40 || (a.1 > double.1 + 14 && b.1 > single.1 + 14),
+            "{candidates}: {} {}",
+            a.1,
+            b.1
+        );
     }
 }
 
@@ -170,10 +206,19 @@ fn an_observation_counts_only_when_it_is_digested() {
         if troubled {
             let mut slices = 0;
             while agent.shared.observations() < 3 {
-                assert!(agent.handle_slice(Input::Observed(900.0), 1).unwrap().is_pending());
+                assert!(
+                    agent
+                        .handle_slice(Input::Observed(900.0), 1)
+                        .unwrap()
+                        .is_pending()
+                );
                 slices += 1;
             }
-            assert!(slices == 3 && agent.state().observations() == 2 && agent.state().phase() == Phase::Initial);
+            assert!(
+                slices == 3
+                    && agent.state().observations() == 2
+                    && agent.state().phase() == Phase::Initial
+            );
             assert_eq!(agent.observations().count(), 2);
         }
         drop(agent);

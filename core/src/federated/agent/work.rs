@@ -36,8 +36,14 @@ impl<T: Scalar> Agent<'_, T> {
     ///
     /// **Cost**: digesting an observation and drawing weights count as 1 + M/8 candidates and are not divided; where a host
     /// has caches (rows of features, joint draws), maximising is not divided either.
-    pub fn handle_slice(&mut self, input: Input<'_, T>, candidates: u32) -> Result<Poll<Output<'_, T>>, AgentError> {
-        Ok(self.advance(input, Effort::candidates(candidates))?.map(|answer| self.output(answer)))
+    pub fn handle_slice(
+        &mut self,
+        input: Input<'_, T>,
+        candidates: u32,
+    ) -> Result<Poll<Output<'_, T>>, AgentError> {
+        Ok(self
+            .advance(input, Effort::candidates(candidates))?
+            .map(|answer| self.output(answer)))
     }
 
     pub(super) fn output(&mut self, answer: Answer) -> Output<'_, T> {
@@ -59,7 +65,11 @@ impl<T: Scalar> Agent<'_, T> {
         }
     }
 
-    fn advance(&mut self, input: Input<'_, T>, mut effort: Effort) -> Result<Poll<Answer>, AgentError> {
+    fn advance(
+        &mut self,
+        input: Input<'_, T>,
+        mut effort: Effort,
+    ) -> Result<Poll<Answer>, AgentError> {
         let phase = self.state.phase;
         let belongs = match input {
             Input::Start => phase == Phase::Fresh,
@@ -67,7 +77,10 @@ impl<T: Scalar> Agent<'_, T> {
             Input::Broadcast { .. } | Input::NoBroadcast | Input::Missed => phase == Phase::Waiting,
         };
         if !belongs {
-            return Err(AgentError::UnexpectedInput { phase, input: input.name() });
+            return Err(AgentError::UnexpectedInput {
+                phase,
+                input: input.name(),
+            });
         }
         let first = self.begun != Some(input.name());
         if first {
@@ -106,7 +119,12 @@ impl<T: Scalar> Agent<'_, T> {
     }
 
     /// Lines "observe y, add (x, y − c₀)" and "draw ω ~ N(ν, λΣ⁻¹) and upload it". The round is over whatever the draw is.
-    fn observed(&mut self, y: T, first: bool, effort: &mut Effort) -> Result<Poll<Answer>, AgentError> {
+    fn observed(
+        &mut self,
+        y: T,
+        first: bool,
+        effort: &mut Effort,
+    ) -> Result<Poll<Answer>, AgentError> {
         if first {
             self.record(y)?;
         }
@@ -132,11 +150,17 @@ impl<T: Scalar> Agent<'_, T> {
     fn record(&mut self, y: T) -> Result<(), AgentError> {
         let value = y - self.offset;
         if !(y.is_finite() && value.is_finite()) {
-            return Err(AgentError::ObservationNotFinite { round: self.state.round });
+            return Err(AgentError::ObservationNotFinite {
+                round: self.state.round,
+            });
         }
         let (start, len) = (2 * self.state.observations as usize, self.log.len());
         let Some([candidate, place]) = self.log.get_mut(start..start + 2) else {
-            return Err(AgentError::Storage { what: "log", len, expected: start + 2 });
+            return Err(AgentError::Storage {
+                what: "log",
+                len,
+                expected: start + 2,
+            });
         };
         (*candidate, *place) = (T::from_u32(self.state.pending), value);
         Ok(())
@@ -146,8 +170,14 @@ impl<T: Scalar> Agent<'_, T> {
     /// with replacement.
     fn initial_point(&mut self, i: u32, effort: &mut Effort) -> Poll<u32> {
         let (p, public) = (self.config.parameters(), self.public);
-        let (own, count) = (self.config.region_of_agent(self.state.agent), public.candidates().count());
-        let mut stream = self.state.seed.stream(self.party(), Purpose::InitialPoints, i);
+        let (own, count) = (
+            self.config.region_of_agent(self.state.agent),
+            public.candidates().count(),
+        );
+        let mut stream = self
+            .state
+            .seed
+            .stream(self.party(), Purpose::InitialPoints, i);
         if p.initial_region == InitialRegion::Whole || p.regions.count() == 1 {
             return Poll::Ready(stream.below(count));
         }
@@ -195,14 +225,21 @@ impl<T: Scalar> Agent<'_, T> {
     }
 
     /// The draw of the round, a function of seed, round and the first `taken` entries of the log.
-    pub(super) fn upload(&mut self, taken: u32, effort: &mut Effort) -> Result<Poll<Answer>, AgentError> {
+    pub(super) fn upload(
+        &mut self,
+        taken: u32,
+        effort: &mut Effort,
+    ) -> Result<Poll<Answer>, AgentError> {
         if self.config.parameters().aggregation == Aggregation::None {
             return Ok(Poll::Ready(Answer::Wait));
         }
         if self.digest(taken, effort).is_pending() || effort.take(self.observation_cost(), 1) == 0 {
             return Ok(Poll::Pending);
         }
-        let mut stream = self.state.seed.stream(self.party(), Purpose::WeightDraw, self.state.round);
+        let mut stream =
+            self.state
+                .seed
+                .stream(self.party(), Purpose::WeightDraw, self.state.round);
         self.shared.draw(&mut stream, self.upload);
         match self.upload.iter().position(|x| !x.is_finite()) {
             Some(index) => Err(AgentError::UploadNotFinite { index }),
@@ -217,15 +254,21 @@ impl<T: Scalar> Agent<'_, T> {
         let point = slice::head_mut(self.scratch, public.candidates().dim());
         while self.shared.observations() < count as usize {
             // One at a time only if not all can be afforded.
-            let mut rows = if effort.is_unlimited() { usize::MAX } else { effort.take(cost, 1) as usize };
+            let mut rows = if effort.is_unlimited() {
+                usize::MAX
+            } else {
+                effort.take(cost, 1) as usize
+            };
             if rows == 0 {
                 return Poll::Pending;
             }
-            let step = self.shared.extend_step(count as usize, &mut rows, |i, phi| {
-                let (candidate, y) = entry(log, i);
-                public.feature_row(candidate as u32, point, phi);
-                y
-            });
+            let step = self
+                .shared
+                .extend_step(count as usize, &mut rows, |i, phi| {
+                    let (candidate, y) = entry(log, i);
+                    public.feature_row(candidate as u32, point, phi);
+                    y
+                });
             self.state.digested.shared = self.shared.observations() as u32;
             if step.is_ready() {
                 break;
@@ -245,7 +288,12 @@ impl<T: Scalar> Agent<'_, T> {
         let (own, mut streaming) = match self.work {
             Work::Maximizing { own, streaming } => (own, streaming),
             _ => {
-                let coin = || self.state.seed.stream(self.party(), Purpose::Mixing, round).word();
+                let coin = || {
+                    self.state
+                        .seed
+                        .stream(self.party(), Purpose::Mixing, round)
+                        .word()
+                };
                 let own = broadcast.is_none() || p.mixing.own_draw(round, coin());
                 let found = match broadcast {
                     Some((_, maximum)) if !own => Poll::Ready(maximum),
@@ -253,7 +301,9 @@ impl<T: Scalar> Agent<'_, T> {
                 };
                 match found {
                     Poll::Pending => return Ok(Poll::Pending),
-                    Poll::Ready(Some(candidate)) => return Ok(Poll::Ready(self.query(round, candidate))),
+                    Poll::Ready(Some(candidate)) => {
+                        return Ok(Poll::Ready(self.query(round, candidate)));
+                    }
                     Poll::Ready(None) => (own, Streaming::begin()),
                 }
             }
@@ -264,7 +314,8 @@ impl<T: Scalar> Agent<'_, T> {
         };
         let count = effort.take(CANDIDATE, u32::MAX);
         if count > 0
-            && let Poll::Ready(best) = public.maximize_step(&mut streaming, count, regions, weights, self.scratch)
+            && let Poll::Ready(best) =
+                public.maximize_step(&mut streaming, count, regions, weights, self.scratch)
         {
             return Ok(Poll::Ready(self.query(round, best.candidate)));
         }
@@ -273,20 +324,29 @@ impl<T: Scalar> Agent<'_, T> {
     }
 
     fn query(&mut self, round: u32, candidate: u32) -> Answer {
-        (self.state.pending, self.state.round, self.state.phase) = (candidate, round, Phase::Evaluating);
+        (self.state.pending, self.state.round, self.state.phase) =
+            (candidate, round, Phase::Evaluating);
         Answer::Evaluate
     }
 
     /// Line "draw f ~ GP(μ, β²σ²)": the weights of an own draw, or, of a joint draw, its maximum at once.
-    fn own_draw(&mut self, round: u32, effort: &mut Effort) -> Result<Poll<Option<u32>>, AgentError> {
+    fn own_draw(
+        &mut self,
+        round: u32,
+        effort: &mut Effort,
+    ) -> Result<Poll<Option<u32>>, AgentError> {
         let (public, count) = (self.public, self.state.observations);
         if self.own.is_none()
-            && (self.digest(count, effort).is_pending() || effort.take(self.observation_cost(), 1) == 0)
+            && (self.digest(count, effort).is_pending()
+                || effort.take(self.observation_cost(), 1) == 0)
         {
             return Ok(Poll::Pending);
         }
         let width = public.confidence_width(round);
-        let mut stream = self.state.seed.stream(self.party(), Purpose::OwnDraw, round);
+        let mut stream = self
+            .state
+            .seed
+            .stream(self.party(), Purpose::OwnDraw, round);
         let Some(own) = &mut self.own else {
             self.shared.draw(&mut stream, self.draw);
             widen(&mut self.shared, width, self.draw, self.upload);

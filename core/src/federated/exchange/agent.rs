@@ -49,8 +49,15 @@ pub struct AgentExchange {
 
 impl AgentExchange {
     // Agent, deployment, agreement, rounds; frames, chain and seal of what it has; attempt, whose turn it is.
-    const BODY_MAX: usize =
-        varint_max(32) + varint_max(64) + 32 + varint_max(32) + varint_max(32) + 32 + 16 + varint_max(16) + 1;
+    const BODY_MAX: usize = varint_max(32)
+        + varint_max(64)
+        + 32
+        + varint_max(32)
+        + varint_max(32)
+        + 32
+        + 16
+        + varint_max(16)
+        + 1;
 }
 
 /// An agent and its exchange, in one piece: a state without the frame that it follows would contradict what was sent.
@@ -124,9 +131,14 @@ impl fmt::Display for FrameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FrameError::Foreign => write!(f, "a frame of another run, agreement or kind"),
-            FrameError::Round { found, expected } => write!(f, "a frame of round {found}, {expected} was asked for"),
+            FrameError::Round { found, expected } => {
+                write!(f, "a frame of round {found}, {expected} was asked for")
+            }
             FrameError::Fork { round } => {
-                write!(f, "the frame of round {round} does not continue the broadcasts that were received before")
+                write!(
+                    f,
+                    "the frame of round {round} does not continue the broadcasts that were received before"
+                )
             }
         }
     }
@@ -143,7 +155,11 @@ impl AgentExchange {
             deployment: agreement.deployment,
             agreement: digest,
             rounds: agreement.protocol.epochs(),
-            have: Have { frames: 0, chain: digest, seal: Seal::default() },
+            have: Have {
+                frames: 0,
+                chain: digest,
+                seal: Seal::default(),
+            },
             attempt: 0,
             mine: Mine::None,
             not_before: Millis(0),
@@ -176,8 +192,18 @@ impl AgentExchange {
 
     fn marks(&self) -> Header {
         let round = self.have.frames.saturating_sub(1);
-        let marks = header(self.deployment, &self.agreement, Kind::Upload, self.agent, round);
-        Header { attempt: self.attempt, chain: prefix(&self.have.chain), ..marks }
+        let marks = header(
+            self.deployment,
+            &self.agreement,
+            Kind::Upload,
+            self.agent,
+            round,
+        );
+        Header {
+            attempt: self.attempt,
+            chain: prefix(&self.have.chain),
+            ..marks
+        }
     }
 
     /// A frame arrived. `current` is the round that the server is in, `seal` what came with the frame.
@@ -192,7 +218,8 @@ impl AgentExchange {
         current: u32,
         seal: Seal,
     ) -> Result<Heard, FrameError> {
-        let known = header.deployment == self.deployment && header.config == prefix(&self.agreement);
+        let known =
+            header.deployment == self.deployment && header.config == prefix(&self.agreement);
         if !known || !matches!(header.kind, Kind::Broadcast | Kind::NoBroadcast) {
             return Err(FrameError::Foreign);
         }
@@ -208,16 +235,27 @@ impl AgentExchange {
             return Ok(Heard::Again);
         }
         if round != expected {
-            return Err(FrameError::Round { found: round, expected });
+            return Err(FrameError::Round {
+                found: round,
+                expected,
+            });
         }
         let chain = after(&self.have.chain, header, payload);
         if prefix(&chain) != header.chain {
             return Err(FrameError::Fork { round });
         }
-        self.have = Have { frames: expected + 1, chain, seal };
+        self.have = Have {
+            frames: expected + 1,
+            chain,
+            seal,
+        };
         self.attempt = header.attempt;
         let missed = current > round && round > 0;
-        self.mine = if missed { Mine::None } else { Mine::InTheMaking };
+        self.mine = if missed {
+            Mine::None
+        } else {
+            Mine::InTheMaking
+        };
         Ok(if missed { Heard::Missed } else { Heard::Enter })
     }
 

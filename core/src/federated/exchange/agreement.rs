@@ -107,10 +107,27 @@ impl Agreement {
 }
 
 /// The header of a frame under an agreement with this digest; the payload decides format and length.
-pub(super) fn header(deployment: u64, agreement: &Digest, kind: Kind, agent: u32, round: u32) -> Header {
+pub(super) fn header(
+    deployment: u64,
+    agreement: &Digest,
+    kind: Kind,
+    agent: u32,
+    round: u32,
+) -> Header {
     let config = prefix(agreement);
     let (version, scalar) = (VERSION, ScalarTag::F64);
-    Header { version, kind, scalar, deployment, config, chain: 0, agent, round, attempt: 0, len: 0 }
+    Header {
+        version,
+        kind,
+        scalar,
+        deployment,
+        config,
+        chain: 0,
+        agent,
+        round,
+        attempt: 0,
+        len: 0,
+    }
 }
 
 /// SHA-256 of D (u32) and all coordinates in the order of the candidates, in the format of the list: a 64-bit list on

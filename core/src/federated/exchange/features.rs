@@ -29,8 +29,21 @@ pub struct PublicFeatures {
 
 impl PublicFeatures {
     /// The usual ones: of run 0, all of norm s, with a factor that lacks nothing.
-    pub const fn new(seed: u64, kernel: Stationary, lengthscale: f64, signal_variance: f64) -> Self {
-        PublicFeatures { seed, run: 0, kernel, lengthscale, signal_variance, unit_norm: true, prior_tolerance: 0.0 }
+    pub const fn new(
+        seed: u64,
+        kernel: Stationary,
+        lengthscale: f64,
+        signal_variance: f64,
+    ) -> Self {
+        PublicFeatures {
+            seed,
+            run: 0,
+            kernel,
+            lengthscale,
+            signal_variance,
+            unit_norm: true,
+            prior_tolerance: 0.0,
+        }
     }
 
     /// Draws the features of a domain of `dim` axes into `storage` and puts the map around them.
@@ -44,7 +57,15 @@ impl PublicFeatures {
         count: usize,
         storage: &'f mut [T],
     ) -> Result<RandomFourier<T, &'f [T]>, FeatureError> {
-        random_fourier::draw(self.seed, self.run, self.kernel, &[self.lengthscale], dim, count, storage)?;
+        random_fourier::draw(
+            self.seed,
+            self.run,
+            self.kernel,
+            &[self.lengthscale],
+            dim,
+            count,
+            storage,
+        )?;
         self.map(dim, count, storage)
     }
 
@@ -57,6 +78,12 @@ impl PublicFeatures {
         count: usize,
         storage: &'f [T],
     ) -> Result<RandomFourier<T, &'f [T]>, FeatureError> {
-        RandomFourier::new(dim, count, T::from_f64(self.signal_variance), self.unit_norm, storage)
+        RandomFourier::new(
+            dim,
+            count,
+            T::from_f64(self.signal_variance),
+            self.unit_norm,
+            storage,
+        )
     }
 }

@@ -37,7 +37,10 @@ pub struct DrawsProtocol {
 ///
 /// **Example**: that of [`Agreement`](super::Agreement).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(clippy::large_enum_variant, reason = "there is one in a program, and no heap to put it on")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one in a program, and no heap to put it on"
+)]
 pub enum Protocol {
     /// Random draws, clipped and summed ([`super::super`]).
     Draws(DrawsProtocol),
@@ -56,7 +59,9 @@ impl Protocol {
     pub fn draws(&self) -> Option<&DrawsProtocol> {
         match self {
             Protocol::Draws(draws) => Some(draws),
-            Protocol::Prior(_) | Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_) => None,
+            Protocol::Prior(_) | Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_) => {
+                None
+            }
         }
     }
 
@@ -72,7 +77,9 @@ impl Protocol {
     pub fn prior(&self) -> Option<&PriorProtocol> {
         match self {
             Protocol::Prior(prior) => Some(prior),
-            Protocol::Draws(_) | Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_) => None,
+            Protocol::Draws(_) | Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_) => {
+                None
+            }
         }
     }
 
@@ -171,7 +178,9 @@ impl Protocol {
             Protocol::Draws(draws) => Estimator::<f64>::event(&&draws.config, release),
             Protocol::Prior(prior) => Ok(prior.plan().event(release)),
             Protocol::Campaign(campaign) => Ok(campaign.plan().event(release)),
-            Protocol::Vote(vote) if release < VoteProtocol::RELEASES => Estimator::<f64>::event(&&vote.ballot, release),
+            Protocol::Vote(vote) if release < VoteProtocol::RELEASES => {
+                Estimator::<f64>::event(&&vote.ballot, release)
+            }
             Protocol::Vote(_) | Protocol::Own(_) => Ok(None),
         }
     }

@@ -127,7 +127,11 @@ impl<F: AsRef<[u8]> + AsMut<[u8]>> ServerExchange<F> {
             round: 0,
             attempt: 0,
             chain: digest,
-            period: Period { opened: never, deadline: never, may_close_early: false },
+            period: Period {
+                opened: never,
+                deadline: never,
+                may_close_early: false,
+            },
             is_open: false,
             answered: 0,
             flags,
@@ -169,14 +173,31 @@ impl<F: AsRef<[u8]> + AsMut<[u8]>> ServerExchange<F> {
         broadcast: Option<&[T]>,
         out: &mut [u8],
     ) -> Result<(usize, Digest), WireError> {
-        let kind = if broadcast.is_some() { Kind::Broadcast } else { Kind::NoBroadcast };
+        let kind = if broadcast.is_some() {
+            Kind::Broadcast
+        } else {
+            Kind::NoBroadcast
+        };
         let numbers = broadcast.unwrap_or_default();
-        let bare = Header { attempt, ..header(self.deployment, &self.agreement, kind, 0, round) };
+        let bare = Header {
+            attempt,
+            ..header(self.deployment, &self.agreement, kind, 0, round)
+        };
         // What is hashed is what is sent: a first writing, whose chain is not hashed, gives the bytes.
         let used = encode(bare, numbers, out)?;
         let (first, payload) = decode(out.get(..used).unwrap_or_default(), u32::MAX)?;
         let chain = after(before, &first, &payload);
-        Ok((encode(Header { chain: prefix(&chain), ..bare }, numbers, out)?, chain))
+        Ok((
+            encode(
+                Header {
+                    chain: prefix(&chain),
+                    ..bare
+                },
+                numbers,
+                out,
+            )?,
+            chain,
+        ))
     }
 
     /// The round that is open or was last.
@@ -206,7 +227,9 @@ impl<F: AsRef<[u8]> + AsMut<[u8]>> ServerExchange<F> {
             Some(chain) if *chain != have.chain => Answer::Fork { frames },
             Some(_) if frames <= self.round => Answer::Frame { round: frames },
             Some(_) if self.is_open && flag & ANSWERED == 0 => Answer::Frame { round: self.round },
-            Some(_) => Answer::Later { after_ms: self.come_back(who, now) },
+            Some(_) => Answer::Later {
+                after_ms: self.come_back(who, now),
+            },
         }
     }
 
@@ -216,7 +239,11 @@ impl<F: AsRef<[u8]> + AsMut<[u8]>> ServerExchange<F> {
         // Multiples of the golden ratio modulo 1 are spread evenly, however many there are.
         let place = u64::from(who.wrapping_mul(0x9e37_79b9));
         let own = self.pace.spread_ms.saturating_mul(place) >> 32;
-        self.period.deadline.after(own).since(now).clamp(1, self.pace.ask_again_ms.max(1))
+        self.period
+            .deadline
+            .after(own)
+            .since(now)
+            .clamp(1, self.pace.ask_again_ms.max(1))
     }
 
     /// "Here is mine": what to answer at once, or nothing if the vector is to be taken; then say
@@ -227,11 +254,15 @@ impl<F: AsRef<[u8]> + AsMut<[u8]>> ServerExchange<F> {
         let Some(flag) = self.flags.as_ref().get(who as usize) else {
             return Some(Reply::NotYou);
         };
-        let known = header.deployment == self.deployment && header.config == prefix(&self.agreement);
+        let known =
+            header.deployment == self.deployment && header.config == prefix(&self.agreement);
         if header.agent != who || !known || header.kind != Kind::Upload {
             return Some(Reply::NotYou);
         }
-        if header.round != self.round || header.attempt != self.attempt || header.chain != prefix(&self.chain) {
+        if header.round != self.round
+            || header.attempt != self.attempt
+            || header.chain != prefix(&self.chain)
+        {
             return Some(Reply::Over);
         }
         match (flag & ANSWERED == ANSWERED, self.is_open) {
@@ -255,7 +286,11 @@ impl<F: AsRef<[u8]> + AsMut<[u8]>> ServerExchange<F> {
     /// Whether the round ends now. Only what is public decides: the time, and whether *all* have answered, never whether
     /// those have whom the sample selected.
     pub fn due(&self, now: Millis) -> Due {
-        let Period { deadline, may_close_early, .. } = self.period;
+        let Period {
+            deadline,
+            may_close_early,
+            ..
+        } = self.period;
         if now >= deadline {
             Due::Close
         } else if may_close_early && self.answered == self.agents() {

@@ -58,14 +58,43 @@ impl VoteProtocol {
         whole("rounds of the ballot", ballot.rounds, 1..=1, "1")?;
         whole("regions", ballot.regions.count(), 1..=1, "1")?;
         let (count, tolerance) = (ballot.feature_count, self.features.prior_tolerance);
-        check("feature_count", f64::from(count), count as usize == candidates, "the number of candidates")?;
-        check("prior_tolerance", tolerance, (0.0..1.0).contains(&tolerance), "[0, 1)")?;
+        check(
+            "feature_count",
+            f64::from(count),
+            count as usize == candidates,
+            "the number of candidates",
+        )?;
+        check(
+            "prior_tolerance",
+            tolerance,
+            (0.0..1.0).contains(&tolerance),
+            "[0, 1)",
+        )?;
         match ballot.aggregation {
-            Aggregation::Private { clipping_norm, sampling_probability, signal: Signal::Vectors, .. } => {
-                check("clipping_norm", clipping_norm.value(), clipping_norm.value() == 1.0, "1: one vote")?;
-                check("sampling_probability", sampling_probability, sampling_probability == 1.0, "1: everybody")
+            Aggregation::Private {
+                clipping_norm,
+                sampling_probability,
+                signal: Signal::Vectors,
+                ..
+            } => {
+                check(
+                    "clipping_norm",
+                    clipping_norm.value(),
+                    clipping_norm.value() == 1.0,
+                    "1: one vote",
+                )?;
+                check(
+                    "sampling_probability",
+                    sampling_probability,
+                    sampling_probability == 1.0,
+                    "1: everybody",
+                )
             }
-            _ => Err(ConfigError { field: "aggregation", value: 0.0, admissible: "private, of vectors" }),
+            _ => Err(ConfigError {
+                field: "aggregation",
+                value: 0.0,
+                admissible: "private, of vectors",
+            }),
         }
     }
 
@@ -73,13 +102,19 @@ impl VoteProtocol {
     pub fn noise_std(&self) -> Option<f64> {
         let ballot = self.ballot.parameters();
         match ballot.aggregation {
-            Aggregation::Private { noise_multiplier, .. } => Some(noise_multiplier.value() / f64::from(ballot.agents)),
+            Aggregation::Private {
+                noise_multiplier, ..
+            } => Some(noise_multiplier.value() / f64::from(ballot.agents)),
             Aggregation::None | Aggregation::Mean => None,
         }
     }
 
     /// The last round of epoch e: 0 before the release, all of them after it.
     pub const fn last_round(&self, epoch: u32) -> u32 {
-        if epoch < Self::RELEASES { 0 } else { self.rounds }
+        if epoch < Self::RELEASES {
+            0
+        } else {
+            self.rounds
+        }
     }
 }

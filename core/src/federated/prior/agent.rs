@@ -40,7 +40,10 @@ pub const fn log_len(initial_points: usize, rounds: usize) -> usize {
 /// larger of a contribution's and a query's scratch. With the log 12,728 numbers for n = 64, M = 50 without a prior
 /// factor, 5 levels: 50.9 kB in `f32`.
 pub const fn workspace_len(observations: usize, m: usize, rank: usize, levels: usize) -> usize {
-    let (first, second) = (contribution_scratch_len(observations), query_scratch_len(observations, rank));
+    let (first, second) = (
+        contribution_scratch_len(observations),
+        query_scratch_len(observations, rank),
+    );
     factors_len(observations, levels) + m + 1 + if first > second { first } else { second }
 }
 
@@ -133,10 +136,21 @@ pub enum AgentError {
 impl fmt::Display for AgentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            AgentError::UnexpectedInput { phase, input } => write!(f, "{input} does not belong to phase {phase:?}"),
-            AgentError::NotEnrolled { agent, agents } => write!(f, "agent {agent} is not among the {agents} enrolled"),
-            AgentError::State { observations, round, rounds } => {
-                write!(f, "stored agent: {observations} observations in round {round} of {rounds}")
+            AgentError::UnexpectedInput { phase, input } => {
+                write!(f, "{input} does not belong to phase {phase:?}")
+            }
+            AgentError::NotEnrolled { agent, agents } => {
+                write!(f, "agent {agent} is not among the {agents} enrolled")
+            }
+            AgentError::State {
+                observations,
+                round,
+                rounds,
+            } => {
+                write!(
+                    f,
+                    "stored agent: {observations} observations in round {round} of {rounds}"
+                )
             }
             AgentError::Prior(ref error) => error.fmt(f),
         }
@@ -199,7 +213,15 @@ impl Stored for AgentState {
 impl AgentState {
     /// Agent n before its start; `seed` is its own source of draws, secret in a real federation.
     pub const fn new(agent: u32, seed: RunSeed) -> Self {
-        AgentState { agent, seed, phase: Phase::Fresh, round: 0, observations: 0, pending: 0, kept: KeptRows(0) }
+        AgentState {
+            agent,
+            seed,
+            phase: Phase::Fresh,
+            round: 0,
+            observations: 0,
+            pending: 0,
+            kept: KeptRows(0),
+        }
     }
 
     /// Index of the agent.
@@ -231,20 +253,34 @@ impl AgentState {
     fn judge(&self, config: &Config, rounds: u32, candidates: usize) -> Result<(), AgentError> {
         let p = config.parameters();
         if self.agent >= p.agents {
-            return Err(AgentError::NotEnrolled { agent: self.agent, agents: p.agents });
+            return Err(AgentError::NotEnrolled {
+                agent: self.agent,
+                agents: p.agents,
+            });
         }
-        let AgentState { phase, round, observations, .. } = *self;
+        let AgentState {
+            phase,
+            round,
+            observations,
+            ..
+        } = *self;
         // Missed rounds leave fewer observations than rounds.
         let first = p.initial_points;
         let holds = match phase {
             Phase::Fresh => round == 0 && observations == 0,
             Phase::Initial => round == 0 && observations < first,
-            Phase::Evaluating => (1..=rounds).contains(&round) && (first..first + round).contains(&observations),
+            Phase::Evaluating => {
+                (1..=rounds).contains(&round) && (first..first + round).contains(&observations)
+            }
             Phase::Waiting => round < rounds && (first..=first + round).contains(&observations),
             Phase::Done => round == rounds && (first..=first + round).contains(&observations),
         };
         if !holds || self.pending as usize >= candidates {
-            return Err(AgentError::State { observations, round, rounds });
+            return Err(AgentError::State {
+                observations,
+                round,
+                rounds,
+            });
         }
         Ok(())
     }
@@ -318,15 +354,35 @@ impl<'a, T: Scalar> Agent<'a, T> {
         let expected = log_len(config.design_len(), rounds as usize);
         exactly("log", log.len(), expected)?;
         let levels = levels(models);
-        at_least("workspace", workspace.len(), workspace_len(expected / 2, config.features(), rank, levels))?;
+        at_least(
+            "workspace",
+            workspace.len(),
+            workspace_len(expected / 2, config.features(), rank, levels),
+        )?;
         let candidates = public.candidates();
         state.judge(config, rounds, candidates)?;
-        Observations::new(slice::head(log, 2 * state.observations as usize), candidates)?;
+        Observations::new(
+            slice::head(log, 2 * state.observations as usize),
+            candidates,
+        )?;
         if !models.iter().any(|model| model.trust == T::ZERO) {
-            return Err(PriorError::Length { what: "models with trust 0", len: 0, expected: 1 }.into());
+            return Err(PriorError::Length {
+                what: "models with trust 0",
+                len: 0,
+                expected: 1,
+            }
+            .into());
         }
         let (factors, scratch) = slice::split(workspace, factors_len(expected / 2, levels));
-        Ok(Agent { public, models, rounds, state, log, factors, scratch })
+        Ok(Agent {
+            public,
+            models,
+            rounds,
+            state,
+            log,
+            factors,
+            scratch,
+        })
     }
 
     /// The state it works on: its phase and counts.
@@ -361,7 +417,10 @@ impl<'a, T: Scalar> Agent<'a, T> {
                 self.state.round += 1;
                 Ok(self.end_round())
             }
-            (phase, input) => Err(AgentError::UnexpectedInput { phase, input: input.name() }),
+            (phase, input) => Err(AgentError::UnexpectedInput {
+                phase,
+                input: input.name(),
+            }),
         }
     }
 
@@ -370,7 +429,10 @@ impl<'a, T: Scalar> Agent<'a, T> {
     fn initial_point(&mut self) -> Output<'_, T> {
         let count = self.public.candidates() as u32;
         let party = Party::Agent(self.state.agent);
-        let mut stream = self.state.seed.stream(party, Purpose::InitialPoints, self.state.observations);
+        let mut stream =
+            self.state
+                .seed
+                .stream(party, Purpose::InitialPoints, self.state.observations);
         self.state.pending = stream.below(count);
         Output::Evaluate(self.state.pending)
     }
@@ -379,11 +441,21 @@ impl<'a, T: Scalar> Agent<'a, T> {
     fn record(&mut self, y: T) -> Result<(), AgentError> {
         if !y.is_finite() {
             let value = y.to_f64();
-            return Err(PriorError::Number { what: "observation", value, admissible: "(-inf, inf)" }.into());
+            return Err(PriorError::Number {
+                what: "observation",
+                value,
+                admissible: "(-inf, inf)",
+            }
+            .into());
         }
         let (start, len) = (2 * self.state.observations as usize, self.log.len());
         let Some([candidate, value]) = self.log.get_mut(start..start + 2) else {
-            return Err(PriorError::Length { what: "log", len, expected: start + 2 }.into());
+            return Err(PriorError::Length {
+                what: "log",
+                len,
+                expected: start + 2,
+            }
+            .into());
         };
         (*candidate, *value) = (T::from_u32(self.state.pending), y);
         self.state.observations += 1;
@@ -403,7 +475,12 @@ impl<'a, T: Scalar> Agent<'a, T> {
     fn contribute(&mut self, terms: &Terms<T>, weights: &[T]) -> Result<Output<'_, T>, AgentError> {
         for (what, value) in [("ridge", terms.ridge), ("clip_radius", terms.clip_radius)] {
             if !(value > T::ZERO && value.is_finite()) {
-                return Err(PriorError::Number { what, value: value.to_f64(), admissible: "(0, inf)" }.into());
+                return Err(PriorError::Number {
+                    what,
+                    value: value.to_f64(),
+                    admissible: "(0, inf)",
+                }
+                .into());
             }
         }
         let log = slice::head(self.log, 2 * self.state.observations as usize);
@@ -418,10 +495,21 @@ impl<'a, T: Scalar> Agent<'a, T> {
         let round = self.state.round + 1;
         let log = slice::head(self.log, 2 * self.state.observations as usize);
         let observations = Observations::new(log, self.public.candidates())?;
-        let mut stream = self.state.seed.stream(Party::Agent(self.state.agent), Purpose::OwnDraw, round);
+        let mut stream =
+            self.state
+                .seed
+                .stream(Party::Agent(self.state.agent), Purpose::OwnDraw, round);
         let mut factors = Factors::new(self.log.len() / 2, &mut self.state.kept.0, self.factors);
         let (models, scratch) = (self.models, &mut *self.scratch);
-        let next = query(self.public, models, draw, &observations, &mut stream, &mut factors, scratch)?;
+        let next = query(
+            self.public,
+            models,
+            draw,
+            &observations,
+            &mut stream,
+            &mut factors,
+            scratch,
+        )?;
         self.state.pending = next.candidate;
         self.state.round = round;
         self.state.phase = Phase::Evaluating;

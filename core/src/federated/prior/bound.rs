@@ -44,13 +44,21 @@ pub(super) fn judge_release<T: Scalar>(
     noise_std: T,
 ) -> Result<(), PriorError> {
     if let Some(value) = released.iter().chain([&noise_std]).find(|x| !x.is_finite()) {
-        return Err(PriorError::Number { what: "release", value: value.to_f64(), admissible: "(-inf, inf)" });
+        return Err(PriorError::Number {
+            what: "release",
+            value: value.to_f64(),
+            admissible: "(-inf, inf)",
+        });
     }
     let value = norm(released);
     let largest = norm_max(config, clip_radius.to_f64(), noise_std.to_f64());
     // A norm that overflows is none, also where the bound does.
     if !(value <= largest && value.is_finite()) {
-        return Err(PriorError::Norm { what: "release", value, largest });
+        return Err(PriorError::Norm {
+            what: "release",
+            value,
+            largest,
+        });
     }
     Ok(())
 }

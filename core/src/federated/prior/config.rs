@@ -87,8 +87,16 @@ impl From<Parameters> for Stored {
 
 impl From<Stored> for Parameters {
     fn from(p: Stored) -> Self {
-        let constant = if p.designs & PROJECTED == 0 { Constant::Known } else { Constant::Projected };
-        let trust = if p.designs & TWO_SERVERS == 0 { Trust::OneServer } else { Trust::TwoServers };
+        let constant = if p.designs & PROJECTED == 0 {
+            Constant::Known
+        } else {
+            Constant::Projected
+        };
+        let trust = if p.designs & TWO_SERVERS == 0 {
+            Trust::OneServer
+        } else {
+            Trust::TwoServers
+        };
         Parameters {
             agents: p.agents,
             feature_count: p.feature_count,
@@ -107,7 +115,12 @@ impl From<Stored> for Parameters {
 
 impl Parameters {
     /// The constants of our experiments for N agents, M features, initial points and λ.
-    pub const fn usual(agents: u32, feature_count: u32, initial_points: u32, noise_variance: f64) -> Self {
+    pub const fn usual(
+        agents: u32,
+        feature_count: u32,
+        initial_points: u32,
+        noise_variance: f64,
+    ) -> Self {
         Parameters {
             agents,
             feature_count,
@@ -127,7 +140,11 @@ impl Parameters {
     /// and a noise variance of .01 in these units.
     pub const fn own_units(agents: u32, feature_count: u32, initial_points: u32) -> Self {
         let usual = Parameters::usual(agents, feature_count, initial_points, 0.01);
-        Parameters { designs: 128, constant: Constant::Projected, ..usual }
+        Parameters {
+            designs: 128,
+            constant: Constant::Projected,
+            ..usual
+        }
     }
 }
 
@@ -151,16 +168,41 @@ impl Config {
             Constant::Known => whole("initial_points", p.initial_points, 1..=1 << 12, "1..=4096")?,
             // One point says nothing but the constant.
             Constant::Projected => {
-                whole("initial_points", p.initial_points, 2..=1 << 12, "2..=4096 where the constant is projected out")?;
+                whole(
+                    "initial_points",
+                    p.initial_points,
+                    2..=1 << 12,
+                    "2..=4096 where the constant is projected out",
+                )?;
             }
         }
         whole("designs", p.designs, 1..=1 << 16, "1..=65536")?;
         grid(p.grid_exponent)?;
         let variance = p.noise_variance;
-        check("noise_variance", variance, (1e-12..=1e12).contains(&variance), "[1e-12, 1e12]")?;
-        check("clip_weight", p.clip_weight, (0.01..=10.0).contains(&p.clip_weight), "[0.01, 10]")?;
-        check("clip_mean", p.clip_mean, (0.1..=1.0).contains(&p.clip_mean), "[0.1, 1]")?;
-        check("clip_std", p.clip_std, (1e-3..=1e3).contains(&p.clip_std), "[1e-3, 1e3]")?;
+        check(
+            "noise_variance",
+            variance,
+            (1e-12..=1e12).contains(&variance),
+            "[1e-12, 1e12]",
+        )?;
+        check(
+            "clip_weight",
+            p.clip_weight,
+            (0.01..=10.0).contains(&p.clip_weight),
+            "[0.01, 10]",
+        )?;
+        check(
+            "clip_mean",
+            p.clip_mean,
+            (0.1..=1.0).contains(&p.clip_mean),
+            "[0.1, 1]",
+        )?;
+        check(
+            "clip_std",
+            p.clip_std,
+            (1e-3..=1e3).contains(&p.clip_std),
+            "[1e-3, 1e3]",
+        )?;
         Ok(Config(parameters))
     }
 
@@ -192,29 +234,71 @@ mod tests {
 
     #[test]
     fn a_known_constant_has_the_bytes_it_had_and_a_projected_one_comes_back() {
-        let usual = Parameters { designs: 300, ..Parameters::usual(66, 50, 10, 0.01) };
-        let projected = Parameters { constant: Constant::Projected, ..usual };
+        let usual = Parameters {
+            designs: 300,
+            ..Parameters::usual(66, 50, 10, 0.01)
+        };
+        let projected = Parameters {
+            constant: Constant::Projected,
+            ..usual
+        };
         let mut buffer = [0; 128];
         // The fields as they were before there was a choice, in their order.
-        let before = (66u32, 50u32, 10u32, 300u32, 0.01f64, 0.25f64, 0.92f64, 0.2f64, 20u32);
-        let expected: heapless::Vec<u8, 128> =
-            postcard::to_slice(&before, &mut buffer).unwrap().iter().copied().collect();
-        assert_eq!(*postcard::to_slice(&usual, &mut buffer).unwrap(), expected[..]);
-        let shared = Parameters { trust: Trust::TwoServers, ..usual };
-        for parameters in [usual, projected, shared, Parameters { trust: Trust::TwoServers, ..projected }] {
+        let before = (
+            66u32, 50u32, 10u32, 300u32, 0.01f64, 0.25f64, 0.92f64, 0.2f64, 20u32,
+        );
+        let expected: heapless::Vec<u8, 128> = postcard::to_slice(&before, &mut buffer)
+            .unwrap()
+            .iter()
+            .copied()
+            .collect();
+        assert_eq!(
+            *postcard::to_slice(&usual, &mut buffer).unwrap(),
+            expected[..]
+        );
+        let shared = Parameters {
+            trust: Trust::TwoServers,
+            ..usual
+        };
+        for parameters in [
+            usual,
+            projected,
+            shared,
+            Parameters {
+                trust: Trust::TwoServers,
+                ..projected
+            },
+        ] {
             let config = Config::new(parameters).unwrap();
             let bytes = postcard::to_slice(&config, &mut buffer).unwrap();
-            assert_eq!((*bytes == expected[..], postcard::from_bytes(bytes)), (parameters == usual, Ok(config)));
+            assert_eq!(
+                (*bytes == expected[..], postcard::from_bytes(bytes)),
+                (parameters == usual, Ok(config))
+            );
         }
         // A number of designs that no configuration has is refused with the bit and without it.
         let both = [Trust::OneServer, Trust::TwoServers];
         for (constant, trust) in [Constant::Known, Constant::Projected].into_iter().zip(both) {
-            let many = Parameters { designs: 70_000, constant, trust, ..usual };
+            let many = Parameters {
+                designs: 70_000,
+                constant,
+                trust,
+                ..usual
+            };
             let bytes = postcard::to_slice(&many, &mut buffer).unwrap();
             assert!(postcard::from_bytes::<Config>(bytes).is_err() && Config::new(many).is_err());
         }
-        let one = Parameters { initial_points: 1, ..projected };
+        let one = Parameters {
+            initial_points: 1,
+            ..projected
+        };
         assert_eq!(Config::new(one).unwrap_err().field, "initial_points");
-        assert!(Config::new(Parameters { constant: Constant::Known, ..one }).is_ok());
+        assert!(
+            Config::new(Parameters {
+                constant: Constant::Known,
+                ..one
+            })
+            .is_ok()
+        );
     }
 }

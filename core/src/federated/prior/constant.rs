@@ -92,10 +92,18 @@ impl<T: Scalar> Units<T> {
     /// **Errors**: [`PriorError::Number`] for a value that is not finite.
     pub fn of(values: &[T]) -> Result<Self, PriorError> {
         if let Some(value) = values.iter().find(|y| !y.is_finite()) {
-            return Err(PriorError::Number { what: "value", value: value.to_f64(), admissible: "(-inf, inf)" });
+            return Err(PriorError::Number {
+                what: "value",
+                value: value.to_f64(),
+                admissible: "(-inf, inf)",
+            });
         }
         let largest = largest_magnitude(values);
-        let mut units = Units { largest, mean: T::ZERO, std: T::ZERO };
+        let mut units = Units {
+            largest,
+            mean: T::ZERO,
+            std: T::ZERO,
+        };
         if !(largest > T::ZERO) {
             return Ok(units);
         }
@@ -116,7 +124,11 @@ impl<T: Scalar> Units<T> {
 
     /// A value in these units, also one that came later.
     pub fn standardised(&self, value: T) -> T {
-        if self.std > T::ZERO { (value / self.largest - self.mean) / self.std } else { T::ZERO }
+        if self.std > T::ZERO {
+            (value / self.largest - self.mean) / self.std
+        } else {
+            T::ZERO
+        }
     }
 }
 
@@ -178,15 +190,25 @@ mod tests {
             let mut x = b;
             lower::solve(&factor, &mut x);
             lower::solve_transposed(&factor, &mut x);
-            x.iter().zip(projected).fold(0.0, |worst: f64, (a, b)| worst.max((a - b).abs()))
+            x.iter()
+                .zip(projected)
+                .fold(0.0, |worst: f64, (a, b)| worst.max((a - b).abs()))
         };
         assert!(vague(1e6) < 1e-5, "{}", vague(1e6));
-        assert!(vague(1e3) > vague(1e6) && vague(0.0) > 0.1, "it is the limit, and not K⁻¹");
+        assert!(
+            vague(1e3) > vague(1e6) && vague(0.0) > 0.1,
+            "it is the limit, and not K⁻¹"
+        );
         // Constants vanish, in b and in the answer.
         assert!(projected.iter().sum::<f64>().abs() < 1e-14);
         let mut moved = b.map(|x| x + 5e3);
         project_solve(&exact, &ones, total, &mut moved);
-        assert!(moved.iter().zip(projected).all(|(a, b)| (a - b).abs() < 1e-11));
+        assert!(
+            moved
+                .iter()
+                .zip(projected)
+                .all(|(a, b)| (a - b).abs() < 1e-11)
+        );
     }
 
     #[test]
@@ -198,19 +220,38 @@ mod tests {
         for (scale, offset) in [(1e-300, 0.0), (3e5, -1e6), (1.0, 1e9), (1e307, 0.0)] {
             standardise(&y.map(|y| scale * y + offset), &mut other).unwrap();
             let lost = 1e-14 + f64::EPSILON * offset.abs() / scale;
-            assert!(z.iter().zip(other).all(|(a, b)| (a - b).abs() < 4.0 * lost), "{scale} {offset}: {other:?}");
+            assert!(
+                z.iter().zip(other).all(|(a, b)| (a - b).abs() < 4.0 * lost),
+                "{scale} {offset}: {other:?}"
+            );
         }
         for constant in [0.0, 0.1, 1e300, 5e-324] {
             standardise(&[constant; 5], &mut other).unwrap();
             assert_eq!(other, [0.0; 5], "{constant}");
         }
         let before = z;
-        assert!(matches!(standardise(&[1.0, f64::NAN], &mut z[..2]), Err(PriorError::Number { what: "value", .. })));
-        assert!(matches!(standardise(&y, &mut z[..4]), Err(PriorError::Length { len: 4, expected: 5, .. })));
+        assert!(matches!(
+            standardise(&[1.0, f64::NAN], &mut z[..2]),
+            Err(PriorError::Number { what: "value", .. })
+        ));
+        assert!(matches!(
+            standardise(&y, &mut z[..4]),
+            Err(PriorError::Length {
+                len: 4,
+                expected: 5,
+                ..
+            })
+        ));
         assert_eq!(z, before);
         // A scale of the first values alone serves the later ones.
         let units = Units::of(&y[..3]).unwrap();
         standardise(&y[..3], &mut other[..3]).unwrap();
-        assert_eq!(y[..3].iter().map(|y| units.standardised(*y)).collect::<heapless::Vec<_, 3>>(), other[..3]);
+        assert_eq!(
+            y[..3]
+                .iter()
+                .map(|y| units.standardised(*y))
+                .collect::<heapless::Vec<_, 3>>(),
+            other[..3]
+        );
     }
 }

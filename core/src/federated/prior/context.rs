@@ -47,19 +47,41 @@ pub struct MemberSizes {
 
 impl MemberSizes {
     /// Of a member whose own draws are made of the features.
-    pub const fn new(candidates: usize, features: usize, initial_points: usize, rounds: usize, designs: usize) -> Self {
-        MemberSizes { candidates, features, initial_points, rounds, designs, prior_rank: features }
+    pub const fn new(
+        candidates: usize,
+        features: usize,
+        initial_points: usize,
+        rounds: usize,
+        designs: usize,
+    ) -> Self {
+        MemberSizes {
+            candidates,
+            features,
+            initial_points,
+            rounds,
+            designs,
+            prior_rank: features,
+        }
     }
 
     /// Of any member of this protocol in this context.
     pub fn of<T: Scalar>(protocol: &PriorProtocol, public: &Public<'_, T>) -> Self {
-        MemberSizes { prior_rank: public.prior().1, ..Self::over(protocol, public.candidates()) }
+        MemberSizes {
+            prior_rank: public.prior().1,
+            ..Self::over(protocol, public.candidates())
+        }
     }
 
     fn over(protocol: &PriorProtocol, candidates: usize) -> Self {
         let (config, rounds) = (&protocol.config, protocol.rounds as usize);
         let designs = config.parameters().designs as usize;
-        MemberSizes::new(candidates, config.features(), config.design_len(), rounds, designs)
+        MemberSizes::new(
+            candidates,
+            config.features(),
+            config.design_len(),
+            rounds,
+            designs,
+        )
     }
 
     /// Observations of a whole run.
@@ -133,9 +155,15 @@ pub enum ContextError {
 impl fmt::Display for ContextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ContextError::Method => f.write_str("the agreement is on another method than the federated prior"),
-            ContextError::OwnDraw => f.write_str("own draws of a joint factor need a matrix over all candidates"),
-            ContextError::Candidates => f.write_str("the candidates are not those of the agreement"),
+            ContextError::Method => {
+                f.write_str("the agreement is on another method than the federated prior")
+            }
+            ContextError::OwnDraw => {
+                f.write_str("own draws of a joint factor need a matrix over all candidates")
+            }
+            ContextError::Candidates => {
+                f.write_str("the candidates are not those of the agreement")
+            }
             ContextError::Landmarks => f.write_str("the landmarks are not those of the agreement"),
             ContextError::Kernel(error) => error.fmt(f),
             ContextError::Features(error) => error.fmt(f),
@@ -256,7 +284,9 @@ pub fn context<'p, T: Scalar>(
     let (dim, config) = (agreement.dim as usize, &protocol.config);
     let sizes = MemberSizes::over(protocol, candidates.count() as usize);
     at_least("double precision", doubles.len(), sizes.doubles(dim))?;
-    if candidates.dim() != dim || candidates_digest(candidates, slice::head_mut(doubles, dim)) != agreement.candidates {
+    if candidates.dim() != dim
+        || candidates_digest(candidates, slice::head_mut(doubles, dim)) != agreement.candidates
+    {
         return Err(ContextError::Candidates);
     }
     let agreed = candidates_digest(landmarks, slice::head_mut(doubles, landmarks.dim()));
@@ -272,7 +302,11 @@ pub fn context<'p, T: Scalar>(
     rounded_rows(protocol, landmarks, candidates, rows, doubles)?;
     gram(config, rows, mean)?;
     draw_designs(config, protocol.design_seed, candidates.count(), designs)?;
-    let tables = Tables { prior_rows: &[], gram: mean, designs };
+    let tables = Tables {
+        prior_rows: &[],
+        gram: mean,
+        designs,
+    };
     Ok((Public::new(config, rows, tables)?, rest))
 }
 
@@ -312,15 +346,26 @@ pub fn rounded_rows<T: Scalar>(
     for (index, place) in (0..landmarks.count()).zip(dictionary.chunks_exact_mut(dim)) {
         landmarks.point(index, place);
     }
-    let kernel = StationaryKernel::with_shape(protocol.kernel, protocol.lengthscale, protocol.signal_variance)?;
+    let kernel = StationaryKernel::with_shape(
+        protocol.kernel,
+        protocol.lengthscale,
+        protocol.signal_variance,
+    )?;
     let map = Nystrom::new(kernel, dim, &*dictionary, root, work)?;
     for (candidate, out) in (0..candidates.count()).zip(out.chunks_exact_mut(m)) {
         candidates.point(candidate, point);
         map.features(point, row, work);
         if let Some(value) = row.iter().copied().find(|x| !x.is_finite()) {
-            return Err(PriorError::Number { what: "a feature", value, admissible: "(-inf, inf)" }.into());
+            return Err(PriorError::Number {
+                what: "a feature",
+                value,
+                admissible: "(-inf, inf)",
+            }
+            .into());
         }
-        out.iter_mut().zip(&*row).for_each(|(to, from)| *to = T::from_f64(*from));
+        out.iter_mut()
+            .zip(&*row)
+            .for_each(|(to, from)| *to = T::from_f64(*from));
     }
     Ok(())
 }

@@ -68,7 +68,11 @@ impl<'a, T: Scalar> Observations<'a, T> {
             }
             if !value.is_finite() {
                 let value = value.to_f64();
-                return Err(PriorError::Number { what: "observation", value, admissible: "(-inf, inf)" });
+                return Err(PriorError::Number {
+                    what: "observation",
+                    value,
+                    admissible: "(-inf, inf)",
+                });
             }
         }
         Ok(Observations(pairs))
@@ -86,7 +90,9 @@ impl<'a, T: Scalar> Observations<'a, T> {
 
     /// Candidates and values in order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, T)> + 'a {
-        self.0.iter().map(|[candidate, value]| (candidate.to_u32(), *value))
+        self.0
+            .iter()
+            .map(|[candidate, value]| (candidate.to_u32(), *value))
     }
 }
 
@@ -126,7 +132,11 @@ pub fn contribution<T: Scalar>(
         }
         lower::append_row(factor, i, T::ZERO)?;
     }
-    let rows = || observations.iter().map(|(candidate, _)| public.feature_row(m, candidate));
+    let rows = || {
+        observations
+            .iter()
+            .map(|(candidate, _)| public.feature_row(m, candidate))
+    };
     let constant = match config.parameters().constant {
         Constant::Known => None,
         Constant::Projected => Some(constant_of(public, weights, observations, factor, residual)),
@@ -134,9 +144,13 @@ pub fn contribution<T: Scalar>(
     dispatch::run_short(
         #[inline(always)]
         |width| {
-            dots_here(width, rows(), weights, residual.iter_mut().zip(observations.iter()), |(r, (_, y)), known| {
-                *r = y - known
-            })
+            dots_here(
+                width,
+                rows(),
+                weights,
+                residual.iter_mut().zip(observations.iter()),
+                |(r, (_, y)), known| *r = y - known,
+            )
         },
     );
     if let Some(constant) = constant {
@@ -151,9 +165,17 @@ pub fn contribution<T: Scalar>(
         |_| add_rows_here(residual.iter().copied().zip(rows()), innovation),
     );
     let norm = sum_of_squares(innovation).sqrt();
-    let clip = if norm > terms.clip_radius { terms.clip_radius / norm } else { T::ONE };
+    let clip = if norm > terms.clip_radius {
+        terms.clip_radius / norm
+    } else {
+        T::ONE
+    };
     innovation.iter_mut().for_each(|x| *x *= clip);
-    slice::set(coordinate, 0, T::from_f64(config.parameters().clip_weight) * terms.clip_radius * clip);
+    slice::set(
+        coordinate,
+        0,
+        T::from_f64(config.parameters().clip_weight) * terms.clip_radius * clip,
+    );
     Ok(clip)
 }
 
@@ -168,28 +190,44 @@ fn constant_of<T: Scalar>(
 ) -> T {
     let m = public.config().features();
     let total = ones_solved(factor, ones);
-    let rows = observations.iter().map(|(candidate, _)| public.feature_row(m, candidate));
+    let rows = observations
+        .iter()
+        .map(|(candidate, _)| public.feature_row(m, candidate));
     let mut sum = T::ZERO;
     dispatch::run_short(
         #[inline(always)]
         |width| {
-            dots_here(width, rows, weights, ones.iter().zip(observations.iter()), |(one, (_, y)), known| {
-                sum += *one * (y - known)
-            })
+            dots_here(
+                width,
+                rows,
+                weights,
+                ones.iter().zip(observations.iter()),
+                |(one, (_, y)), known| sum += *one * (y - known),
+            )
         },
     );
     sum / total
 }
 
 /// Row i of K over the observed points, for `out` of i + 1 numbers.
-pub(super) fn kernel_row<T: Scalar>(public: &Public<'_, T>, observations: &Observations<'_, T>, out: &mut [T]) {
+pub(super) fn kernel_row<T: Scalar>(
+    public: &Public<'_, T>,
+    observations: &Observations<'_, T>,
+    out: &mut [T],
+) {
     let (rows, width) = public.prior();
     let prior = |candidate: u32| part(rows, candidate as usize * width, width);
-    let Some((newest, _)) = observations.iter().nth(out.len().saturating_sub(1)) else { return };
+    let Some((newest, _)) = observations.iter().nth(out.len().saturating_sub(1)) else {
+        return;
+    };
     let rows = observations.iter().map(|(other, _)| prior(other));
     dispatch::run_short(
         #[inline(always)]
-        |width| dots_here(width, rows, prior(newest), out.iter_mut(), |k, sum| *k = sum),
+        |width| {
+            dots_here(width, rows, prior(newest), out.iter_mut(), |k, sum| {
+                *k = sum
+            })
+        },
     );
 }
 
@@ -211,12 +249,19 @@ impl Mechanism {
     /// The mechanism of a release at multiplier z with these terms.
     ///
     /// **Errors**: [`GaussianError`] for a multiplier the grid cannot hold, or a Δ that is not a positive number.
-    pub fn new<T: Scalar>(config: &Config, terms: &Terms<T>, noise_multiplier: f64) -> Result<Self, GaussianError> {
+    pub fn new<T: Scalar>(
+        config: &Config,
+        terms: &Terms<T>,
+        noise_multiplier: f64,
+    ) -> Result<Self, GaussianError> {
         let p = config.parameters();
         let grid = GridGaussian::unsampled(p.grid_exponent, noise_multiplier, p.agents)?;
         let l2_sensitivity = l2_sensitivity(config, terms);
         grid.decode_unit(l2_sensitivity)?;
-        Ok(Mechanism { grid, l2_sensitivity })
+        Ok(Mechanism {
+            grid,
+            l2_sensitivity,
+        })
     }
 
     /// The grid: noise, release and decoding at Δ.

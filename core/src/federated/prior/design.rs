@@ -38,11 +38,26 @@ impl<'a, T: Scalar> Design<'a, T> {
         let (factor, rest) = slice::split(rest, packed_len(n));
         let (inner, rest) = slice::split(rest, n * n);
         let (column, rest) = slice::split(rest, n);
-        Design { phi, spread, gain, factor, inner, column, row: head_mut(rest, m), m, n }
+        Design {
+            phi,
+            spread,
+            gain,
+            factor,
+            inner,
+            column,
+            row: head_mut(rest, m),
+            m,
+            n,
+        }
     }
 
     /// Φ_v and B_v = Φ_vᵀ(K_v + κI)⁻¹, or Φ_vᵀP(K_v + κI) where the constant is projected out.
-    pub(super) fn gather(&mut self, public: &Public<'_, T>, design: &[u32], ridge: T) -> Result<(), PriorError> {
+    pub(super) fn gather(
+        &mut self,
+        public: &Public<'_, T>,
+        design: &[u32],
+        ridge: T,
+    ) -> Result<(), PriorError> {
         let constant = public.config().parameters().constant;
         let (m, n) = (self.m, self.n);
         let (rows, width) = public.prior();
@@ -79,10 +94,19 @@ impl<'a, T: Scalar> Design<'a, T> {
     /// Φ_v(Σ + hI)Φ_vᵀ + λI.
     pub(super) fn innovation_covariance(&mut self, covariance: &[T], h: T, noise_variance: T) {
         let (m, n) = (self.m, self.n);
-        for (phi, spread) in self.phi.chunks_exact(m).zip(self.spread.chunks_exact_mut(m)) {
+        for (phi, spread) in self
+            .phi
+            .chunks_exact(m)
+            .zip(self.spread.chunks_exact_mut(m))
+        {
             matvec(covariance, phi, spread);
         }
-        for (i, (phi, spread)) in self.phi.chunks_exact(m).zip(self.spread.chunks_exact(m)).enumerate() {
+        for (i, (phi, spread)) in self
+            .phi
+            .chunks_exact(m)
+            .zip(self.spread.chunks_exact(m))
+            .enumerate()
+        {
             for (j, other) in self.phi.chunks_exact(m).enumerate().take(i + 1) {
                 let mut value = dot(spread, other) + h * dot(phi, other);
                 if i == j {
@@ -99,7 +123,11 @@ impl<'a, T: Scalar> Design<'a, T> {
         let (m, n) = (self.m, self.n);
         for (i, phi) in self.phi.chunks_exact(m).enumerate() {
             for (j, other) in self.phi.chunks_exact(m).enumerate().take(i + 1) {
-                let value = if i == j { dot(phi, other) + noise_variance } else { dot(phi, other) };
+                let value = if i == j {
+                    dot(phi, other) + noise_variance
+                } else {
+                    dot(phi, other)
+                };
                 slice::set(self.inner, i * n + j, value);
                 slice::set(self.inner, j * n + i, value);
             }

@@ -60,21 +60,44 @@ pub enum PriorError {
 impl fmt::Display for PriorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PriorError::Length { what, len, expected } => write!(f, "{what}: {len} entries, {expected} expected"),
-            PriorError::Number { what, value, admissible } => write!(f, "{what} = {value} is outside {admissible}"),
-            PriorError::Norm { what, value, largest } => {
+            PriorError::Length {
+                what,
+                len,
+                expected,
+            } => write!(f, "{what}: {len} entries, {expected} expected"),
+            PriorError::Number {
+                what,
+                value,
+                admissible,
+            } => write!(f, "{what} = {value} is outside {admissible}"),
+            PriorError::Norm {
+                what,
+                value,
+                largest,
+            } => {
                 write!(f, "norm of the {what} = {value} is outside [0, {largest}]")
             }
             PriorError::Candidate { entry, candidates } => {
-                write!(f, "entry {entry} names no candidate of the {candidates} there are")
+                write!(
+                    f,
+                    "entry {entry} names no candidate of the {candidates} there are"
+                )
             }
-            PriorError::NotPrepared => f.write_str("the release has no terms yet: prepare comes before update"),
-            PriorError::OtherConfig => f.write_str("the public context was made for another configuration"),
-            PriorError::OtherLandmarks => f.write_str("the landmarks are not those of the agreement"),
-            PriorError::TwoServers => {
-                f.write_str("where there are two servers a contribution is hidden, which this site cannot")
+            PriorError::NotPrepared => {
+                f.write_str("the release has no terms yet: prepare comes before update")
             }
-            PriorError::Singular(_) => f.write_str("a covariance of the federated prior cannot be factored"),
+            PriorError::OtherConfig => {
+                f.write_str("the public context was made for another configuration")
+            }
+            PriorError::OtherLandmarks => {
+                f.write_str("the landmarks are not those of the agreement")
+            }
+            PriorError::TwoServers => f.write_str(
+                "where there are two servers a contribution is hidden, which this site cannot",
+            ),
+            PriorError::Singular(_) => {
+                f.write_str("a covariance of the federated prior cannot be factored")
+            }
         }
     }
 }
@@ -96,10 +119,26 @@ impl From<NotPositiveDefinite> for PriorError {
 
 /// `len` is exactly `expected`.
 pub(super) fn exactly(what: &'static str, len: usize, expected: usize) -> Result<(), PriorError> {
-    if len == expected { Ok(()) } else { Err(PriorError::Length { what, len, expected }) }
+    if len == expected {
+        Ok(())
+    } else {
+        Err(PriorError::Length {
+            what,
+            len,
+            expected,
+        })
+    }
 }
 
 /// `len` is at least `expected`.
 pub(super) fn at_least(what: &'static str, len: usize, expected: usize) -> Result<(), PriorError> {
-    if len >= expected { Ok(()) } else { Err(PriorError::Length { what, len, expected }) }
+    if len >= expected {
+        Ok(())
+    } else {
+        Err(PriorError::Length {
+            what,
+            len,
+            expected,
+        })
+    }
 }

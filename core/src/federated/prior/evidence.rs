@@ -30,7 +30,15 @@ pub struct Model<T> {
 /// The usual models: (0, 1) and (1, s²) for s² in 1, .3, .1, .03, .01; prior weight ∝ s^`power`: 0 for even weights, 1
 /// or 2 for a smaller price where nothing can be shared.
 pub fn models<T: Scalar>(power: u32) -> [Model<T>; 6] {
-    [(0.0, 1.0), (1.0, 1.0), (1.0, 0.3), (1.0, 0.1), (1.0, 0.03), (1.0, 0.01)].map(|(trust, variance)| Model {
+    [
+        (0.0, 1.0),
+        (1.0, 1.0),
+        (1.0, 0.3),
+        (1.0, 0.1),
+        (1.0, 0.03),
+        (1.0, 0.01),
+    ]
+    .map(|(trust, variance)| Model {
         trust: T::from_f64(trust),
         variance: T::from_f64(variance),
         log_prior: T::from_f64(0.5 * f64::from(power) * Scalar::ln(variance)),
@@ -65,7 +73,11 @@ impl<'a, T: Scalar> Factors<'a, T> {
     /// Factors of at most `capacity` observations in `storage` of [`factors_len`] numbers, of which those of the first
     /// `rows` observations are there already; 0 if the content is anything else, or of other models or candidates.
     pub fn new(capacity: usize, rows: &'a mut u32, storage: &'a mut [T]) -> Self {
-        Factors { capacity, rows, storage }
+        Factors {
+            capacity,
+            rows,
+            storage,
+        }
     }
 
     /// Appends the rows of the observations that are not there yet; `row` is scratch of n numbers.
@@ -81,9 +93,17 @@ impl<'a, T: Scalar> Factors<'a, T> {
         row: &mut [T],
     ) -> Result<(), PriorError> {
         check(models)?;
-        let (n, len, expected) = (observations.len(), self.storage.len(), factors_len(self.capacity, levels(models)));
+        let (n, len, expected) = (
+            observations.len(),
+            self.storage.len(),
+            factors_len(self.capacity, levels(models)),
+        );
         if n > self.capacity || len < expected || *self.rows as usize > n {
-            return Err(PriorError::Length { what: "factors", len, expected });
+            return Err(PriorError::Length {
+                what: "factors",
+                len,
+                expected,
+            });
         }
         if *self.rows == 0 {
             for level in 0..levels(models) {
@@ -94,10 +114,15 @@ impl<'a, T: Scalar> Factors<'a, T> {
             let kernel = slice::head_mut(row, i + 1);
             kernel_row(public, observations, kernel);
             for (level, models) in models.chunk_by(same_level).enumerate() {
-                let Some(Model { variance, .. }) = models.first() else { continue };
+                let Some(Model { variance, .. }) = models.first() else {
+                    continue;
+                };
                 let (factor, _) = self.level_mut(level);
                 let grown = lower::row_mut(factor, i);
-                grown.iter_mut().zip(&*kernel).for_each(|(to, k)| *to = *variance * *k);
+                grown
+                    .iter_mut()
+                    .zip(&*kernel)
+                    .for_each(|(to, k)| *to = *variance * *k);
                 if let Some(diagonal) = grown.last_mut() {
                     *diagonal += noise_variance;
                 }
@@ -106,7 +131,9 @@ impl<'a, T: Scalar> Factors<'a, T> {
             // Only now that every level has the row: an error before leaves sums and count as they were.
             for level in 0..levels(models) {
                 let (factor, ln_det) = self.level_mut(level);
-                let pivot = lower::row(factor, i).last().map_or(T::ZERO, |pivot| pivot.ln());
+                let pivot = lower::row(factor, i)
+                    .last()
+                    .map_or(T::ZERO, |pivot| pivot.ln());
                 ln_det.iter_mut().for_each(|sum| *sum += pivot);
             }
             *self.rows += 1;
@@ -156,7 +183,8 @@ impl<'a, T: Scalar> Factors<'a, T> {
 
     /// The factor that model `index` uses.
     pub(super) fn of(&self, models: &[Model<T>], index: usize) -> &[T] {
-        self.level(levels(slice::head(models, index + 1)).saturating_sub(1)).0
+        self.level(levels(slice::head(models, index + 1)).saturating_sub(1))
+            .0
     }
 
     /// ln of every model's weight, up to one constant; `common` is m at the observed points, `residual` scratch, n each.
@@ -179,13 +207,31 @@ impl<'a, T: Scalar> Factors<'a, T> {
         if beside {
             for (level, models) in models.chunk_by(same_level).enumerate() {
                 let trust = models.first().map_or(T::ZERO, |model| model.trust);
-                fill(trust, slice::head_mut(lower::row_mut(self.level_mut(level).0, n), n));
+                fill(
+                    trust,
+                    slice::head_mut(lower::row_mut(self.level_mut(level).0, n), n),
+                );
             }
             self.solve_row(levels(models), n);
         }
         let each = models.chunk_by(same_level).enumerate();
-        let each = each.flat_map(|(level, models)| models.iter().enumerate().map(move |(i, model)| (level, i, model)));
-        for (weight, (level, place, Model { trust, log_prior, .. })) in weights.iter_mut().zip(each) {
+        let each = each.flat_map(|(level, models)| {
+            models
+                .iter()
+                .enumerate()
+                .map(move |(i, model)| (level, i, model))
+        });
+        for (
+            weight,
+            (
+                level,
+                place,
+                Model {
+                    trust, log_prior, ..
+                },
+            ),
+        ) in weights.iter_mut().zip(each)
+        {
             let (factor, ln_det) = self.level(level);
             let squares = if beside && place == 0 {
                 sum_of_squares(slice::head(lower::row(factor, n), n))
@@ -203,10 +249,23 @@ impl<'a, T: Scalar> Factors<'a, T> {
 /// 1 to [`MODELS_MAX`] models of numbers that a model can have.
 fn check<T: Scalar>(models: &[Model<T>]) -> Result<(), PriorError> {
     if models.is_empty() || models.len() > MODELS_MAX {
-        return Err(PriorError::Length { what: "models", len: models.len(), expected: MODELS_MAX });
+        return Err(PriorError::Length {
+            what: "models",
+            len: models.len(),
+            expected: MODELS_MAX,
+        });
     }
-    for Model { trust, variance, log_prior } in models {
-        if !(*variance > T::ZERO && variance.is_finite() && trust.is_finite() && log_prior.is_finite()) {
+    for Model {
+        trust,
+        variance,
+        log_prior,
+    } in models
+    {
+        if !(*variance > T::ZERO
+            && variance.is_finite()
+            && trust.is_finite()
+            && log_prior.is_finite())
+        {
             return Err(PriorError::Number {
                 what: "variance of a model",
                 value: variance.to_f64(),
@@ -219,7 +278,9 @@ fn check<T: Scalar>(models: &[Model<T>]) -> Result<(), PriorError> {
 
 /// The first model at which the sum of weights passes `unit` times the whole.
 pub(super) fn pick<T: Scalar>(log_weights: &[T], unit: T) -> usize {
-    let largest = log_weights.iter().fold(-T::INFINITY, |largest, w| largest.max(*w));
+    let largest = log_weights
+        .iter()
+        .fold(-T::INFINITY, |largest, w| largest.max(*w));
     let weight = |w: &T| (*w - largest).exp();
     let mut total = T::ZERO;
     for w in log_weights {
@@ -251,6 +312,9 @@ mod tests {
         assert_eq!(pick(&[-3e4f32, -3e4], 0.6), 1);
         assert_eq!(models::<f64>(0).map(|model| model.log_prior), [0.0; 6]);
         assert!((models::<f64>(2)[5].log_prior - 0.01f64.ln()).abs() < 1e-15);
-        assert_eq!([0, 1, 2, 6].map(|n| levels(&models::<f32>(0)[..n])), [0, 1, 1, 5]);
+        assert_eq!(
+            [0, 1, 2, 6].map(|n| levels(&models::<f32>(0)[..n])),
+            [0, 1, 1, 5]
+        );
     }
 }

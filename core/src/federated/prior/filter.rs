@@ -32,7 +32,10 @@ pub struct Plan<'a> {
 impl Plan<'_> {
     /// What release j costs; nothing beyond the last.
     pub fn event(&self, index: u32) -> Option<Event> {
-        self.noise_multipliers.get(index as usize).copied().map(plan::event)
+        self.noise_multipliers
+            .get(index as usize)
+            .copied()
+            .map(plan::event)
     }
 
     /// Whether a contribution to release `index` fits a budget of (ε, δ) that its server announced. All releases of the plan up
@@ -42,7 +45,9 @@ impl Plan<'_> {
     pub fn affords(&self, index: u32, epsilon_max: f64, delta: f64) -> Result<bool, BudgetError> {
         let mut filter = GaussianFilter::new(epsilon_max, delta)?;
         for release in 0..=index {
-            let Some(event) = self.event(release) else { return Ok(false) };
+            let Some(event) = self.event(release) else {
+                return Ok(false);
+            };
             match filter.charge(&event) {
                 Ok(()) => {}
                 Err(BudgetError::Exhausted { .. }) => return Ok(false),
@@ -53,11 +58,19 @@ impl Plan<'_> {
     }
 
     pub(super) fn check(&self) -> Result<(), PriorError> {
-        exactly("multipliers", self.noise_multipliers.len(), self.rounds.len())?;
+        exactly(
+            "multipliers",
+            self.noise_multipliers.len(),
+            self.rounds.len(),
+        )?;
         match self.rounds.windows(2).find(|pair| pair[1] < pair[0]) {
             Some(pair) => {
                 let value = f64::from(pair[1]);
-                Err(PriorError::Number { what: "round of a release", value, admissible: "from the one before on" })
+                Err(PriorError::Number {
+                    what: "round of a release",
+                    value,
+                    admissible: "from the one before on",
+                })
             }
             None => Ok(()),
         }
@@ -116,7 +129,9 @@ pub struct Filter<'a, T, S> {
 
 impl<T, S> fmt::Debug for Filter<'_, T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Filter").field("plan", &self.plan).finish_non_exhaustive()
+        f.debug_struct("Filter")
+            .field("plan", &self.plan)
+            .finish_non_exhaustive()
     }
 }
 
@@ -136,8 +151,17 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Filter<'a, T, S> {
         plan.check()?;
         let config = posterior.config();
         public.update(config)?;
-        exactly("scratch", scratch.len(), scratch_len(config.features(), config.design_len()))?;
-        Ok(Filter { plan, public, posterior, scratch })
+        exactly(
+            "scratch",
+            scratch.len(),
+            scratch_len(config.features(), config.design_len()),
+        )?;
+        Ok(Filter {
+            plan,
+            public,
+            posterior,
+            scratch,
+        })
     }
 
     /// The public posterior.
@@ -177,9 +201,16 @@ impl<'a, T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Filter<'a, T, S> {
         for (index, released) in released.chunks_exact(len).enumerate() {
             let index = index as u32;
             self.prepare(index)?;
-            let Some(encoding) = self.encoding(index)? else { return Err(PriorError::NotPrepared.into()) };
+            let Some(encoding) = self.encoding(index)? else {
+                return Err(PriorError::NotPrepared.into());
+            };
             let noise_std = encoding.noise_std();
-            sum += self.posterior.self_test(&self.public, released, T::from_f64(noise_std), scratch)?;
+            sum += self.posterior.self_test(
+                &self.public,
+                released,
+                T::from_f64(noise_std),
+                scratch,
+            )?;
             self.learn(index, released, noise_std)?;
         }
         Ok(sum)
@@ -214,7 +245,9 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Estimator<T> for Filter<'_, T, S> {
     }
 
     fn encoding(&self, index: u32) -> Result<Option<JointVectors>, ServerError> {
-        let Some(terms) = self.posterior.terms() else { return Ok(None) };
+        let Some(terms) = self.posterior.terms() else {
+            return Ok(None);
+        };
         match self.plan.noise_multipliers.get(index as usize) {
             Some(z) => JointVectors::new(self.posterior.config(), &terms, *z).map(Some),
             None => Ok(None),
@@ -223,7 +256,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> Estimator<T> for Filter<'_, T, S> {
 
     fn learn(&mut self, index: u32, released: &[T], noise_std: f64) -> Result<(), ServerError> {
         let repeats = plan::repeats(self.plan.rounds, index as usize);
-        self.posterior.update(released, T::from_f64(noise_std), repeats, self.scratch)?;
+        self.posterior
+            .update(released, T::from_f64(noise_std), repeats, self.scratch)?;
         Ok(())
     }
 }
@@ -232,6 +266,10 @@ impl<T, S> Filter<'_, T, S> {
     /// A release that the plan does not have.
     fn beyond(&self, index: u32) -> PriorError {
         let len = self.plan.noise_multipliers.len();
-        PriorError::Length { what: "multipliers", len, expected: index as usize + 1 }
+        PriorError::Length {
+            what: "multipliers",
+            len,
+            expected: index as usize + 1,
+        }
     }
 }

@@ -26,10 +26,23 @@ impl JointVectors {
     /// The encoding of a release with these terms at multiplier z.
     ///
     /// **Errors**: [`ServerError::Mechanism`] as of [`Mechanism::new`].
-    pub fn new<T: Scalar>(config: &Config, terms: &Terms<T>, noise_multiplier: f64) -> Result<Self, ServerError> {
+    pub fn new<T: Scalar>(
+        config: &Config,
+        terms: &Terms<T>,
+        noise_multiplier: f64,
+    ) -> Result<Self, ServerError> {
         let mechanism = Mechanism::new(config, terms, noise_multiplier)?;
-        let numbers = [terms.ridge.to_f64(), terms.clip_radius.to_f64(), noise_multiplier];
-        Ok(JointVectors { config: *config, numbers, mechanism, encoder: mechanism.encoder()? })
+        let numbers = [
+            terms.ridge.to_f64(),
+            terms.clip_radius.to_f64(),
+            noise_multiplier,
+        ];
+        Ok(JointVectors {
+            config: *config,
+            numbers,
+            mechanism,
+            encoder: mechanism.encoder()?,
+        })
     }
 }
 

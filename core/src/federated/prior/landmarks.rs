@@ -16,7 +16,9 @@ use crate::linalg::{lower, packed_len, pivoted_cholesky, pivoted_cholesky_with, 
 use crate::math::Scalar;
 
 /// The lengthscales a file may have, on the unit box, shortest first.
-pub const LENGTHSCALES: [f64; 12] = [0.02, 0.03, 0.045, 0.07, 0.1, 0.15, 0.22, 0.33, 0.5, 0.75, 1.1, 1.6];
+pub const LENGTHSCALES: [f64; 12] = [
+    0.02, 0.03, 0.045, 0.07, 0.1, 0.15, 0.22, 0.33, 0.5, 0.75, 1.1, 1.6,
+];
 
 /// The share of the mean variance that the features must keep.
 const KEPT: f64 = 0.95;
@@ -77,7 +79,11 @@ pub fn choose_landmarks<T: Scalar>(
 ) -> Result<Landmarks<T>, PriorError> {
     let candidates = check(points, dim, pivots.len(), rows.len(), scratch.len())?;
     let residuals = slice::head_mut(scratch, candidates);
-    let mut chosen = Landmarks { lengthscale: T::ZERO, count: 0, kept: T::ZERO };
+    let mut chosen = Landmarks {
+        lengthscale: T::ZERO,
+        count: 0,
+        kept: T::ZERO,
+    };
     for lengthscale in LENGTHSCALES.map(T::from_f64) {
         chosen = greedy(lengthscale, (points, dim), pivots, rows, residuals)?;
         if chosen.kept >= T::from_f64(KEPT) {
@@ -116,18 +122,34 @@ pub fn landmarks_at<T: Scalar>(
     scratch: &mut [T],
 ) -> Result<Landmarks<T>, PriorError> {
     let candidates = check(points, dim, pivots.len(), rows.len(), scratch.len())?;
-    let kept = greedy(lengthscale, (points, dim), pivots, rows, slice::head_mut(scratch, candidates))?;
+    let kept = greedy(
+        lengthscale,
+        (points, dim),
+        pivots,
+        rows,
+        slice::head_mut(scratch, candidates),
+    )?;
     pack(rows, candidates, pivots.len(), kept.count);
     Ok(kept)
 }
 
 /// Checks lengths, and says how many candidates there are.
-fn check<T: Scalar>(points: &[T], dim: usize, m: usize, rows: usize, scratch: usize) -> Result<usize, PriorError> {
+fn check<T: Scalar>(
+    points: &[T],
+    dim: usize,
+    m: usize,
+    rows: usize,
+    scratch: usize,
+) -> Result<usize, PriorError> {
     let candidates = on_the_unit_box(points, dim)?;
     exactly("feature rows", rows, candidates * m)?;
     at_least("scratch", scratch, landmarks_scratch_len(candidates))?;
     if m == 0 {
-        return Err(PriorError::Length { what: "landmarks", len: 0, expected: 1 });
+        return Err(PriorError::Length {
+            what: "landmarks",
+            len: 0,
+            expected: 1,
+        });
     }
     Ok(candidates)
 }
@@ -142,15 +164,30 @@ fn greedy<T: Scalar>(
 ) -> Result<Landmarks<T>, PriorError> {
     let (m, candidates) = (pivots.len(), residuals.len());
     let kernel = kernel(lengthscale)?;
-    let covariance = |i: usize, j: usize| kernel.covariance(point(points, dim, i), point(points, dim, j));
+    let covariance =
+        |i: usize, j: usize| kernel.covariance(point(points, dim, i), point(points, dim, j));
     let least = T::from_f64(RESIDUAL_MIN);
-    let reached = pivoted_cholesky_with(candidates, m, rows, residuals, least, covariance, |step, i| {
-        slice::set(pivots, step, i as u32);
-    });
+    let reached = pivoted_cholesky_with(
+        candidates,
+        m,
+        rows,
+        residuals,
+        least,
+        covariance,
+        |step, i| {
+            slice::set(pivots, step, i as u32);
+        },
+    );
     let mut left = T::ZERO;
-    residuals.iter().for_each(|residual| left += residual.max(T::ZERO));
+    residuals
+        .iter()
+        .for_each(|residual| left += residual.max(T::ZERO));
     let kept = T::ONE - left / T::from_u32(candidates as u32);
-    Ok(Landmarks { lengthscale, count: reached.rank, kept })
+    Ok(Landmarks {
+        lengthscale,
+        count: reached.rank,
+        kept,
+    })
 }
 
 /// Rows of `m` numbers, of which the first `count` are kept.
@@ -183,10 +220,16 @@ pub fn landmark_rows<T: Scalar>(
     out: &mut [T],
     scratch: &mut [T],
 ) -> Result<(), PriorError> {
-    let (m, n) = (on_the_unit_box(landmarks, dim)?, on_the_unit_box(points, dim)?);
+    let (m, n) = (
+        on_the_unit_box(landmarks, dim)?,
+        on_the_unit_box(points, dim)?,
+    );
     exactly("feature rows", out.len(), n * m)?;
     at_least("scratch", scratch.len(), landmark_rows_scratch_len(m))?;
-    let (kernel, factor) = (kernel(lengthscale)?, slice::head_mut(scratch, packed_len(m)));
+    let (kernel, factor) = (
+        kernel(lengthscale)?,
+        slice::head_mut(scratch, packed_len(m)),
+    );
     for i in 0..m {
         let seen = slice::head(landmarks, (i + 1) * dim);
         kernel.covariances(point(landmarks, dim, i), seen, lower::row_mut(factor, i));
@@ -220,13 +263,18 @@ pub fn kernel_rows<T: Scalar>(
     at_least("scratch", scratch.len(), n)?;
     let kernel = kernel(lengthscale)?;
     let tolerance = T::from_f64(64.0) * T::EPSILON;
-    let covariance = |i: usize, j: usize| kernel.covariance(point(points, dim, i), point(points, dim, j));
+    let covariance =
+        |i: usize, j: usize| kernel.covariance(point(points, dim, i), point(points, dim, j));
     Ok(pivoted_cholesky(n, n, out, scratch, tolerance, covariance).rank)
 }
 
 /// The kernel of a file.
 fn kernel<T: Scalar>(lengthscale: T) -> Result<SquaredExponential<T>, PriorError> {
-    let refused = |_| PriorError::Number { what: "lengthscale", value: lengthscale.to_f64(), admissible: "(0, inf)" };
+    let refused = |_| PriorError::Number {
+        what: "lengthscale",
+        value: lengthscale.to_f64(),
+        admissible: "(0, inf)",
+    };
     SquaredExponential::new(lengthscale, T::ONE).map_err(refused)
 }
 
@@ -238,10 +286,18 @@ fn point<T>(points: &[T], dim: usize, index: usize) -> &[T] {
 fn on_the_unit_box<T: Scalar>(points: &[T], dim: usize) -> Result<usize, PriorError> {
     let count = points.len().checked_div(dim).unwrap_or(0);
     if count == 0 || count * dim != points.len() {
-        return Err(PriorError::Length { what: "coordinates", len: points.len(), expected: count.max(1) * dim.max(1) });
+        return Err(PriorError::Length {
+            what: "coordinates",
+            len: points.len(),
+            expected: count.max(1) * dim.max(1),
+        });
     }
     match points.iter().find(|x| !(**x >= T::ZERO && **x <= T::ONE)) {
-        Some(x) => Err(PriorError::Number { what: "coordinate", value: x.to_f64(), admissible: "[0, 1]" }),
+        Some(x) => Err(PriorError::Number {
+            what: "coordinate",
+            value: x.to_f64(),
+            admissible: "[0, 1]",
+        }),
         None => Ok(count),
     }
 }

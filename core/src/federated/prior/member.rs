@@ -77,10 +77,16 @@ impl fmt::Display for MemberError {
             MemberError::Agent(error) => error.fmt(f),
             MemberError::Learn(error) => write!(f, "what was released: {error}"),
             MemberError::Frame { taken, frames } => {
-                write!(f, "a frame that does not come after {taken} of {frames} frames")
+                write!(
+                    f,
+                    "a frame that does not come after {taken} of {frames} frames"
+                )
             }
             MemberError::Releases { found, learned } => {
-                write!(f, "{found} releases were found, which are not the {learned} that it had learned")
+                write!(
+                    f,
+                    "{found} releases were found, which are not the {learned} that it had learned"
+                )
             }
         }
     }
@@ -157,7 +163,14 @@ impl<T: Scalar> MemberState<T> {
     pub const fn new(agent: u32, seed: RunSeed) -> Self {
         let agent = AgentState::new(agent, seed);
         let (heterogeneity, clip_factor) = (T::ZERO, T::ONE);
-        MemberState { agent, frames: 0, releases: 0, heterogeneity, clip_factor, prepared: Prepared(None) }
+        MemberState {
+            agent,
+            frames: 0,
+            releases: 0,
+            heterogeneity,
+            clip_factor,
+            prepared: Prepared(None),
+        }
     }
 
     /// The state of its agent.
@@ -176,8 +189,12 @@ impl<T: Scalar> MemberState<T> {
     }
 
     /// Whether this is the posterior that it had, as far as its words tell.
-    pub(super) fn has_learned<S: AsRef<[T]> + AsMut<[T]>>(&self, posterior: &PublicState<T, S>) -> bool {
-        self.heterogeneity == posterior.heterogeneity() && self.clip_factor == posterior.clip_factor()
+    pub(super) fn has_learned<S: AsRef<[T]> + AsMut<[T]>>(
+        &self,
+        posterior: &PublicState<T, S>,
+    ) -> bool {
+        self.heterogeneity == posterior.heterogeneity()
+            && self.clip_factor == posterior.clip_factor()
     }
 }
 
@@ -296,9 +313,20 @@ impl<'a, T: Scalar> Member<'a, T> {
         if state.frames == 0 {
             PublicState::new(*config, &mut *storage.posterior)?;
         } else {
-            PublicState::resume(*config, state.heterogeneity, state.clip_factor, &mut *storage.posterior)?;
+            PublicState::resume(
+                *config,
+                state.heterogeneity,
+                state.clip_factor,
+                &mut *storage.posterior,
+            )?;
         }
-        let mut member = Member { protocol, public, models, state, storage };
+        let mut member = Member {
+            protocol,
+            public,
+            models,
+            state,
+            storage,
+        };
         member.agent()?;
         Ok(member)
     }
@@ -310,7 +338,11 @@ impl<'a, T: Scalar> Member<'a, T> {
 
     /// The observations so far, (candidate, value − offset) in order.
     pub fn observations(&self) -> impl Iterator<Item = (u32, T)> + '_ {
-        let entries = self.storage.log.chunks_exact(2).take(self.state.agent.observations() as usize);
+        let entries = self
+            .storage
+            .log
+            .chunks_exact(2)
+            .take(self.state.agent.observations() as usize);
         entries.map(|entry| (slice::at(entry, 0).to_u32(), slice::at(entry, 1)))
     }
 
@@ -321,8 +353,12 @@ impl<'a, T: Scalar> Member<'a, T> {
     pub fn encoding(&mut self) -> Result<Option<JointVectors>, MemberError> {
         let (public, config) = (self.public, self.protocol.config);
         let epoch = self.state.frames.checked_sub(1).map(|epoch| epoch as usize);
-        let multiplier = epoch.and_then(|epoch| self.protocol.noise_multipliers.get(epoch)).copied();
-        let Some(noise_multiplier) = multiplier else { return Ok(None) };
+        let multiplier = epoch
+            .and_then(|epoch| self.protocol.noise_multipliers.get(epoch))
+            .copied();
+        let Some(noise_multiplier) = multiplier else {
+            return Ok(None);
+        };
         let (mut posterior, scratch) = self.posterior()?;
         let terms = match posterior.terms() {
             Some(terms) => terms,
@@ -335,13 +371,30 @@ impl<'a, T: Scalar> Member<'a, T> {
     fn agent(&mut self) -> Result<Agent<'_, T>, AgentError> {
         let workspace = self.storage.workspace.lend();
         let (public, log) = (&self.public, &mut *self.storage.log);
-        Agent::attach(public, self.models, self.protocol.rounds, &mut self.state.agent, log, workspace)
+        Agent::attach(
+            public,
+            self.models,
+            self.protocol.rounds,
+            &mut self.state.agent,
+            log,
+            workspace,
+        )
     }
 
     fn posterior(&mut self) -> Result<Borrowed<'_, T>, PriorError> {
-        let MemberState { heterogeneity, clip_factor, ref prepared, .. } = *self.state;
+        let MemberState {
+            heterogeneity,
+            clip_factor,
+            ref prepared,
+            ..
+        } = *self.state;
         let config = self.protocol.config;
-        let posterior = PublicState::resume(config, heterogeneity, clip_factor, &mut *self.storage.posterior)?;
+        let posterior = PublicState::resume(
+            config,
+            heterogeneity,
+            clip_factor,
+            &mut *self.storage.posterior,
+        )?;
         Ok((posterior.with_terms(prepared.0), &mut *self.storage.scratch))
     }
 
@@ -362,7 +415,11 @@ impl<'a, T: Scalar> Member<'a, T> {
     /// Begins the next round with the common draw, which is nothing before the first release.
     fn begin_round(&mut self) -> Result<u32, MemberError> {
         let round = self.state.agent.round() + 1;
-        let (m, behaviour, seed) = (self.protocol.config.features(), self.protocol.behaviour, self.protocol.draw_seed);
+        let (m, behaviour, seed) = (
+            self.protocol.config.features(),
+            self.protocol.behaviour,
+            self.protocol.draw_seed,
+        );
         let is_shared = self.state.releases > 0;
         if is_shared {
             let (posterior, scratch) = self.posterior()?;
@@ -373,11 +430,31 @@ impl<'a, T: Scalar> Member<'a, T> {
                 posterior.draw(&mut stream, slice::head_mut(scratch, packed_len(m)), draw)?;
             }
         }
-        let Member { protocol, public, models, state, storage } = self;
+        let Member {
+            protocol,
+            public,
+            models,
+            state,
+            storage,
+        } = self;
         let workspace = storage.workspace.lend();
         let weights = slice::head(storage.scratch, m);
-        let input = if is_shared { Input::Draw(Draw { weights, values: &[] }) } else { Input::NoDraw };
-        let mut agent = Agent::attach(public, models, protocol.rounds, &mut state.agent, storage.log, workspace)?;
+        let input = if is_shared {
+            Input::Draw(Draw {
+                weights,
+                values: &[],
+            })
+        } else {
+            Input::NoDraw
+        };
+        let mut agent = Agent::attach(
+            public,
+            models,
+            protocol.rounds,
+            &mut state.agent,
+            storage.log,
+            workspace,
+        )?;
         match agent.handle(input)? {
             Output::Evaluate(candidate) => Ok(candidate),
             _ => Ok(state.agent.pending()),
@@ -387,7 +464,10 @@ impl<'a, T: Scalar> Member<'a, T> {
     /// What it contributes to the release of its epoch.
     fn contribution(&mut self) -> Result<Next<'_, T>, MemberError> {
         if !self.protocol.behaviour.signal {
-            let zeros = slice::head_mut(self.storage.scratch, self.protocol.config.contribution_len());
+            let zeros = slice::head_mut(
+                self.storage.scratch,
+                self.protocol.config.contribution_len(),
+            );
             zeros.fill(T::ZERO);
             return Ok(Next::Give(zeros));
         }
@@ -398,11 +478,27 @@ impl<'a, T: Scalar> Member<'a, T> {
             None => posterior.prepare(&public, scratch)?,
         };
         self.state.prepared = Prepared(Some(terms));
-        let Member { protocol, public, models, state, storage } = self;
+        let Member {
+            protocol,
+            public,
+            models,
+            state,
+            storage,
+        } = self;
         let workspace = storage.workspace.lend();
-        let (m, len) = (protocol.config.features(), protocol.config.contribution_len());
+        let (m, len) = (
+            protocol.config.features(),
+            protocol.config.contribution_len(),
+        );
         let weights = slice::head(storage.posterior, m);
-        let mut agent = Agent::attach(public, models, protocol.rounds, &mut state.agent, storage.log, workspace)?;
+        let mut agent = Agent::attach(
+            public,
+            models,
+            protocol.rounds,
+            &mut state.agent,
+            storage.log,
+            workspace,
+        )?;
         let given = slice::head_mut(storage.scratch, len);
         match agent.handle(Input::Terms { terms, weights })? {
             Output::Upload(numbers) => slice::copy(numbers, given),
@@ -436,9 +532,10 @@ impl<T: Scalar> member::Member<T> for Member<'_, T> {
         let (number, candidate) = (agent.observations(), agent.pending());
         match agent.phase() {
             Phase::Initial | Phase::Evaluating => Ok(Next::Query { candidate, number }),
-            Phase::Waiting if agent.round() < self.protocol.last_round(epoch) => {
-                Ok(Next::Query { candidate: self.begin_round()?, number })
-            }
+            Phase::Waiting if agent.round() < self.protocol.last_round(epoch) => Ok(Next::Query {
+                candidate: self.begin_round()?,
+                number,
+            }),
             Phase::Waiting if epoch < self.protocol.releases() => self.contribution(),
             Phase::Fresh | Phase::Waiting | Phase::Done => Ok(Next::Give(&[])),
         }

@@ -107,22 +107,32 @@ mod stored;
 
 pub use config::{Config, Parameters};
 pub use constant::{Constant, Units, standardise};
-pub use context::{ContextError, ContextStorage, MemberSizes, context, rounded_rows, rounded_rows_scratch_len};
-pub use contribution::{Mechanism, Observations, contribution, contribution_scratch_len, l2_sensitivity};
+pub use context::{
+    ContextError, ContextStorage, MemberSizes, context, rounded_rows, rounded_rows_scratch_len,
+};
+pub use contribution::{
+    Mechanism, Observations, contribution, contribution_scratch_len, l2_sensitivity,
+};
 pub use error::PriorError;
 pub use evidence::{Factors, MODELS_MAX, Model, factors_len, levels, models};
 pub use filter::{Filter, Plan};
 pub use joint::JointVectors;
 pub use landmarks::{
-    LENGTHSCALES, Landmarks, choose_landmarks, kernel_rows, landmark_rows, landmark_rows_scratch_len, landmarks_at,
-    landmarks_scratch_len,
+    LENGTHSCALES, Landmarks, choose_landmarks, kernel_rows, landmark_rows,
+    landmark_rows_scratch_len, landmarks_at, landmarks_scratch_len,
 };
-pub use member::{Member, MemberError, MemberState, MemberStorage, member_scratch_len, posterior_len};
+pub use member::{
+    Member, MemberError, MemberState, MemberStorage, member_scratch_len, posterior_len,
+};
 pub use plan::{event, mu_spent, repeats, shares, total_mu};
 pub use protocol::{Behaviour, CampaignProtocol, LEVELS, PriorProtocol, RELEASES_MAX};
-pub use public::{Public, Tables, draw_designs, draw_distinct_designs, gram, nystrom_rows, nystrom_scratch_len};
+pub use public::{
+    Public, Tables, draw_designs, draw_distinct_designs, gram, nystrom_rows, nystrom_scratch_len,
+};
 pub use query::{Draw, Query, query, query_scratch_len};
 pub use self_test::self_test_scratch_len;
-pub use site::{Opening, OwnPoints, POINTS_MIN, Site, opening_len, own_points_len, own_points_scratch_len};
+pub use site::{
+    Opening, OwnPoints, POINTS_MIN, Site, opening_len, own_points_len, own_points_scratch_len,
+};
 pub use state::{PublicState, Terms, scratch_len, storage_len};
 pub use stored::Released;

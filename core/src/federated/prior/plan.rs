@@ -19,7 +19,10 @@ use crate::privacy::event::{Event, NeighboringRelation};
 
 /// What one release of multiplier z costs: Gaussian noise on everything, nobody sampled.
 pub const fn event(noise_multiplier: f64) -> Event {
-    Event::Gaussian { noise_multiplier, relation: NeighboringRelation::ReplaceSpecial }
+    Event::Gaussian {
+        noise_multiplier,
+        relation: NeighboringRelation::ReplaceSpecial,
+    }
 }
 
 /// The largest μ, from below, whose Gaussian is (ε, δ)-private.
@@ -48,12 +51,20 @@ pub fn shares(mu: f64, weights: &[f64], out: &mut [f64]) -> Result<(), PriorErro
     let admissible = "(0, inf)";
     let positive = |x: f64| x > 0.0 && x.is_finite();
     if !positive(mu) {
-        return Err(PriorError::Number { what: "mu", value: mu, admissible });
+        return Err(PriorError::Number {
+            what: "mu",
+            value: mu,
+            admissible,
+        });
     }
     let mut sum = 0.0;
     for weight in weights {
         if !positive(*weight) {
-            return Err(PriorError::Number { what: "share of a release", value: *weight, admissible });
+            return Err(PriorError::Number {
+                what: "share of a release",
+                value: *weight,
+                admissible,
+            });
         }
         sum += *weight;
     }
@@ -61,7 +72,11 @@ pub fn shares(mu: f64, weights: &[f64], out: &mut [f64]) -> Result<(), PriorErro
         *z = Scalar::sqrt(sum / *weight) / mu;
         // Where z² is 0 or infinite no factor brings the sum below μ².
         if !positive(*z) || !positive(1.0 / (*z * *z)) {
-            return Err(PriorError::Number { what: "noise_multiplier", value: *z, admissible });
+            return Err(PriorError::Number {
+                what: "noise_multiplier",
+                value: *z,
+                admissible,
+            });
         }
     }
     // Rounding is a few units in the last place; each turn adds four.
@@ -89,23 +104,38 @@ mod tests {
         for (epsilon, delta) in [(0.2, 1e-5), (0.91, 0.00295), (7.06, 0.00295), (10.0, 1e-9)] {
             let mu = total_mu(epsilon, delta).unwrap();
             assert!(analytic::delta(1.0 / mu, epsilon) <= delta, "certified");
-            assert!(analytic::delta(1.0 / (mu * 1.000_001), epsilon) > delta, "tight");
+            assert!(
+                analytic::delta(1.0 / (mu * 1.000_001), epsilon) > delta,
+                "tight"
+            );
             let weights = [3.0, 3.0, 3.0, 1.0, 1.0, 1.0];
             for weights in [&[1.0; 6][..], &weights, &[1.0]] {
                 let mut z = [0.0; 6];
                 let z = &mut z[..weights.len()];
                 shares(mu, weights, z).unwrap();
-                assert!(mu_spent(z) <= mu && mu_spent(z) > mu * (1.0 - 1e-12), "{mu} {z:?}");
+                assert!(
+                    mu_spent(z) <= mu && mu_spent(z) > mu * (1.0 - 1e-12),
+                    "{mu} {z:?}"
+                );
             }
         }
         let mut z = [0.0; 2];
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(shares(bad, &[1.0, 1.0], &mut z).is_err() && shares(1.0, &[1.0, bad], &mut z).is_err());
+            assert!(
+                shares(bad, &[1.0, 1.0], &mut z).is_err()
+                    && shares(1.0, &[1.0, bad], &mut z).is_err()
+            );
         }
         assert!(shares(1.0, &[1.0], &mut z).is_err());
         // Before the mend the first of these never returned: z² is 0, and the sum stayed infinite.
-        assert!(shares(1e200, &[1.0, 1.0], &mut z).is_err() && shares(1e-200, &[1.0, 1.0], &mut z).is_err());
-        assert_eq!([0, 3, 4, 9].map(|j| repeats(&[0, 0, 0, 4, 8], j)), [3, 1, 1, 1]);
+        assert!(
+            shares(1e200, &[1.0, 1.0], &mut z).is_err()
+                && shares(1e-200, &[1.0, 1.0], &mut z).is_err()
+        );
+        assert_eq!(
+            [0, 3, 4, 9].map(|j| repeats(&[0, 0, 0, 4, 8], j)),
+            [3, 1, 1, 1]
+        );
     }
 
     /// A Poisson sample of probability 1, as the other server charges everybody, costs what the event charged here costs.

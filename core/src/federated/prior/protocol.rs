@@ -39,7 +39,11 @@ pub struct Behaviour {
 
 impl Behaviour {
     /// The method as it is meant.
-    pub const USUAL: Self = Behaviour { follows_draws: true, own_model: true, signal: true };
+    pub const USUAL: Self = Behaviour {
+        follows_draws: true,
+        own_model: true,
+        signal: true,
+    };
 }
 
 /// Everything public that both sides of a federated prior compute with, apart from candidates and landmarks, which are
@@ -86,23 +90,59 @@ impl PriorProtocol {
     /// are not one for each release.
     pub fn check(&self) -> Result<(), PriorError> {
         let judge = |what, value: f64, holds: bool, admissible| {
-            if holds { Ok(()) } else { Err(PriorError::Number { what, value, admissible }) }
+            if holds {
+                Ok(())
+            } else {
+                Err(PriorError::Number {
+                    what,
+                    value,
+                    admissible,
+                })
+            }
         };
-        judge("rounds", f64::from(self.rounds), (1..=ROUNDS_MAX).contains(&self.rounds), "1..=10000")?;
-        judge("offset", self.offset, self.offset.is_finite(), "(-inf, inf)")?;
-        judge("prior_tolerance", self.prior_tolerance, (0.0..1.0).contains(&self.prior_tolerance), "[0, 1)")?;
+        judge(
+            "rounds",
+            f64::from(self.rounds),
+            (1..=ROUNDS_MAX).contains(&self.rounds),
+            "1..=10000",
+        )?;
+        judge(
+            "offset",
+            self.offset,
+            self.offset.is_finite(),
+            "(-inf, inf)",
+        )?;
+        judge(
+            "prior_tolerance",
+            self.prior_tolerance,
+            (0.0..1.0).contains(&self.prior_tolerance),
+            "[0, 1)",
+        )?;
         for z in &self.noise_multipliers {
-            judge("noise_multiplier", *z, *z > 0.0 && z.is_finite(), "(0, inf)")?;
+            judge(
+                "noise_multiplier",
+                *z,
+                *z > 0.0 && z.is_finite(),
+                "(0, inf)",
+            )?;
         }
         for round in &self.release_rounds {
-            judge("round of a release", f64::from(*round), *round < self.rounds, "below the number of rounds")?;
+            judge(
+                "round of a release",
+                f64::from(*round),
+                *round < self.rounds,
+                "below the number of rounds",
+            )?;
         }
         self.plan().check()
     }
 
     /// When releases are made, and at which multipliers.
     pub fn plan(&self) -> Plan<'_> {
-        Plan { rounds: &self.release_rounds, noise_multipliers: &self.noise_multipliers }
+        Plan {
+            rounds: &self.release_rounds,
+            noise_multipliers: &self.noise_multipliers,
+        }
     }
 
     /// Releases of the plan.
@@ -112,7 +152,10 @@ impl PriorProtocol {
 
     /// The round after which agents contribute to release e; T after the last release.
     pub fn last_round(&self, epoch: u32) -> u32 {
-        self.release_rounds.get(epoch as usize).copied().unwrap_or(self.rounds)
+        self.release_rounds
+            .get(epoch as usize)
+            .copied()
+            .unwrap_or(self.rounds)
     }
 
     /// The models of how an agent's function relates to the posterior.
@@ -172,22 +215,55 @@ impl CampaignProtocol {
     /// **Errors**: [`PriorError::Number`] naming the first outside its range.
     pub fn check(&self) -> Result<(), PriorError> {
         let judge = |what, value: f64, holds: bool, admissible| {
-            if holds { Ok(()) } else { Err(PriorError::Number { what, value, admissible }) }
+            if holds {
+                Ok(())
+            } else {
+                Err(PriorError::Number {
+                    what,
+                    value,
+                    admissible,
+                })
+            }
         };
-        judge("rounds", f64::from(self.rounds), (1..=ROUNDS_MAX).contains(&self.rounds), "1..=10000")?;
-        judge("releases", f64::from(self.releases()), self.releases() > 0, "1..=64")?;
+        judge(
+            "rounds",
+            f64::from(self.rounds),
+            (1..=ROUNDS_MAX).contains(&self.rounds),
+            "1..=10000",
+        )?;
+        judge(
+            "releases",
+            f64::from(self.releases()),
+            self.releases() > 0,
+            "1..=64",
+        )?;
         for z in &self.noise_multipliers {
-            judge("noise_multiplier", *z, *z > 0.0 && z.is_finite(), "(0, inf)")?;
+            judge(
+                "noise_multiplier",
+                *z,
+                *z > 0.0 && z.is_finite(),
+                "(0, inf)",
+            )?;
         }
         let lengthscale = self.lengthscale;
-        judge("lengthscale", lengthscale, lengthscale > 0.0 && lengthscale.is_finite(), "(0, inf)")?;
+        judge(
+            "lengthscale",
+            lengthscale,
+            lengthscale > 0.0 && lengthscale.is_finite(),
+            "(0, inf)",
+        )?;
         self.plan().check()
     }
 
     /// The releases, all made before the first round, and their multipliers.
     pub fn plan(&self) -> Plan<'_> {
-        let rounds = BEFORE_ALL.get(..self.noise_multipliers.len()).unwrap_or_default();
-        Plan { rounds, noise_multipliers: &self.noise_multipliers }
+        let rounds = BEFORE_ALL
+            .get(..self.noise_multipliers.len())
+            .unwrap_or_default();
+        Plan {
+            rounds,
+            noise_multipliers: &self.noise_multipliers,
+        }
     }
 
     /// Number of releases.
@@ -197,7 +273,11 @@ impl CampaignProtocol {
 
     /// The last round of epoch e: 0 before the last release, all of them after it.
     pub fn last_round(&self, epoch: u32) -> u32 {
-        if epoch < self.releases() { 0 } else { self.rounds }
+        if epoch < self.releases() {
+            0
+        } else {
+            self.rounds
+        }
     }
 }
 
@@ -231,7 +311,9 @@ mod tests {
         let protocol = protocol(&[4.0, 4.0, 4.0]);
         let mut filter = GaussianFilter::new(f64::INFINITY, 1e-5).unwrap();
         let spent = [0, 1, 2].map(|release| {
-            filter.charge(&protocol.plan().event(release).unwrap()).unwrap();
+            filter
+                .charge(&protocol.plan().event(release).unwrap())
+                .unwrap();
             filter.spent().unwrap().epsilon
         });
         let affords = |release, epsilon| protocol.plan().affords(release, epsilon, 1e-5).unwrap();
@@ -244,7 +326,16 @@ mod tests {
     #[test]
     fn the_models_of_every_protocol_need_as_many_factors() {
         let usual = protocol(&[4.0]);
-        let alone = PriorProtocol { behaviour: Behaviour { own_model: false, ..Behaviour::USUAL }, ..usual.clone() };
-        assert_eq!([usual, alone].map(|protocol| levels(&protocol.models::<f32>())), [LEVELS; 2]);
+        let alone = PriorProtocol {
+            behaviour: Behaviour {
+                own_model: false,
+                ..Behaviour::USUAL
+            },
+            ..usual.clone()
+        };
+        assert_eq!(
+            [usual, alone].map(|protocol| levels(&protocol.models::<f32>())),
+            [LEVELS; 2]
+        );
     }
 }

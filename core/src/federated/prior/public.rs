@@ -63,7 +63,11 @@ pub struct Tables<'a, T> {
 
 impl<T> Tables<'_, T> {
     /// No table: what an agent needs.
-    pub const NONE: Self = Tables { prior_rows: &[], gram: &[], designs: &[] };
+    pub const NONE: Self = Tables {
+        prior_rows: &[],
+        gram: &[],
+        designs: &[],
+    };
 }
 
 impl<'a, T: Scalar> Public<'a, T> {
@@ -74,16 +78,35 @@ impl<'a, T: Scalar> Public<'a, T> {
     /// **Errors**: [`PriorError::Length`] naming what does not fit; [`PriorError::Candidate`] of designs.
     ///
     /// **Cost**: one look at every entry of the designs; lengths else.
-    pub fn new(config: &'a Config, feature_rows: &'a [T], tables: Tables<'a, T>) -> Result<Self, PriorError> {
-        let (m, candidates) = (config.features(), candidates(config.features(), feature_rows)?);
+    pub fn new(
+        config: &'a Config,
+        feature_rows: &'a [T],
+        tables: Tables<'a, T>,
+    ) -> Result<Self, PriorError> {
+        let (m, candidates) = (
+            config.features(),
+            candidates(config.features(), feature_rows)?,
+        );
         rows_of("prior rows", tables.prior_rows, candidates)?;
         if !(tables.gram.is_empty() && tables.designs.is_empty()) {
             exactly("gram", tables.gram.len(), m * m)?;
-            exactly("designs", tables.designs.len(), config.design_len() * config.parameters().designs as usize)?;
+            exactly(
+                "designs",
+                tables.designs.len(),
+                config.design_len() * config.parameters().designs as usize,
+            )?;
         }
-        match tables.designs.iter().position(|candidate| *candidate as usize >= candidates) {
+        match tables
+            .designs
+            .iter()
+            .position(|candidate| *candidate as usize >= candidates)
+        {
             Some(entry) => Err(PriorError::Candidate { entry, candidates }),
-            None => Ok(Public { config, feature_rows, tables }),
+            None => Ok(Public {
+                config,
+                feature_rows,
+                tables,
+            }),
         }
     }
 
@@ -94,7 +117,10 @@ impl<'a, T: Scalar> Public<'a, T> {
 
     /// Number of candidates D.
     pub fn candidates(&self) -> usize {
-        self.feature_rows.len().checked_div(self.config.features()).unwrap_or(0)
+        self.feature_rows
+            .len()
+            .checked_div(self.config.features())
+            .unwrap_or(0)
     }
 
     /// Φ, D rows of M numbers.
@@ -131,20 +157,34 @@ impl<'a, T: Scalar> Public<'a, T> {
         let rows = self.tables.prior_rows;
         match rows.is_empty() {
             true => (self.feature_rows, self.config.features()),
-            false => (rows, rows.len().checked_div(self.candidates()).unwrap_or(0).max(1)),
+            false => (
+                rows,
+                rows.len()
+                    .checked_div(self.candidates())
+                    .unwrap_or(0)
+                    .max(1),
+            ),
         }
     }
 }
 
 /// Columns of a table of `rows` rows; 0 of an empty one.
 fn rows_of<T>(what: &'static str, table: &[T], rows: usize) -> Result<usize, PriorError> {
-    columns(table.len(), rows).map_err(|expected| PriorError::Length { what, len: table.len(), expected })
+    columns(table.len(), rows).map_err(|expected| PriorError::Length {
+        what,
+        len: table.len(),
+        expected,
+    })
 }
 
 /// How many candidates rows of `m` features are of: at least one.
 fn candidates<T>(m: usize, feature_rows: &[T]) -> Result<usize, PriorError> {
     match rows_of("feature rows", feature_rows, m)? {
-        0 => Err(PriorError::Length { what: "feature rows", len: 0, expected: m }),
+        0 => Err(PriorError::Length {
+            what: "feature rows",
+            len: 0,
+            expected: m,
+        }),
         count => Ok(count),
     }
 }
@@ -152,7 +192,11 @@ fn candidates<T>(m: usize, feature_rows: &[T]) -> Result<usize, PriorError> {
 /// Ḡ = ΦᵀΦ/D into `out`, M × M numbers, row by row in the order of the candidates.
 ///
 /// **Errors**: [`PriorError::Length`]. **Cost**: D·M² multiply-adds.
-pub fn gram<T: Scalar>(config: &Config, feature_rows: &[T], out: &mut [T]) -> Result<(), PriorError> {
+pub fn gram<T: Scalar>(
+    config: &Config,
+    feature_rows: &[T],
+    out: &mut [T],
+) -> Result<(), PriorError> {
     let m = config.features();
     exactly("gram", out.len(), m * m)?;
     let count = candidates(m, feature_rows)?;
@@ -176,15 +220,29 @@ pub fn gram<T: Scalar>(config: &Config, feature_rows: &[T], out: &mut [T]) -> Re
 /// v), one word a point.
 ///
 /// **Errors**: [`PriorError::Length`]; [`PriorError::Candidate`] if there is no candidate.
-pub fn draw_designs(config: &Config, seed: RunSeed, candidates: u32, out: &mut [u32]) -> Result<(), PriorError> {
+pub fn draw_designs(
+    config: &Config,
+    seed: RunSeed,
+    candidates: u32,
+    out: &mut [u32],
+) -> Result<(), PriorError> {
     let n = config.design_len();
-    exactly("designs", out.len(), n * config.parameters().designs as usize)?;
+    exactly(
+        "designs",
+        out.len(),
+        n * config.parameters().designs as usize,
+    )?;
     if candidates == 0 {
-        return Err(PriorError::Candidate { entry: 0, candidates: 0 });
+        return Err(PriorError::Candidate {
+            entry: 0,
+            candidates: 0,
+        });
     }
     for (v, design) in out.chunks_exact_mut(n).enumerate() {
         let mut stream = seed.stream(Party::World, Purpose::InitialPoints, v as u32);
-        design.iter_mut().for_each(|candidate| *candidate = stream.below(candidates));
+        design
+            .iter_mut()
+            .for_each(|candidate| *candidate = stream.below(candidates));
     }
     Ok(())
 }
@@ -203,16 +261,27 @@ pub fn draw_distinct_designs(
     out: &mut [u32],
 ) -> Result<(), PriorError> {
     let n = config.design_len();
-    exactly("designs", out.len(), n * config.parameters().designs as usize)?;
+    exactly(
+        "designs",
+        out.len(),
+        n * config.parameters().designs as usize,
+    )?;
     if (candidates as usize) < n {
-        return Err(PriorError::Candidate { entry: candidates as usize, candidates: candidates as usize });
+        return Err(PriorError::Candidate {
+            entry: candidates as usize,
+            candidates: candidates as usize,
+        });
     }
     for (v, design) in out.chunks_exact_mut(n).enumerate() {
         let mut stream = seed.stream(Party::World, Purpose::InitialPoints, v as u32);
         for i in 0..n {
             let last = candidates - (n - i) as u32;
             let drawn = stream.below(last + 1);
-            let chosen = if slice::head(design, i).contains(&drawn) { last } else { drawn };
+            let chosen = if slice::head(design, i).contains(&drawn) {
+                last
+            } else {
+                drawn
+            };
             slice::set(design, i, chosen);
         }
     }
@@ -247,7 +316,11 @@ pub fn nystrom_rows<T: Scalar, K: Kernel<T>, D: AsRef<[T]>, S: AsRef<[T]>>(
         map.features(point, row, column);
         let norm = sum_of_squares(row);
         if !norm.is_finite() {
-            return Err(PriorError::Number { what: "a feature", value: norm.to_f64(), admissible: "(-inf, inf)" });
+            return Err(PriorError::Number {
+                what: "a feature",
+                value: norm.to_f64(),
+                admissible: "(-inf, inf)",
+            });
         }
     }
     Ok(())
@@ -261,7 +334,11 @@ mod tests {
     #[test]
     fn distinct_designs_are_sets_and_every_set_is_equally_likely() {
         let designs = 6000;
-        let config = Config::new(Parameters { designs, ..Parameters::usual(2, 2, 2, 0.1) }).unwrap();
+        let config = Config::new(Parameters {
+            designs,
+            ..Parameters::usual(2, 2, 2, 0.1)
+        })
+        .unwrap();
         let mut out = [0; 12_000];
         // Sets of two of five: ten. χ² of 9 degrees of freedom, level 1e-4: 33.7.
         let chi_square = |designs: &[u32]| {
@@ -271,18 +348,31 @@ mod tests {
             }
             let pairs = (0..5).flat_map(|a| (a + 1..5).map(move |b| 5 * a + b));
             let expected = designs.len() as f64 / 20.0;
-            pairs.map(|pair: usize| (f64::from(counts[pair]) - expected).powi(2) / expected).sum::<f64>()
+            pairs
+                .map(|pair: usize| (f64::from(counts[pair]) - expected).powi(2) / expected)
+                .sum::<f64>()
         };
         draw_distinct_designs(&config, RunSeed::new(3, 0), 5, &mut out).unwrap();
-        assert!(out.chunks_exact(2).all(|design| design[0] != design[1] && design[0] < 5 && design[1] < 5));
+        assert!(
+            out.chunks_exact(2)
+                .all(|design| design[0] != design[1] && design[0] < 5 && design[1] < 5)
+        );
         assert!(chi_square(&out) < 33.7, "{}", chi_square(&out));
         // Negative control: designs with replacement repeat candidates, and their pairs are fewer.
         draw_designs(&config, RunSeed::new(3, 0), 5, &mut out).unwrap();
-        assert!(out.chunks_exact(2).any(|design| design[0] == design[1]) && chi_square(&out) > 33.7);
+        assert!(
+            out.chunks_exact(2).any(|design| design[0] == design[1]) && chi_square(&out) > 33.7
+        );
         // All there are.
         draw_distinct_designs(&config, RunSeed::new(3, 0), 2, &mut out).unwrap();
         assert!(out.chunks_exact(2).all(|design| design[0] + design[1] == 1));
         let one = draw_distinct_designs(&config, RunSeed::new(3, 0), 1, &mut out);
-        assert_eq!(one, Err(PriorError::Candidate { entry: 1, candidates: 1 }));
+        assert_eq!(
+            one,
+            Err(PriorError::Candidate {
+                entry: 1,
+                candidates: 1
+            })
+        );
     }
 }

@@ -40,7 +40,11 @@ pub struct Draw<'d, T> {
 
 impl<'d, T: Scalar> Draw<'d, T> {
     /// Φw_t into `out`, D numbers. **Cost**: D·M multiply-adds. **Errors**: [`PriorError::Length`].
-    pub fn values_of(public: &Public<'_, T>, weights: &[T], out: &mut [T]) -> Result<(), PriorError> {
+    pub fn values_of(
+        public: &Public<'_, T>,
+        weights: &[T],
+        out: &mut [T],
+    ) -> Result<(), PriorError> {
         exactly("draw", weights.len(), public.config().features())?;
         exactly("values of the draw", out.len(), public.candidates())?;
         matvec(public.feature_rows(), weights, out);
@@ -53,8 +57,17 @@ impl<'d, T: Scalar> Draw<'d, T> {
         if !self.values.is_empty() {
             exactly("values of the draw", self.values.len(), candidates)?;
         }
-        match self.weights.iter().chain(self.values).find(|x| !x.is_finite()) {
-            Some(value) => Err(PriorError::Number { what: "draw", value: value.to_f64(), admissible: "(-inf, inf)" }),
+        match self
+            .weights
+            .iter()
+            .chain(self.values)
+            .find(|x| !x.is_finite())
+        {
+            Some(value) => Err(PriorError::Number {
+                what: "draw",
+                value: value.to_f64(),
+                admissible: "(-inf, inf)",
+            }),
             None => Ok(()),
         }
     }
@@ -63,7 +76,10 @@ impl<'d, T: Scalar> Draw<'d, T> {
     fn at(&self, public: &Public<'_, T>, candidate: u32) -> T {
         match self.values.get(candidate as usize) {
             Some(value) => *value,
-            None => dot(public.feature_row(self.weights.len(), candidate), self.weights),
+            None => dot(
+                public.feature_row(self.weights.len(), candidate),
+                self.weights,
+            ),
         }
     }
 }
@@ -154,8 +170,18 @@ pub fn query<T: Scalar>(
         }
         None => models.iter().position(|model| model.trust == T::ZERO),
     };
-    let Some((chosen, Model { trust, variance, .. })) = chosen.and_then(|i| Some((i, *models.get(i)?))) else {
-        return Err(PriorError::Length { what: "models with trust 0", len: 0, expected: 1 });
+    let Some((
+        chosen,
+        Model {
+            trust, variance, ..
+        },
+    )) = chosen.and_then(|i| Some((i, *models.get(i)?)))
+    else {
+        return Err(PriorError::Length {
+            what: "models with trust 0",
+            len: 0,
+            expected: 1,
+        });
     };
     // A sample of the chosen model.
     let (std, noise_std) = (variance.sqrt(), noise_variance.sqrt());
@@ -168,29 +194,49 @@ pub fn query<T: Scalar>(
     dispatch::run_short(
         #[inline(always)]
         |width| {
-            dots_here(width, rows, zeta, residual.iter_mut().zip(given), |(r, (((_, y), common), noise)), drawn| {
-                *r = y - trust * *common - drawn - noise_std * *noise;
-            });
+            dots_here(
+                width,
+                rows,
+                zeta,
+                residual.iter_mut().zip(given),
+                |(r, (((_, y), common), noise)), drawn| {
+                    *r = y - trust * *common - drawn - noise_std * *noise;
+                },
+            );
         },
     );
     let factor = factors.of(models, chosen);
     lower::solve(factor, residual);
     lower::solve_transposed(factor, residual);
-    let rows = residual.iter().zip(observations.iter()).map(|(a, (candidate, _))| (variance * *a, prior(candidate)));
+    let rows = residual
+        .iter()
+        .zip(observations.iter())
+        .map(|(a, (candidate, _))| (variance * *a, prior(candidate)));
     dispatch::run_short(
         #[inline(always)]
         |_| add_rows_here(rows, zeta),
     );
     let Maximum { candidate, value } = maximize(public, draw, trust, zeta);
-    Ok(Query { candidate, value, model: chosen })
+    Ok(Query {
+        candidate,
+        value,
+        model: chosen,
+    })
 }
 
 /// argmax over the candidates of α·m(x) + F(x)·own. Without a factor F the draw's weights are added to `own`, which is
 /// one product instead of two.
-fn maximize<T: Scalar>(public: &Public<'_, T>, draw: Option<&Draw<'_, T>>, trust: T, own: &mut [T]) -> Maximum<T> {
+fn maximize<T: Scalar>(
+    public: &Public<'_, T>,
+    draw: Option<&Draw<'_, T>>,
+    trust: T,
+    own: &mut [T],
+) -> Maximum<T> {
     let (weights, known) = draw.map_or((&[][..], &[][..]), |draw| (draw.weights, draw.values));
     if public.prior_rows().is_empty() {
-        own.iter_mut().zip(weights).for_each(|(to, from)| *to = trust * *from + *to);
+        own.iter_mut()
+            .zip(weights)
+            .for_each(|(to, from)| *to = trust * *from + *to);
         return thompson::maximize_rows(public.feature_rows(), own.len(), &[], own);
     }
     /// Values computed before they are compared.
@@ -203,10 +249,17 @@ fn maximize<T: Scalar>(public: &Public<'_, T>, draw: Option<&Draw<'_, T>>, trust
         let (common, values) = (head_mut(&mut common, count), head_mut(&mut values, count));
         match known.get(start..start + count) {
             Some(known) => slice::copy(known, common),
-            None => matvec(part(public.feature_rows(), start * m, count * m), weights, common),
+            None => matvec(
+                part(public.feature_rows(), start * m, count * m),
+                weights,
+                common,
+            ),
         }
         matvec(rows, own, values);
-        values.iter_mut().zip(&*common).for_each(|(own, m)| *own = trust * *m + *own);
+        values
+            .iter_mut()
+            .zip(&*common)
+            .for_each(|(own, m)| *own = trust * *m + *own);
         best.look(start as u32, values);
     }
     best

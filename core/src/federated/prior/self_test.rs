@@ -26,7 +26,11 @@ use crate::math::Scalar;
 pub const fn self_test_scratch_len(m: usize, n: usize) -> usize {
     let designs = 2 * m * m + design_len(m, n);
     let densities = m * m + packed_len(m) + 2 * m;
-    if designs > densities { designs } else { densities }
+    if designs > densities {
+        designs
+    } else {
+        densities
+    }
 }
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
@@ -51,7 +55,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         let terms = self.terms().ok_or(PriorError::NotPrepared)?;
         let (config, m) = (self.config(), self.config().features());
         exactly("release", released.len(), m + 1)?;
-        at_least("scratch", scratch.len(), self_test_scratch_len(m, config.design_len()))?;
+        at_least(
+            "scratch",
+            scratch.len(),
+            self_test_scratch_len(m, config.design_len()),
+        )?;
         judge_release(config, terms.clip_radius, released, noise_std)?;
         unrelated_scatter(config, public, &terms, scratch)?;
         let (unrelated, rest) = slice::split(scratch, m * m);
@@ -72,7 +80,10 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
                 slice::set(lower::row_mut(factor, i), j, clip * clip * signal + scatter);
             }
         }
-        residual.iter_mut().zip(mean).for_each(|(r, s)| *r = *s / agents);
+        residual
+            .iter_mut()
+            .zip(mean)
+            .for_each(|(r, s)| *r = *s / agents);
         let common = log_density(factor, variance, residual)?;
 
         for (i, scatter) in unrelated.chunks_exact(m).enumerate() {
@@ -112,7 +123,11 @@ fn unrelated_scatter<T: Scalar>(
 }
 
 /// ln N(r; 0, Q + σ²I) without its constant, for the packed lower triangle of Q, which is spent, as `residual` is.
-fn log_density<T: Scalar>(packed: &mut [T], variance: T, residual: &mut [T]) -> Result<T, PriorError> {
+fn log_density<T: Scalar>(
+    packed: &mut [T],
+    variance: T,
+    residual: &mut [T],
+) -> Result<T, PriorError> {
     let m = residual.len();
     for i in 0..m {
         if let Some(diagonal) = lower::row_mut(packed, i).last_mut() {

@@ -44,7 +44,10 @@ pub const fn own_points_len(observations: usize, m: usize) -> usize {
 
 /// Scratch of [`OwnPoints::compute`] and of [`OwnPoints::contribution`] for n points and M features.
 pub const fn own_points_scratch_len(observations: usize, m: usize) -> usize {
-    let (rows, given) = (landmark_rows_scratch_len(m), contribution_scratch_len(observations));
+    let (rows, given) = (
+        landmark_rows_scratch_len(m),
+        contribution_scratch_len(observations),
+    );
     if rows > given { rows } else { given }
 }
 
@@ -71,16 +74,35 @@ impl<'a, T: Scalar> Opening<'a, T> {
     /// finite, and for a weight that is not finite.
     pub fn read(numbers: &'a [T]) -> Result<Self, PriorError> {
         at_least("what a release is made with", numbers.len(), opening_len(1))?;
-        let (ridge, clip_radius, weights) = (slice::at(numbers, 0), slice::at(numbers, 1), slice::tail(numbers, 2));
+        let (ridge, clip_radius, weights) = (
+            slice::at(numbers, 0),
+            slice::at(numbers, 1),
+            slice::tail(numbers, 2),
+        );
         for (what, value) in [("ridge", ridge), ("clip radius", clip_radius)] {
             if !(value > T::ZERO && value.is_finite()) {
-                return Err(PriorError::Number { what, value: value.to_f64(), admissible: "(0, inf)" });
+                return Err(PriorError::Number {
+                    what,
+                    value: value.to_f64(),
+                    admissible: "(0, inf)",
+                });
             }
         }
         if let Some(weight) = weights.iter().find(|weight| !weight.is_finite()) {
-            return Err(PriorError::Number { what: "weight", value: weight.to_f64(), admissible: "(-inf, inf)" });
+            return Err(PriorError::Number {
+                what: "weight",
+                value: weight.to_f64(),
+                admissible: "(-inf, inf)",
+            });
         }
-        Ok(Opening { terms: Terms { ridge, clip_radius, response: T::ZERO }, weights })
+        Ok(Opening {
+            terms: Terms {
+                ridge,
+                clip_radius,
+                response: T::ZERO,
+            },
+            weights,
+        })
     }
 
     /// Of a posterior's own terms and weights.
@@ -152,7 +174,11 @@ impl<'a> Site<'a, f64> {
     /// **Errors**: [`PriorError::Length`] for another number of landmarks; [`PriorError::OtherLandmarks`] for others than
     /// those of the agreement; [`PriorError::TwoServers`], because nothing here hides a contribution; what is wrong with its
     /// numbers.
-    pub fn new(protocol: &'a CampaignProtocol, landmarks: &'a [f64], dim: usize) -> Result<Self, PriorError> {
+    pub fn new(
+        protocol: &'a CampaignProtocol,
+        landmarks: &'a [f64],
+        dim: usize,
+    ) -> Result<Self, PriorError> {
         protocol.check()?;
         if protocol.config.parameters().trust == Trust::TwoServers {
             return Err(PriorError::TwoServers);
@@ -160,7 +186,11 @@ impl<'a> Site<'a, f64> {
         let site = Self::known(&protocol.config, protocol.lengthscale, landmarks, dim)?;
         let points = Candidates::list(landmarks, dim).map_err(|_| PriorError::OtherLandmarks)?;
         let found = candidates_digest(&points, slice::head_mut(&mut [0.0; DIM_MAX], dim));
-        if found == protocol.landmarks { Ok(site) } else { Err(PriorError::OtherLandmarks) }
+        if found == protocol.landmarks {
+            Ok(site)
+        } else {
+            Err(PriorError::OtherLandmarks)
+        }
     }
 }
 
@@ -168,9 +198,19 @@ impl<'a, T: Scalar> Site<'a, T> {
     /// The same where landmarks and lengthscale were computed, and not received.
     ///
     /// **Errors**: [`PriorError::Length`].
-    pub fn known(config: &'a Config, lengthscale: T, landmarks: &'a [T], dim: usize) -> Result<Self, PriorError> {
+    pub fn known(
+        config: &'a Config,
+        lengthscale: T,
+        landmarks: &'a [T],
+        dim: usize,
+    ) -> Result<Self, PriorError> {
         exactly("landmarks", landmarks.len(), config.features() * dim)?;
-        Ok(Site { config, lengthscale, landmarks, dim })
+        Ok(Site {
+            config,
+            lengthscale,
+            landmarks,
+            dim,
+        })
     }
 
     /// M, features, one for each landmark.
@@ -207,7 +247,12 @@ impl<'a, T: Scalar> OwnPoints<'a, T> {
         storage: &'a mut [T],
         scratch: &mut [T],
     ) -> Result<Self, PriorError> {
-        let Site { config, lengthscale, landmarks, dim } = site;
+        let Site {
+            config,
+            lengthscale,
+            landmarks,
+            dim,
+        } = site;
         let (n, m) = (values.len(), config.features());
         at_least("values", n, POINTS_MIN)?;
         exactly("points", points.len(), n * dim)?;
@@ -229,11 +274,23 @@ impl<'a, T: Scalar> OwnPoints<'a, T> {
     /// The same again of the storage that [`OwnPoints::compute`] filled for n points.
     ///
     /// **Errors**: [`PriorError::Length`].
-    pub fn stored(config: &'a Config, observations: usize, storage: &'a [T]) -> Result<Self, PriorError> {
+    pub fn stored(
+        config: &'a Config,
+        observations: usize,
+        storage: &'a [T],
+    ) -> Result<Self, PriorError> {
         let (n, m) = (observations, config.features());
         exactly("storage", storage.len(), own_points_len(n, m))?;
-        let (rows, prior_rows) = (slice::head(storage, n * m), slice::part(storage, n * m, n * n));
-        Ok(OwnPoints { config, rows, prior_rows, log: slice::tail(storage, n * (m + n)) })
+        let (rows, prior_rows) = (
+            slice::head(storage, n * m),
+            slice::part(storage, n * m, n * n),
+        );
+        Ok(OwnPoints {
+            config,
+            rows,
+            prior_rows,
+            log: slice::tail(storage, n * (m + n)),
+        })
     }
 
     /// The joint vector (u·d, γCu) for a release, M + 1 numbers, into `out`; returns u.
@@ -243,11 +300,26 @@ impl<'a, T: Scalar> OwnPoints<'a, T> {
     /// **Errors**: as of [`contribution()`]: after [`PriorError::Singular`] the site sends nothing to this release.
     ///
     /// **Cost**: that of [`contribution()`] for n observations with a factor of n columns.
-    pub fn contribution(&self, opening: &Opening<'_, T>, scratch: &mut [T], out: &mut [T]) -> Result<T, PriorError> {
-        let tables = Tables { prior_rows: self.prior_rows, ..Tables::NONE };
+    pub fn contribution(
+        &self,
+        opening: &Opening<'_, T>,
+        scratch: &mut [T],
+        out: &mut [T],
+    ) -> Result<T, PriorError> {
+        let tables = Tables {
+            prior_rows: self.prior_rows,
+            ..Tables::NONE
+        };
         let public = Public::new(self.config, self.rows, tables)?;
         let observations = Observations::new(self.log, self.log.len() / 2)?;
-        contribution(&public, &opening.terms, opening.weights, &observations, scratch, out)
+        contribution(
+            &public,
+            &opening.terms,
+            opening.weights,
+            &observations,
+            scratch,
+            out,
+        )
     }
 }
 
@@ -276,7 +348,10 @@ mod tests {
     fn a_site_alone_gives_what_a_table_of_its_points_gives() {
         let protocol = protocol();
         let site = Site::new(&protocol, &LANDMARKS, 2).unwrap();
-        let (mut storage, mut scratch) = ([0.0; own_points_len(4, 3)], [0.0; own_points_scratch_len(4, 3)]);
+        let (mut storage, mut scratch) = (
+            [0.0; own_points_len(4, 3)],
+            [0.0; own_points_scratch_len(4, 3)],
+        );
         let own = OwnPoints::compute(site, &POINTS, &VALUES, &mut storage, &mut scratch).unwrap();
         let numbers = [0.3, 0.7, 0.2, -0.4, 0.1];
         let (opening, mut out) = (Opening::read(&numbers).unwrap(), [0.0; 4]);
@@ -287,35 +362,54 @@ mod tests {
         landmark_rows(0.4, &LANDMARKS, 2, &POINTS, &mut rows, &mut [0.0; 6]).unwrap();
         standardise(&VALUES, &mut z).unwrap();
         let squared = |i: usize, j: usize| {
-            (0..2).map(|axis| POINTS[2 * i + axis] - POINTS[2 * j + axis]).map(|d| d * d).sum::<f64>()
+            (0..2)
+                .map(|axis| POINTS[2 * i + axis] - POINTS[2 * j + axis])
+                .map(|d| d * d)
+                .sum::<f64>()
         };
-        let kernel = |i, j| (-squared(i, j) / 0.32).exp_nonpositive() + if i == j { 0.3 } else { 0.0 };
+        let kernel =
+            |i, j| (-squared(i, j) / 0.32).exp_nonpositive() + if i == j { 0.3 } else { 0.0 };
         let solve = |b: [f64; 4]| {
             // Gauss and Seidel, far enough.
             let mut x = [0.0; 4];
             for _ in 0..2000 {
                 for i in 0..4 {
-                    let rest: f64 = (0..4).filter(|j| *j != i).map(|j| kernel(i, j) * x[j]).sum();
+                    let rest: f64 = (0..4)
+                        .filter(|j| *j != i)
+                        .map(|j| kernel(i, j) * x[j])
+                        .sum();
                     x[i] = (b[i] - rest) / kernel(i, i);
                 }
             }
             x
         };
-        let residual = core::array::from_fn(|i| z[i] - (0..3).map(|k| rows[3 * i + k] * numbers[2 + k]).sum::<f64>());
+        let residual = core::array::from_fn(|i| {
+            z[i] - (0..3)
+                .map(|k| rows[3 * i + k] * numbers[2 + k])
+                .sum::<f64>()
+        });
         let (ones, plain) = (solve([1.0; 4]), solve(residual));
         let constant = plain.iter().sum::<f64>() / ones.iter().sum::<f64>();
-        let d: [f64; 3] =
-            core::array::from_fn(|k| (0..4).map(|i| rows[3 * i + k] * (plain[i] - constant * ones[i])).sum());
+        let d: [f64; 3] = core::array::from_fn(|k| {
+            (0..4)
+                .map(|i| rows[3 * i + k] * (plain[i] - constant * ones[i]))
+                .sum()
+        });
         let norm = d.iter().map(|x| x * x).sum::<f64>().sqrt();
         let expected = if norm > 0.7 { 0.7 / norm } else { 1.0 };
-        assert!((clip - expected).abs() < 1e-9 && clip < 1.0, "{clip} {expected}: the clip is at work here");
+        assert!(
+            (clip - expected).abs() < 1e-9 && clip < 1.0,
+            "{clip} {expected}: the clip is at work here"
+        );
         for (found, expected) in out.iter().zip(d.map(|x| x * expected)) {
             assert!((found - expected).abs() < 1e-9, "{out:?} {d:?}");
         }
         // The state is its storage, and a release changes none of it.
         let again = OwnPoints::stored(&protocol.config, 4, &storage).unwrap();
         let mut other = [0.0; 4];
-        again.contribution(&opening, &mut scratch, &mut other).unwrap();
+        again
+            .contribution(&opening, &mut scratch, &mut other)
+            .unwrap();
         assert_eq!(out, other);
     }
 
@@ -323,12 +417,22 @@ mod tests {
     fn whatever_is_announced_the_vector_is_no_longer_than_is_charged() {
         let protocol = protocol();
         let site = Site::new(&protocol, &LANDMARKS, 2).unwrap();
-        let (mut storage, mut scratch) = ([0.0; own_points_len(4, 3)], [0.0; own_points_scratch_len(4, 3)]);
+        let (mut storage, mut scratch) = (
+            [0.0; own_points_len(4, 3)],
+            [0.0; own_points_scratch_len(4, 3)],
+        );
         let own = OwnPoints::compute(site, &POINTS, &VALUES, &mut storage, &mut scratch).unwrap();
         // What the server computes itself; what it tells a site may be anything.
-        let own_terms = Terms { ridge: 0.3, clip_radius: 0.7, response: 0.0 };
+        let own_terms = Terms {
+            ridge: 0.3,
+            clip_radius: 0.7,
+            response: 0.0,
+        };
         let mechanism = Mechanism::new(&protocol.config, &own_terms, 9.0).unwrap();
-        let (encoder, largest) = (mechanism.encoder().unwrap(), u128::from(mechanism.grid().radius()).pow(2));
+        let (encoder, largest) = (
+            mechanism.encoder().unwrap(),
+            u128::from(mechanism.grid().radius()).pow(2),
+        );
         let (mut out, mut unbounded) = ([0.0; 4], 0);
         for (ridge, radius, weight) in [
             (0.3, 0.7, 0.1),
@@ -347,35 +451,93 @@ mod tests {
             unbounded += usize::from(!(norm <= mechanism.l2_sensitivity()));
             let mut sums = [0; 4];
             encoder.add(&out, &[1.0], &mut sums).unwrap();
-            let squared: u128 = sums.iter().map(|x: &i64| u128::from(x.unsigned_abs()).pow(2)).sum();
+            let squared: u128 = sums
+                .iter()
+                .map(|x: &i64| u128::from(x.unsigned_abs()).pow(2))
+                .sum();
             assert!(squared <= largest, "{out:?} {sums:?}");
         }
-        assert!(unbounded >= 3, "only {unbounded} vectors were longer than is charged");
+        assert!(
+            unbounded >= 3,
+            "only {unbounded} vectors were longer than is charged"
+        );
     }
 
     #[test]
     fn what_no_server_announces_and_no_site_has_is_refused_by_name() {
         let protocol = protocol();
-        for numbers in [[0.0, 1.0, 0.0], [f64::NAN, 1.0, 0.0], [1.0, f64::INFINITY, 0.0], [1.0, 1.0, f64::NAN]] {
-            assert!(matches!(Opening::read(&numbers), Err(PriorError::Number { .. })), "{numbers:?}");
+        for numbers in [
+            [0.0, 1.0, 0.0],
+            [f64::NAN, 1.0, 0.0],
+            [1.0, f64::INFINITY, 0.0],
+            [1.0, 1.0, f64::NAN],
+        ] {
+            assert!(
+                matches!(Opening::read(&numbers), Err(PriorError::Number { .. })),
+                "{numbers:?}"
+            );
         }
-        assert!(matches!(Opening::read(&[1.0, 1.0]), Err(PriorError::Length { len: 2, expected: 3, .. })));
+        assert!(matches!(
+            Opening::read(&[1.0, 1.0]),
+            Err(PriorError::Length {
+                len: 2,
+                expected: 3,
+                ..
+            })
+        ));
         let other = LANDMARKS.map(|x| x + 1e-9);
-        assert_eq!(Site::new(&protocol, &other, 2).err(), Some(PriorError::OtherLandmarks));
-        let trust = Parameters { trust: Trust::TwoServers, ..*protocol.config.parameters() };
-        let hidden = CampaignProtocol { config: Config::new(trust).unwrap(), ..protocol.clone() };
-        assert_eq!(Site::new(&hidden, &LANDMARKS, 2).err(), Some(PriorError::TwoServers));
-        assert!(matches!(Site::new(&protocol, &LANDMARKS, 3), Err(PriorError::Length { what: "landmarks", .. })));
+        assert_eq!(
+            Site::new(&protocol, &other, 2).err(),
+            Some(PriorError::OtherLandmarks)
+        );
+        let trust = Parameters {
+            trust: Trust::TwoServers,
+            ..*protocol.config.parameters()
+        };
+        let hidden = CampaignProtocol {
+            config: Config::new(trust).unwrap(),
+            ..protocol.clone()
+        };
+        assert_eq!(
+            Site::new(&hidden, &LANDMARKS, 2).err(),
+            Some(PriorError::TwoServers)
+        );
+        assert!(matches!(
+            Site::new(&protocol, &LANDMARKS, 3),
+            Err(PriorError::Length {
+                what: "landmarks",
+                ..
+            })
+        ));
         let site = Site::new(&protocol, &LANDMARKS, 2).unwrap();
-        let (mut storage, mut scratch) = ([0.0; own_points_len(4, 3)], [0.0; own_points_scratch_len(4, 3)]);
+        let (mut storage, mut scratch) = (
+            [0.0; own_points_len(4, 3)],
+            [0.0; own_points_scratch_len(4, 3)],
+        );
         let two = OwnPoints::compute(site, &POINTS[..4], &VALUES[..2], &mut storage, &mut scratch);
-        assert!(matches!(two, Err(PriorError::Length { what: "values", len: 2, expected: 3 })));
+        assert!(matches!(
+            two,
+            Err(PriorError::Length {
+                what: "values",
+                len: 2,
+                expected: 3
+            })
+        ));
         let mut outside = POINTS;
         outside[3] = 1.5;
         let refused = OwnPoints::compute(site, &outside, &VALUES, &mut storage, &mut scratch);
-        assert!(matches!(refused, Err(PriorError::Number { what: "coordinate", .. })));
+        assert!(matches!(
+            refused,
+            Err(PriorError::Number {
+                what: "coordinate",
+                ..
+            })
+        ));
         let unmeasured = [1.0, f64::NAN, 2.0, 3.0];
         let refused = OwnPoints::compute(site, &POINTS, &unmeasured, &mut storage, &mut scratch);
-        assert!(matches!(refused, Err(PriorError::Number { what: "value", .. })));
+        assert!(matches!(
+            refused,
+            Err(PriorError::Number { what: "value", .. })
+        ));
     }
 }

@@ -103,7 +103,12 @@ fn parts<T>(storage: &mut [T], m: usize) -> Parts<'_, T> {
     let (weights, rest) = slice::split(storage, m);
     let (covariance, rest) = slice::split(rest, m * m);
     let (response, rest) = slice::split(rest, m * m);
-    Parts { weights, covariance, response, scatter: head_mut(rest, m * m) }
+    Parts {
+        weights,
+        covariance,
+        response,
+        scatter: head_mut(rest, m * m),
+    }
 }
 
 impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
@@ -115,22 +120,51 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         at_least("storage", storage.as_ref().len(), storage_len(m))?;
         storage.as_mut().fill(T::ZERO);
         let covariance = parts(storage.as_mut(), m).covariance;
-        covariance.iter_mut().step_by(m + 1).for_each(|x| *x = T::ONE);
-        Ok(PublicState { config, heterogeneity: T::ZERO, clip_factor: T::ONE, terms: None, storage })
+        covariance
+            .iter_mut()
+            .step_by(m + 1)
+            .for_each(|x| *x = T::ONE);
+        Ok(PublicState {
+            config,
+            heterogeneity: T::ZERO,
+            clip_factor: T::ONE,
+            terms: None,
+            storage,
+        })
     }
 
     /// The posterior whose w and Σ `storage` already holds, as an earlier one left it; no release is prepared.
     ///
     /// **Errors**: [`PriorError::Length`]; [`PriorError::Number`] for a stored number that no posterior has: h below 0,
     /// ḡ outside [.1, 1], a variance that is not positive, anything that is not finite.
-    pub fn resume(config: Config, heterogeneity: T, clip_factor: T, storage: S) -> Result<Self, PriorError> {
+    pub fn resume(
+        config: Config,
+        heterogeneity: T,
+        clip_factor: T,
+        storage: S,
+    ) -> Result<Self, PriorError> {
         let m = config.features();
         at_least("storage", storage.as_ref().len(), storage_len(m))?;
         let clip = clip_factor;
-        judge("clip factor", clip, clip >= T::from_f64(CLIP_MIN) && clip <= T::ONE, "[0.1, 1]")?;
+        judge(
+            "clip factor",
+            clip,
+            clip >= T::from_f64(CLIP_MIN) && clip <= T::ONE,
+            "[0.1, 1]",
+        )?;
         let stored = slice::head(storage.as_ref(), m + m * m);
-        judge_posterior(heterogeneity, slice::head(stored, m), slice::tail(stored, m))?;
-        Ok(PublicState { config, heterogeneity, clip_factor, terms: None, storage })
+        judge_posterior(
+            heterogeneity,
+            slice::head(stored, m),
+            slice::tail(stored, m),
+        )?;
+        Ok(PublicState {
+            config,
+            heterogeneity,
+            clip_factor,
+            terms: None,
+            storage,
+        })
     }
 
     /// The same where the moments of a release with these terms still lie in the storage.
@@ -190,7 +224,11 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
     /// [`PriorError::Number`] if C is not a positive number; no release is prepared then.
     ///
     /// **Cost**: V·n·(2.5M² + n·M) multiply-adds for designs of n points.
-    pub fn prepare(&mut self, public: &Public<'_, T>, scratch: &mut [T]) -> Result<Terms<T>, PriorError> {
+    pub fn prepare(
+        &mut self,
+        public: &Public<'_, T>,
+        scratch: &mut [T],
+    ) -> Result<Terms<T>, PriorError> {
         self.terms = None;
         let (gram, designs) = public.update(&self.config)?;
         let (m, n) = (self.config.features(), self.config.design_len());
@@ -198,14 +236,25 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         let h = self.heterogeneity;
         let p = *self.config.parameters();
         let noise_variance = T::from_f64(p.noise_variance);
-        let Parts { covariance, response, scatter, .. } = parts(self.storage.as_mut(), m);
+        let Parts {
+            covariance,
+            response,
+            scatter,
+            ..
+        } = parts(self.storage.as_mut(), m);
         let total = trace(gram, m);
         let common = mean_variance(gram, covariance, m, total);
         // With a variance beyond this the ridge is lost in the rounding of the matrix that it is added to.
         let resolved = noise_variance / (T::from_u32(p.initial_points) * T::EPSILON * total);
-        let ridge = p.constant.ridge(noise_variance, (common + h).min(resolved.max(common)));
+        let ridge = p
+            .constant
+            .ridge(noise_variance, (common + h).min(resolved.max(common)));
         if !(ridge > T::ZERO && ridge.is_finite()) {
-            return Err(PriorError::Number { what: "ridge", value: ridge.to_f64(), admissible: "(0, inf)" });
+            return Err(PriorError::Number {
+                what: "ridge",
+                value: ridge.to_f64(),
+                admissible: "(0, inf)",
+            });
         }
         response.fill(T::ZERO);
         scatter.fill(T::ZERO);
@@ -230,9 +279,17 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
         let clip_radius = trace.sqrt();
         if !(clip_radius > T::ZERO && clip_radius.is_finite()) {
             let value = clip_radius.to_f64();
-            return Err(PriorError::Number { what: "clip_radius", value, admissible: "(0, inf)" });
+            return Err(PriorError::Number {
+                what: "clip_radius",
+                value,
+                admissible: "(0, inf)",
+            });
         }
-        let terms = Terms { ridge, clip_radius, response: squares * share };
+        let terms = Terms {
+            ridge,
+            clip_radius,
+            response: squares * share,
+        };
         self.terms = Some(terms);
         Ok(terms)
     }
@@ -249,11 +306,21 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
     /// and the terms are as before then.
     ///
     /// **Cost**: about 6.5M³ multiply-adds.
-    pub fn update(&mut self, released: &[T], noise_std: T, repeats: u32, scratch: &mut [T]) -> Result<(), PriorError> {
+    pub fn update(
+        &mut self,
+        released: &[T],
+        noise_std: T,
+        repeats: u32,
+        scratch: &mut [T],
+    ) -> Result<(), PriorError> {
         let terms = self.terms.ok_or(PriorError::NotPrepared)?;
         let m = self.config.features();
         exactly("release", released.len(), m + 1)?;
-        at_least("scratch", scratch.len(), scratch_len(m, self.config.design_len()))?;
+        at_least(
+            "scratch",
+            scratch.len(),
+            scratch_len(m, self.config.design_len()),
+        )?;
         judge_release(&self.config, terms.clip_radius, released, noise_std)?;
         let p = *self.config.parameters();
         let agents = T::from_u32(p.agents);
@@ -291,7 +358,12 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
     /// **Errors**: [`PriorError::Length`]; [`PriorError::Singular`] if Σ has no factor even with jitter.
     ///
     /// **Cost**: M³/3 flops, M normals. **Privacy**: post-processing.
-    pub fn draw(&self, stream: &mut Stream, scratch: &mut [T], out: &mut [T]) -> Result<(), PriorError> {
+    pub fn draw(
+        &self,
+        stream: &mut Stream,
+        scratch: &mut [T],
+        out: &mut [T],
+    ) -> Result<(), PriorError> {
         let m = self.config.features();
         exactly("draw", out.len(), m)?;
         at_least("scratch", scratch.len(), packed_len(m))?;
@@ -307,14 +379,36 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> PublicState<T, S> {
 }
 
 /// Refuses a number that no posterior has.
-fn judge<T: Scalar>(what: &'static str, value: T, holds: bool, admissible: &'static str) -> Result<(), PriorError> {
-    if holds { Ok(()) } else { Err(PriorError::Number { what, value: value.to_f64(), admissible }) }
+fn judge<T: Scalar>(
+    what: &'static str,
+    value: T,
+    holds: bool,
+    admissible: &'static str,
+) -> Result<(), PriorError> {
+    if holds {
+        Ok(())
+    } else {
+        Err(PriorError::Number {
+            what,
+            value: value.to_f64(),
+            admissible,
+        })
+    }
 }
 
 /// Refuses h below 0, a variance that is not positive, anything that is not finite.
-fn judge_posterior<T: Scalar>(heterogeneity: T, weights: &[T], covariance: &[T]) -> Result<(), PriorError> {
+fn judge_posterior<T: Scalar>(
+    heterogeneity: T,
+    weights: &[T],
+    covariance: &[T],
+) -> Result<(), PriorError> {
     let h = heterogeneity;
-    judge("heterogeneity", h, h >= T::ZERO && h.is_finite(), "[0, inf)")?;
+    judge(
+        "heterogeneity",
+        h,
+        h >= T::ZERO && h.is_finite(),
+        "[0, inf)",
+    )?;
     for x in weights.iter().chain(covariance) {
         judge("posterior", *x, x.is_finite(), "(-inf, inf)")?;
     }
@@ -386,11 +480,25 @@ impl<'a, T: Scalar> Step<'a, T> {
         let (gain, rest) = slice::split(rest, m * m);
         let (covariance, rest) = slice::split(rest, m * m);
         let (factor, rest) = slice::split(rest, packed_len(m));
-        Step { work, noise, gain, covariance, factor, mean: head_mut(rest, m), m }
+        Step {
+            work,
+            noise,
+            gain,
+            covariance,
+            factor,
+            mean: head_mut(rest, m),
+            m,
+        }
     }
 
     /// G = ΣHᵀ(HΣHᵀ + R)⁻¹ with H = ḡĀ, R = σ²I + (c·ḡ²/N)(S − ĀΣĀᵀ).
-    fn gain(&mut self, parts: &Parts<'_, T>, clip: T, sampling: T, variance: T) -> Result<(), PriorError> {
+    fn gain(
+        &mut self,
+        parts: &Parts<'_, T>,
+        clip: T,
+        sampling: T,
+        variance: T,
+    ) -> Result<(), PriorError> {
         let m = self.m;
         let response = || parts.response.chunks_exact(m);
         for (a, u) in response().zip(self.work.chunks_exact_mut(m)) {
@@ -405,7 +513,11 @@ impl<'a, T: Scalar> Step<'a, T> {
                 }
                 slice::set(self.noise, i * m + j, noise);
                 slice::set(self.noise, j * m + i, noise);
-                slice::set(lower::row_mut(self.factor, i), j, clip * clip * signal + noise);
+                slice::set(
+                    lower::row_mut(self.factor, i),
+                    j,
+                    clip * clip * signal + noise,
+                );
             }
         }
         lower::factor(self.factor, m, T::ZERO)?;
@@ -422,7 +534,12 @@ impl<'a, T: Scalar> Step<'a, T> {
     /// w + Gs and (I − GH)Σ(I − GH)ᵀ + GRGᵀ.
     fn apply(&mut self, parts: &Parts<'_, T>, clip: T, released: &[T], agents: T) {
         let m = self.m;
-        for (i, (j, g)) in self.work.chunks_exact_mut(m).zip(self.gain.chunks_exact(m)).enumerate() {
+        for (i, (j, g)) in self
+            .work
+            .chunks_exact_mut(m)
+            .zip(self.gain.chunks_exact(m))
+            .enumerate()
+        {
             j.fill(T::ZERO);
             slice::set(j, i, T::ONE);
             for (x, a) in g.iter().zip(parts.response.chunks_exact(m)) {

@@ -64,14 +64,23 @@ impl<'a, T: Scalar> MemberStorage<'a, T> {
     /// Divides the numbers of a member that keeps its workspace, [`MemberSizes::storage`] or more.
     ///
     /// **Errors**: [`PriorError::Length`].
-    pub fn split(protocol: &PriorProtocol, public: &Public<'_, T>, numbers: &'a mut [T]) -> Result<Self, PriorError> {
+    pub fn split(
+        protocol: &PriorProtocol,
+        public: &Public<'_, T>,
+        numbers: &'a mut [T],
+    ) -> Result<Self, PriorError> {
         let sizes = MemberSizes::of(protocol, public);
         at_least("numbers of the member", numbers.len(), sizes.storage())?;
         let (log, rest) = slice::split(numbers, sizes.log());
         let (workspace, rest) = slice::split(rest, sizes.workspace());
         let (posterior, rest) = slice::split(rest, sizes.posterior());
         let scratch = slice::head_mut(rest, sizes.scratch());
-        Ok(MemberStorage { log, workspace: Workspace::Kept(workspace), posterior, scratch })
+        Ok(MemberStorage {
+            log,
+            workspace: Workspace::Kept(workspace),
+            posterior,
+            scratch,
+        })
     }
 
     /// Makes the posterior of a stored state again, of the releases that it had learned, in their order and with the code of

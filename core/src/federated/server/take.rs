@@ -17,14 +17,30 @@ impl<T: Scalar, M: Estimator<T>> Server<'_, T, M> {
         let (opening, encoding) = self.collecting("take")?;
         let (broadcast, answers) = (opening.broadcast, self.state.answers + 1);
         if answers >= encoding.noises() {
-            return Err(ServerError::Answers { broadcast, found: answers, expected: encoding.noises() - 1 });
+            return Err(ServerError::Answers {
+                broadcast,
+                found: answers,
+                expected: encoding.noises() - 1,
+            });
         }
-        let left = encoding.agents().saturating_sub(self.state.counters.received);
+        let left = encoding
+            .agents()
+            .saturating_sub(self.state.counters.received);
         opened.judge(broadcast, left, encoding)?;
-        if self.storage.sums.iter().zip(opened.sums()).any(|(sum, more)| sum.checked_add(*more).is_none()) {
+        if self
+            .storage
+            .sums
+            .iter()
+            .zip(opened.sums())
+            .any(|(sum, more)| sum.checked_add(*more).is_none())
+        {
             return Err(EncodeError::SumOverflow.into());
         }
-        self.storage.sums.iter_mut().zip(opened.sums()).for_each(|(sum, more)| *sum += more);
+        self.storage
+            .sums
+            .iter_mut()
+            .zip(opened.sums())
+            .for_each(|(sum, more)| *sum += more);
         self.state.counters.received += opened.agents();
         self.state.answers = answers;
         Ok(())

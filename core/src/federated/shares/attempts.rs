@@ -90,7 +90,9 @@ pub enum ReserveError<E> {
 impl<E: fmt::Display> fmt::Display for ReserveError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ReserveError::Past { epoch, last } => write!(f, "a mask for epoch {epoch} after one for epoch {last}"),
+            ReserveError::Past { epoch, last } => {
+                write!(f, "a mask for epoch {epoch} after one for epoch {last}")
+            }
             ReserveError::Exhausted => f.write_str("no attempt is left for this epoch"),
             ReserveError::Store(error) => error.fmt(f),
         }
@@ -109,12 +111,20 @@ impl<E: core::error::Error + 'static> core::error::Error for ReserveError<E> {
 impl Attempts {
     /// Before the first mask of a run.
     pub const fn new(run: Digest) -> Self {
-        Attempts { run, epoch: 0, next: 0 }
+        Attempts {
+            run,
+            epoch: 0,
+            next: 0,
+        }
     }
 
     /// The same once more, for a [`Store`] that keeps it. What is read back takes the place of this one.
     pub const fn again(&self) -> Self {
-        Attempts { run: self.run, epoch: self.epoch, next: self.next }
+        Attempts {
+            run: self.run,
+            epoch: self.epoch,
+            next: self.next,
+        }
     }
 
     /// The run whose masks these are.
@@ -125,16 +135,29 @@ impl Attempts {
     /// The next attempt for an epoch, once it is stored that it is used.
     ///
     /// **Errors**: [`ReserveError`]. After [`ReserveError::Store`] the attempt counts as used here too.
-    pub fn reserve<S: Store>(&mut self, epoch: u32, store: &mut S) -> Result<Attempt, ReserveError<S::Error>> {
+    pub fn reserve<S: Store>(
+        &mut self,
+        epoch: u32,
+        store: &mut S,
+    ) -> Result<Attempt, ReserveError<S::Error>> {
         let number = match epoch.checked_sub(self.epoch) {
-            None => return Err(ReserveError::Past { epoch, last: self.epoch }),
+            None => {
+                return Err(ReserveError::Past {
+                    epoch,
+                    last: self.epoch,
+                });
+            }
             Some(0) => self.next,
             Some(_) => 0,
         };
         let next = number.checked_add(1).ok_or(ReserveError::Exhausted)?;
         (self.epoch, self.next) = (epoch, next);
         store.store(self).map_err(ReserveError::Store)?;
-        Ok(Attempt { run: self.run, epoch, number })
+        Ok(Attempt {
+            run: self.run,
+            epoch,
+            number,
+        })
     }
 }
 
@@ -166,20 +189,36 @@ mod tests {
         for (step, epoch) in [0, 0, 1, 1, 1, 4].into_iter().enumerate() {
             // It dies after every second one and goes on from what was stored.
             if step % 2 == 0 {
-                attempts = store.0.last().map_or(Attempts::new(Digest::of(&1)), Attempts::again);
+                attempts = store
+                    .0
+                    .last()
+                    .map_or(Attempts::new(Digest::of(&1)), Attempts::again);
             }
             let attempt = attempts.reserve(epoch, &mut store).unwrap();
-            assert_eq!(store.0.last(), Some(&attempts), "stored before it is handed out");
+            assert_eq!(
+                store.0.last(),
+                Some(&attempts),
+                "stored before it is handed out"
+            );
             taken.push((attempt.epoch, attempt.number));
         }
         assert_eq!(taken, [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (4, 0)]);
-        assert_eq!(attempts.reserve(3, &mut store), Err(ReserveError::Past { epoch: 3, last: 4 }));
+        assert_eq!(
+            attempts.reserve(3, &mut store),
+            Err(ReserveError::Past { epoch: 3, last: 4 })
+        );
         // What could not be stored is not used, and not used again either: it may have been stored after all.
         store.1 = true;
-        assert_eq!(attempts.reserve(4, &mut store), Err(ReserveError::Store("no space left")));
+        assert_eq!(
+            attempts.reserve(4, &mut store),
+            Err(ReserveError::Store("no space left"))
+        );
         store.1 = false;
         assert_eq!(attempts.reserve(4, &mut store).unwrap().number, 2);
         attempts.next = u32::MAX;
-        assert_eq!(attempts.reserve(4, &mut store), Err(ReserveError::Exhausted));
+        assert_eq!(
+            attempts.reserve(4, &mut store),
+            Err(ReserveError::Exhausted)
+        );
     }
 }

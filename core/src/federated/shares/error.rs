@@ -44,14 +44,25 @@ pub enum ShareError {
 impl fmt::Display for ShareError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ShareError::Length { what, len, expected } => write!(f, "{what}: {len} entries, {expected} needed"),
+            ShareError::Length {
+                what,
+                len,
+                expected,
+            } => write!(f, "{what}: {len} entries, {expected} needed"),
             ShareError::WeakKey => f.write_str("a public key of low order: it agrees on no secret"),
             ShareError::Order { before, agent } => {
-                write!(f, "agent {agent} after agent {before}: each agent is in a set once, in increasing order")
+                write!(
+                    f,
+                    "agent {agent} after agent {before}: each agent is in a set once, in increasing order"
+                )
             }
-            ShareError::Sampled => f.write_str("a release of a secret sample cannot be shared by two servers"),
+            ShareError::Sampled => {
+                f.write_str("a release of a secret sample cannot be shared by two servers")
+            }
             ShareError::TooLarge => f.write_str("an integer is beyond what the modulus holds"),
-            ShareError::OtherReceipt => f.write_str("a receipt for something else than this opening"),
+            ShareError::OtherReceipt => {
+                f.write_str("a receipt for something else than this opening")
+            }
             ShareError::Noise(error) => error.fmt(f),
             ShareError::Mechanism(error) => error.fmt(f),
         }

@@ -32,7 +32,11 @@ pub struct HelperRelease<'a> {
 
 impl fmt::Debug for HelperRelease<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HelperRelease {{ epoch: {}, members: {} }}", self.epoch, self.members)
+        write!(
+            f,
+            "HelperRelease {{ epoch: {}, members: {} }}",
+            self.epoch, self.members
+        )
     }
 }
 
@@ -56,11 +60,25 @@ impl<'a> HelperRelease<'a> {
             return Err(ShareError::Sampled);
         }
         if sums.len() != noise.len() {
-            return Err(ShareError::Length { what: "noise", len: noise.len(), expected: sums.len() });
+            return Err(ShareError::Length {
+                what: "noise",
+                len: noise.len(),
+                expected: sums.len(),
+            });
         }
         let opening = (source.nonce()?, source.kind());
         sums.fill(0);
-        Ok(HelperRelease { mechanism, run, epoch, modulus, opening, last: None, members: 0, sums, noise })
+        Ok(HelperRelease {
+            mechanism,
+            run,
+            epoch,
+            modulus,
+            opening,
+            last: None,
+            members: 0,
+            sums,
+            noise,
+        })
     }
 
     /// Adds the mask of an agent in the leader's set.
@@ -68,7 +86,8 @@ impl<'a> HelperRelease<'a> {
     /// **Errors**: [`ShareError::Order`] for an agent that does not come after those before it; nothing was added.
     pub fn add(&mut self, contributor: Contributor, key: &HelperKey) -> Result<(), ShareError> {
         contributor.follows(self.last)?;
-        key.mask(&self.run, self.epoch, contributor.attempt, self.modulus).add_to(self.sums);
+        key.mask(&self.run, self.epoch, contributor.attempt, self.modulus)
+            .add_to(self.sums);
         (self.last, self.members) = (Some(contributor), self.members + 1);
         Ok(())
     }
@@ -109,16 +128,28 @@ impl ChargedHelper<'_> {
         let ChargedHelper(mut open) = self;
         let (modulus, expected) = (open.modulus, open.modulus.share_len(open.sums.len()));
         if answer.len() != expected {
-            return Err(ShareError::Length { what: "answer", len: answer.len(), expected });
+            return Err(ShareError::Length {
+                what: "answer",
+                len: answer.len(),
+                expected,
+            });
         }
         let paid = receipt.pays(open.opening.0, &[open.mechanism.event()]);
         if !paid || open.opening.1 != S::Provenance::KIND {
             return Err(ShareError::OtherReceipt);
         }
-        let HelperRelease { mechanism, sums, noise, .. } = &mut open;
+        let HelperRelease {
+            mechanism,
+            sums,
+            noise,
+            ..
+        } = &mut open;
         let noise = mechanism.fill_noise(source, noise)?;
         mechanism.release_modulo(sums, noise)?;
-        for (bytes, sum) in answer.chunks_exact_mut(modulus.word_len()).zip(open.sums.iter()) {
+        for (bytes, sum) in answer
+            .chunks_exact_mut(modulus.word_len())
+            .zip(open.sums.iter())
+        {
             modulus.write(*sum, bytes);
         }
         Ok(())

@@ -107,7 +107,9 @@ impl<E: core::error::Error + 'static> core::error::Error for HideError<E> {
 impl Modulus {
     /// The modulus of a release with this encoding, the same for agents and both servers; nothing for a mean without noise.
     pub fn of<E: Encoding>(encoding: &E) -> Option<Modulus> {
-        encoding.mechanism().map(|mechanism| Modulus::fitting(mechanism, encoding.agents()))
+        encoding
+            .mechanism()
+            .map(|mechanism| Modulus::fitting(mechanism, encoding.agents()))
     }
 
     /// Bytes of a hidden contribution of so many numbers: an attempt and a share.
@@ -138,15 +140,31 @@ impl AgentKey {
         integers: &mut [i64],
         out: &mut [u8],
     ) -> Result<usize, HideError<S::Error>> {
-        let Contribution { epoch, encoding, numbers } = contribution;
+        let Contribution {
+            epoch,
+            encoding,
+            numbers,
+        } = contribution;
         let modulus = Modulus::of(encoding).ok_or(HideError::NoMechanism)?;
         let (len, needed) = (integers.len(), encoding.sums_len());
         if len != needed {
-            return Err(ShareError::Length { what: "integers", len, expected: needed }.into());
+            return Err(ShareError::Length {
+                what: "integers",
+                len,
+                expected: needed,
+            }
+            .into());
         }
         let (len, expected) = (out.len(), modulus.hidden_len(needed));
-        let short = ShareError::Length { what: "hidden contribution", len, expected };
-        let (front, share) = out.get_mut(..expected).and_then(|out| out.split_first_chunk_mut()).ok_or(short)?;
+        let short = ShareError::Length {
+            what: "hidden contribution",
+            len,
+            expected,
+        };
+        let (front, share) = out
+            .get_mut(..expected)
+            .and_then(|out| out.split_first_chunk_mut())
+            .ok_or(short)?;
         integers.fill(0);
         // Clipped if too long, zero if no number: the norm is checked in integers, by the agent itself.
         if let Err(error) = encoding.add_if(true, 0, numbers, integers) {
@@ -160,7 +178,10 @@ impl AgentKey {
                 return Err(HideError::Reserve(error));
             }
         };
-        *front = self.mask(attempt, modulus).split(integers, share)?.to_le_bytes();
+        *front = self
+            .mask(attempt, modulus)
+            .split(integers, share)?
+            .to_le_bytes();
         Ok(expected)
     }
 }
@@ -188,34 +209,79 @@ mod tests {
 
     fn encoding(z: f64) -> JointVectors {
         let config = Config::new(Parameters::usual(50, 2, 3, 0.1)).unwrap();
-        JointVectors::new(&config, &Terms { ridge: 0.1, clip_radius: 1.0, response: 1.0 }, z).unwrap()
+        JointVectors::new(
+            &config,
+            &Terms {
+                ridge: 0.1,
+                clip_radius: 1.0,
+                response: 1.0,
+            },
+            z,
+        )
+        .unwrap()
     }
 
     #[test]
     fn what_is_hidden_opens_to_the_integers_of_the_encoding() {
-        let (agent, helper, run) = (SecretKey::new([1; 32]), SecretKey::new([2; 32]), Digest::of(&1));
+        let (agent, helper, run) = (
+            SecretKey::new([1; 32]),
+            SecretKey::new([2; 32]),
+            Digest::of(&1),
+        );
         let (encoding, numbers) = (encoding(3.0), [0.3, -0.1, 0.2]);
         let modulus = Modulus::of(&encoding).unwrap();
         let mut expected = [0; 3];
         encoding.add_if(true, 0, &numbers, &mut expected).unwrap();
         let key = agent.with_helper(&helper.public_key()).unwrap();
         let (mut integers, mut out) = ([9; 3], [0; 16]);
-        let contribution = Contribution { epoch: 4, encoding: &encoding, numbers: &numbers };
-        key.hide(contribution, &mut Attempts::new(run), &mut Flash(1), &mut integers, &mut out).unwrap();
+        let contribution = Contribution {
+            epoch: 4,
+            encoding: &encoding,
+            numbers: &numbers,
+        };
+        key.hide(
+            contribution,
+            &mut Attempts::new(run),
+            &mut Flash(1),
+            &mut integers,
+            &mut out,
+        )
+        .unwrap();
         assert_eq!(integers, [0; 3], "wiped");
         let (mut words, mut sums, mut noise, mut answer) = ([0; 3], [0; 3], [0; 3], [0; 12]);
         let mut sum = ShareSum::new(&mut words, modulus);
         sum.add(&out[ATTEMPT_LEN..]).unwrap();
         // The helper's noise has one grid unit: its answer shows what the masks were.
-        let (source, quiet) =
-            (&mut Simulated::new(Stream::from_seed(1)), GridGaussian::unsampled(10, 3.0, 50).unwrap());
-        let mut release = HelperRelease::open(quiet, run, 4, modulus, source, &mut sums, &mut noise).unwrap();
-        release.add(Contributor { agent: 0, attempt: 0 }, &helper.with_agent(&agent.public_key()).unwrap()).unwrap();
+        let (source, quiet) = (
+            &mut Simulated::new(Stream::from_seed(1)),
+            GridGaussian::unsampled(10, 3.0, 50).unwrap(),
+        );
+        let mut release =
+            HelperRelease::open(quiet, run, 4, modulus, source, &mut sums, &mut noise).unwrap();
+        release
+            .add(
+                Contributor {
+                    agent: 0,
+                    attempt: 0,
+                },
+                &helper.with_agent(&agent.public_key()).unwrap(),
+            )
+            .unwrap();
         let (charge, charged) = release.close(0);
-        charged.answer(Unwritten::receipt(charge), source, &mut answer).unwrap();
+        charged
+            .answer(Unwritten::receipt(charge), source, &mut answer)
+            .unwrap();
         let mut opened = [0; 3];
         let opened = Opened::new(&sum, &answer, 4, 1, &mut opened).unwrap();
-        assert!(opened.sums().iter().zip(expected).all(|(x, y)| x.abs_diff(y) < 8 << 10), "{:?}", opened.sums());
+        assert!(
+            opened
+                .sums()
+                .iter()
+                .zip(expected)
+                .all(|(x, y)| x.abs_diff(y) < 8 << 10),
+            "{:?}",
+            opened.sums()
+        );
         // Negative control: the share alone is nothing like it.
         let share = i32::from_le_bytes(out[4..8].try_into().unwrap());
         assert!(i64::from(share).abs_diff(expected[0]) > 8 << 10);
@@ -223,19 +289,47 @@ mod tests {
 
     #[test]
     fn nothing_is_hidden_with_a_mask_that_is_not_stored_and_nothing_is_left_behind() {
-        let key = SecretKey::new([1; 32]).with_helper(&SecretKey::new([2; 32]).public_key()).unwrap();
-        let (encoding, mut attempts, mut flash) = (encoding(3.0), Attempts::new(Digest::of(&1)), Flash(1));
+        let key = SecretKey::new([1; 32])
+            .with_helper(&SecretKey::new([2; 32]).public_key())
+            .unwrap();
+        let (encoding, mut attempts, mut flash) =
+            (encoding(3.0), Attempts::new(Digest::of(&1)), Flash(1));
         let (mut integers, mut out) = ([7; 3], [0xee; 16]);
         let mut hide = |epoch, numbers: &[f64], integers: &mut [i64], out: &mut [u8]| {
-            let contribution = Contribution { epoch, encoding: &encoding, numbers };
+            let contribution = Contribution {
+                epoch,
+                encoding: &encoding,
+                numbers,
+            };
             key.hide(contribution, &mut attempts, &mut flash, integers, out)
         };
-        let length = |what, len, expected| Err(HideError::Share(ShareError::Length { what, len, expected }));
-        assert_eq!(hide(0, &[0.1; 3], &mut [0; 2], &mut out), length("integers", 2, 3));
-        assert!(matches!(hide(0, &[0.1; 2], &mut integers, &mut out), Err(HideError::Encode(_))));
+        let length = |what, len, expected| {
+            Err(HideError::Share(ShareError::Length {
+                what,
+                len,
+                expected,
+            }))
+        };
+        assert_eq!(
+            hide(0, &[0.1; 3], &mut [0; 2], &mut out),
+            length("integers", 2, 3)
+        );
+        assert!(matches!(
+            hide(0, &[0.1; 2], &mut integers, &mut out),
+            Err(HideError::Encode(_))
+        ));
         // Neither spent the only write.
-        assert_eq!((hide(1, &[0.1; 3], &mut integers, &mut out), out[..4] == [0; 4]), (Ok(16), true));
-        let (mut second, worn) = ([0xee; 16], HideError::Reserve(ReserveError::Store("worn out")));
+        assert_eq!(
+            (
+                hide(1, &[0.1; 3], &mut integers, &mut out),
+                out[..4] == [0; 4]
+            ),
+            (Ok(16), true)
+        );
+        let (mut second, worn) = (
+            [0xee; 16],
+            HideError::Reserve(ReserveError::Store("worn out")),
+        );
         assert_eq!(hide(1, &[0.1; 3], &mut integers, &mut second), Err(worn));
         assert_eq!((integers, second), ([0; 3], [0xee; 16]));
         let past = HideError::Reserve(ReserveError::Past { epoch: 0, last: 1 });

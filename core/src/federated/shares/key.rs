@@ -74,7 +74,12 @@ impl SecretKey {
         self.agree(agent, agent, &self.public_key()).map(HelperKey)
     }
 
-    fn agree(&self, other: &PublicKey, agent: &PublicKey, helper: &PublicKey) -> Result<Common, ShareError> {
+    fn agree(
+        &self,
+        other: &PublicKey,
+        agent: &PublicKey,
+        helper: &PublicKey,
+    ) -> Result<Common, ShareError> {
         let shared = Zeroizing::new(x25519(*self.0, other.0));
         // All bits are looked at, so that time tells nothing of the others.
         if shared.iter().fold(0, |any, byte| any | byte) == 0 {
@@ -82,8 +87,13 @@ impl SecretKey {
         }
         let mut input = Zeroizing::new([0; 96]);
         let parts = shared.iter().chain(&agent.0).chain(&helper.0);
-        input.iter_mut().zip(parts).for_each(|(to, from)| *to = *from);
-        Ok(Common(Zeroizing::new(Hkdf::<Sha256>::extract(Some(SALT), &*input).0.into())))
+        input
+            .iter_mut()
+            .zip(parts)
+            .for_each(|(to, from)| *to = *from);
+        Ok(Common(Zeroizing::new(
+            Hkdf::<Sha256>::extract(Some(SALT), &*input).0.into(),
+        )))
     }
 }
 
@@ -96,7 +106,8 @@ impl Common {
         let (epoch, attempt_bytes) = (epoch.to_le_bytes(), attempt.to_le_bytes());
         let info: [&[u8]; 4] = [&run.0, &epoch, &attempt_bytes, &[modulus.bits() as u8]];
         // invariant: 32 bytes are a length of both functions, whatever the inputs.
-        let expanded = Hkdf::<Sha256>::from_prk(&*self.0).map(|prk| prk.expand_multi_info(&info, &mut *key));
+        let expanded =
+            Hkdf::<Sha256>::from_prk(&*self.0).map(|prk| prk.expand_multi_info(&info, &mut *key));
         debug_assert!(matches!(expanded, Ok(Ok(()))));
         Mask::new(&key, attempt, modulus)
     }
@@ -146,7 +157,10 @@ mod tests {
     #[test]
     fn both_sides_agree_and_nobody_agrees_with_a_key_of_low_order() {
         let (agent, helper) = (SecretKey::new([3; 32]), SecretKey::new([4; 32]));
-        let (one, other) = (agent.with_helper(&helper.public_key()), helper.with_agent(&agent.public_key()));
+        let (one, other) = (
+            agent.with_helper(&helper.public_key()),
+            helper.with_agent(&agent.public_key()),
+        );
         assert_eq!(one.unwrap().0.0, other.unwrap().0.0);
         // The other way round it is another key: who is agent and who is helper is part of it.
         assert_ne!(
@@ -156,7 +170,10 @@ mod tests {
         let mut one = [0; 32];
         one[0] = 1;
         for weak in [[0; 32], one] {
-            assert_eq!(agent.with_helper(&PublicKey(weak)).unwrap_err(), ShareError::WeakKey);
+            assert_eq!(
+                agent.with_helper(&PublicKey(weak)).unwrap_err(),
+                ShareError::WeakKey
+            );
         }
     }
 }

@@ -46,7 +46,11 @@ impl fmt::Debug for Mask {
 
 impl Mask {
     pub(super) fn new(key: &[u8; 32], attempt: u32, modulus: Modulus) -> Self {
-        Mask { stream: ChaCha20::new(key.into(), &[0; 12].into()), attempt, modulus }
+        Mask {
+            stream: ChaCha20::new(key.into(), &[0; 12].into()),
+            attempt,
+            modulus,
+        }
     }
 
     /// x − r into `share`, little-endian; returns the attempt, which goes with it. The integers are wiped.
@@ -65,13 +69,21 @@ impl Mask {
     fn hide(self, integers: &[i64], share: &mut [u8]) -> Result<(), ShareError> {
         let (modulus, expected) = (self.modulus, self.modulus.share_len(integers.len()));
         if share.len() != expected {
-            return Err(ShareError::Length { what: "share", len: share.len(), expected });
+            return Err(ShareError::Length {
+                what: "share",
+                len: share.len(),
+                expected,
+            });
         }
         if !integers.iter().fold(true, |all, x| all & modulus.holds(*x)) {
             return Err(ShareError::TooLarge);
         }
-        let numbers = integers.iter().zip(share.chunks_exact_mut(modulus.word_len()));
-        self.each(numbers, |(x, bytes), r| modulus.write((*x as u64).wrapping_sub(r), bytes));
+        let numbers = integers
+            .iter()
+            .zip(share.chunks_exact_mut(modulus.word_len()));
+        self.each(numbers, |(x, bytes), r| {
+            modulus.write((*x as u64).wrapping_sub(r), bytes)
+        });
         Ok(())
     }
 

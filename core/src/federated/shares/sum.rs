@@ -24,7 +24,9 @@ const NORM_ROOM: u128 = 9;
 /// rounded down by less than one unit a number; √k is rounded up.
 const fn norm_room(mechanism: &GridGaussian, contributors: u32, numbers: usize) -> u128 {
     let root = numbers.isqrt() as u128 + 1;
-    contributors as u128 * mechanism.radius() as u128 + ((root + NORM_ROOM) << mechanism.grid_exponent()) + root
+    contributors as u128 * mechanism.radius() as u128
+        + ((root + NORM_ROOM) << mechanism.grid_exponent())
+        + root
 }
 
 /// What integers are summed modulo: 2³² where the sums of a release fit, else 2⁶⁴.
@@ -42,7 +44,11 @@ impl Modulus {
     /// The modulus for `contributors` agents under this mechanism: N·K and sixteen standard deviations of the helper's noise
     /// must fit, with their sign. All parties compute it from what they agreed on.
     pub const fn fitting(mechanism: &GridGaussian, contributors: u32) -> Self {
-        if room(mechanism, contributors) < 1 << 31 { Modulus::Bits32 } else { Modulus::Bits64 }
+        if room(mechanism, contributors) < 1 << 31 {
+            Modulus::Bits32
+        } else {
+            Modulus::Bits64
+        }
     }
 
     /// Bits of a number.
@@ -80,11 +86,18 @@ impl Modulus {
 
     /// A word of so many bytes, little-endian; missing ones are 0.
     pub(super) fn read(self, bytes: &[u8]) -> u64 {
-        bytes.iter().take(self.word_len()).rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+        bytes
+            .iter()
+            .take(self.word_len())
+            .rev()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte))
     }
 
     pub(super) fn write(self, word: u64, bytes: &mut [u8]) {
-        bytes.iter_mut().zip(word.to_le_bytes()).for_each(|(to, from)| *to = from);
+        bytes
+            .iter_mut()
+            .zip(word.to_le_bytes())
+            .for_each(|(to, from)| *to = from);
     }
 }
 
@@ -108,9 +121,10 @@ impl Contributor {
     /// [`super::HelperRelease::add`] does.
     pub fn follows(self, before: Option<Contributor>) -> Result<(), ShareError> {
         match before {
-            Some(before) if self.agent <= before.agent => {
-                Err(ShareError::Order { before: before.agent, agent: self.agent })
-            }
+            Some(before) if self.agent <= before.agent => Err(ShareError::Order {
+                before: before.agent,
+                agent: self.agent,
+            }),
             _ => Ok(()),
         }
     }
@@ -139,15 +153,30 @@ impl<'a> ShareSum<'a> {
         // Words of a length that the compiler knows: a leader reads every number of every agent here.
         match self.modulus {
             Modulus::Bits32 => {
-                self.plus(share.as_chunks().0.iter().map(|bytes| u64::from(u32::from_le_bytes(*bytes))));
+                self.plus(
+                    share
+                        .as_chunks()
+                        .0
+                        .iter()
+                        .map(|bytes| u64::from(u32::from_le_bytes(*bytes))),
+                );
             }
-            Modulus::Bits64 => self.plus(share.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes))),
+            Modulus::Bits64 => self.plus(
+                share
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .map(|bytes| u64::from_le_bytes(*bytes)),
+            ),
         }
         Ok(())
     }
 
     fn plus(&mut self, words: impl Iterator<Item = u64>) {
-        self.words.iter_mut().zip(words).for_each(|(sum, word)| *sum = sum.wrapping_add(word));
+        self.words
+            .iter_mut()
+            .zip(words)
+            .for_each(|(sum, word)| *sum = sum.wrapping_add(word));
     }
 
     /// The sums, to be stored.
@@ -157,7 +186,15 @@ impl<'a> ShareSum<'a> {
 
     fn check(&self, what: &'static str, len: usize) -> Result<(), ShareError> {
         let expected = self.modulus.share_len(self.words.len());
-        if len == expected { Ok(()) } else { Err(ShareError::Length { what, len, expected }) }
+        if len == expected {
+            Ok(())
+        } else {
+            Err(ShareError::Length {
+                what,
+                len,
+                expected,
+            })
+        }
     }
 }
 
@@ -176,7 +213,11 @@ pub struct Opened<'a> {
 
 impl core::fmt::Debug for Opened<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "Opened {{ broadcast: {}, agents: {} }}", self.broadcast, self.agents)
+        write!(
+            f,
+            "Opened {{ broadcast: {}, agents: {} }}",
+            self.broadcast, self.agents
+        )
     }
 }
 
@@ -196,13 +237,23 @@ impl<'a> Opened<'a> {
         let (modulus, expected) = (shares.modulus, shares.words.len());
         shares.check("answer", answer.len())?;
         if out.len() != expected {
-            return Err(ShareError::Length { what: "opened sums", len: out.len(), expected });
+            return Err(ShareError::Length {
+                what: "opened sums",
+                len: out.len(),
+                expected,
+            });
         }
-        let masks = answer.chunks_exact(modulus.word_len()).map(|bytes| modulus.read(bytes));
+        let masks = answer
+            .chunks_exact(modulus.word_len())
+            .map(|bytes| modulus.read(bytes));
         for ((out, share), mask) in out.iter_mut().zip(shares.words.iter()).zip(masks) {
             *out = modulus.centred(share.wrapping_add(mask));
         }
-        Ok(Opened { broadcast, agents, sums: out })
+        Ok(Opened {
+            broadcast,
+            agents,
+            sums: out,
+        })
     }
 
     /// Judges it against the release that is collected, of which `left` agents are not counted yet.
@@ -214,16 +265,26 @@ impl<'a> Opened<'a> {
     ) -> Result<(), PartialError> {
         let (found, len, expected) = (self.broadcast, self.sums.len(), encoding.sums_len());
         if found != broadcast {
-            return Err(PartialError::Broadcast { found, expected: broadcast });
+            return Err(PartialError::Broadcast {
+                found,
+                expected: broadcast,
+            });
         }
         if len != expected {
             return Err(PartialError::Length { len, expected });
         }
         if self.agents > left {
-            return Err(PartialError::Agents { end: self.agents as usize, agents: left as usize });
+            return Err(PartialError::Agents {
+                end: self.agents as usize,
+                agents: left as usize,
+            });
         }
         let Some(mechanism) = encoding.mechanism() else {
-            return if self.sums.iter().all(|sum| *sum == 0) { Ok(()) } else { Err(PartialError::Bound) };
+            return if self.sums.iter().all(|sum| *sum == 0) {
+                Ok(())
+            } else {
+                Err(PartialError::Bound)
+            };
         };
         let largest = room(mechanism, self.agents);
         let norm = norm_room(mechanism, self.agents, len);
@@ -267,11 +328,24 @@ mod tests {
 
     #[test]
     fn the_modulus_is_the_smallest_that_holds_the_sums_and_the_noise() {
-        let at =
-            |z, contributors| Modulus::fitting(&GridGaussian::unsampled(20, z, contributors).unwrap(), contributors);
+        let at = |z, contributors| {
+            Modulus::fitting(
+                &GridGaussian::unsampled(20, z, contributors).unwrap(),
+                contributors,
+            )
+        };
         // K = 2¹⁸: N·2¹⁸ + 2²⁴ < 2³¹ up to N = 8127.
-        assert_eq!([at(4.0, 50), at(4.0, 8127), at(4.0, 8128), at(0.5, 10_000)].map(Modulus::bits), [32, 32, 64, 64]);
-        assert_eq!((Modulus::Bits32.share_len(51), Modulus::Bits64.share_len(101)), (204, 808));
+        assert_eq!(
+            [at(4.0, 50), at(4.0, 8127), at(4.0, 8128), at(0.5, 10_000)].map(Modulus::bits),
+            [32, 32, 64, 64]
+        );
+        assert_eq!(
+            (
+                Modulus::Bits32.share_len(51),
+                Modulus::Bits64.share_len(101)
+            ),
+            (204, 808)
+        );
         for x in [0, 1, -1, i64::from(i32::MAX), i64::from(i32::MIN)] {
             for modulus in [Modulus::Bits32, Modulus::Bits64] {
                 let mut bytes = [0; 8];

@@ -26,8 +26,10 @@ pub enum Trust {
 
 impl Trust {
     /// Every kind of trust, by the name that scenarios and terms give it.
-    pub const NAMES: [(&'static str, Trust); 2] =
-        [("one-server", Trust::OneServer), ("two-servers", Trust::TwoServers)];
+    pub const NAMES: [(&'static str, Trust); 2] = [
+        ("one-server", Trust::OneServer),
+        ("two-servers", Trust::TwoServers),
+    ];
 
     /// How many servers each add the whole noise.
     pub const fn noises(self) -> u32 {
@@ -51,6 +53,8 @@ impl FromStr for Trust {
     type Err = &'static str;
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Trust::NAMES.into_iter().find(|(known, _)| *known == name);
-        found.map(|(_, trust)| trust).ok_or("admissible: one-server, two-servers")
+        found
+            .map(|(_, trust)| trust)
+            .ok_or("admissible: one-server, two-servers")
     }
 }

@@ -64,11 +64,22 @@ const HEADER: Header = Header {
 
 fn runner(seed: u8) -> TestRunner {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
-    TestRunner::new_with_rng(Runs { cases: 1000, failure_persistence: None, ..Runs::default() }, rng)
+    TestRunner::new_with_rng(
+        Runs {
+            cases: 1000,
+            failure_persistence: None,
+            ..Runs::default()
+        },
+        rng,
+    )
 }
 
 fn norm<T: Scalar>(vector: &[T]) -> f64 {
-    vector.iter().map(|x| x.to_f64() * x.to_f64()).sum::<f64>().sqrt()
+    vector
+        .iter()
+        .map(|x| x.to_f64() * x.to_f64())
+        .sum::<f64>()
+        .sqrt()
 }
 
 /// What comes out of the frame of a vector.
@@ -76,7 +87,17 @@ fn there_and_back<T: Scalar>(config: &Config, weights: &[T]) -> (Vec<u8>, Vec<T>
     let mut frame = vec![0; frame_len(weights.len())];
     assert_eq!(encode(config, HEADER, weights, &mut frame), Ok(frame.len()));
     let mut found = vec![T::ZERO; weights.len()];
-    let header = decode(config, Header { agent: 0, round: 0, attempt: 0, ..HEADER }, &frame, &mut found);
+    let header = decode(
+        config,
+        Header {
+            agent: 0,
+            round: 0,
+            attempt: 0,
+            ..HEADER
+        },
+        &frame,
+        &mut found,
+    );
     assert_eq!(header, Ok(HEADER));
     (frame, found)
 }
@@ -93,8 +114,14 @@ fn close<T: Scalar>() {
             for (x, y) in weights.iter().zip(&found) {
                 let (exact, y) = (factor * x.to_f64(), y.to_f64());
                 let rounding = 4.0 * T::EPSILON.to_f64() * exact.abs();
-                prop_assert!((exact - y).abs() <= radius / STEPS * (1.0 + 1e-9) + rounding, "{exact} {y}");
-                prop_assert!(y.abs() <= exact.abs() * (1.0 + 1e-9) + rounding, "{exact} {y}");
+                prop_assert!(
+                    (exact - y).abs() <= radius / STEPS * (1.0 + 1e-9) + rounding,
+                    "{exact} {y}"
+                );
+                prop_assert!(
+                    y.abs() <= exact.abs() * (1.0 + 1e-9) + rounding,
+                    "{exact} {y}"
+                );
             }
             Ok(())
         })
@@ -113,7 +140,10 @@ fn devices_with_the_same_numbers_send_the_same_bytes() {
     runner(2)
         .run(&vec(-4.0f32..4.0, 16), |single| {
             let double: Vec<f64> = single.iter().map(|x| f64::from(*x)).collect();
-            prop_assert_eq!(there_and_back(&config, &single).0, there_and_back(&config, &double).0);
+            prop_assert_eq!(
+                there_and_back(&config, &single).0,
+                there_and_back(&config, &double).0
+            );
             Ok(())
         })
         .unwrap();
@@ -132,7 +162,12 @@ fn whatever_a_device_sends_the_integer_check_bounds_what_is_added() {
             // A dishonest device: any multiples, with a checksum that fits them.
             let mut frame = vec![0; frame_len(8)];
             encode(&config, HEADER, &[0.0f64; 8], &mut frame).unwrap();
-            for (pair, q) in frame[super::HEADER..].as_chunks_mut::<2>().0.iter_mut().zip(&numbers) {
+            for (pair, q) in frame[super::HEADER..]
+                .as_chunks_mut::<2>()
+                .0
+                .iter_mut()
+                .zip(&numbers)
+            {
                 *pair = q.to_le_bytes();
             }
             let (front, sum) = frame.split_last_chunk_mut::<4>().unwrap();
@@ -144,13 +179,20 @@ fn whatever_a_device_sends_the_integer_check_bounds_what_is_added() {
             let mut counted = outcomes.get();
             counted[outcome as usize] += 1;
             outcomes.set(counted);
-            let squares: u128 = sums.iter().map(|u| u128::from(u.unsigned_abs()).pow(2)).sum();
+            let squares: u128 = sums
+                .iter()
+                .map(|u| u128::from(u.unsigned_abs()).pow(2))
+                .sum();
             prop_assert!(squares <= u128::from(radius).pow(2));
             Ok(())
         })
         .unwrap();
     // Negative control: without the server's clip and check these vectors would be too long.
-    assert!(outcomes.get()[Outcome::Clipped as usize] > 900, "{:?}", outcomes.get());
+    assert!(
+        outcomes.get()[Outcome::Clipped as usize] > 900,
+        "{:?}",
+        outcomes.get()
+    );
 }
 
 #[test]
@@ -167,7 +209,12 @@ fn the_server_does_not_clip_again_what_the_device_clipped() {
             prop_assert_eq!(small, Outcome::Kept);
             // A step of the device's grid is at most K/32767 of the server's, and a truncation.
             let step = f64::from(1 << 20) / STEPS + 1.0;
-            prop_assert!(sums[0].iter().zip(sums[1]).all(|(a, b)| (a - b).abs() as f64 <= step + 1.0));
+            prop_assert!(
+                sums[0]
+                    .iter()
+                    .zip(sums[1])
+                    .all(|(a, b)| (a - b).abs() as f64 <= step + 1.0)
+            );
             Ok(())
         })
         .unwrap();
@@ -181,14 +228,36 @@ fn a_changed_or_foreign_frame_is_refused_and_any_bytes_are_answered() {
     for bit in 0..8 * frame.len() {
         let mut changed = frame.clone();
         changed[bit / 8] ^= 1 << (bit % 8);
-        assert!(decode(&config, HEADER, &changed, &mut found).is_err(), "bit {bit}");
+        assert!(
+            decode(&config, HEADER, &changed, &mut found).is_err(),
+            "bit {bit}"
+        );
     }
-    for other in [Header { deployment: 1, ..HEADER }, Header { config: 1, ..HEADER }, Header { chain: 1, ..HEADER }] {
-        assert!(matches!(decode(&config, other, &frame, &mut found), Err(SmallError::Tag { .. })));
+    for other in [
+        Header {
+            deployment: 1,
+            ..HEADER
+        },
+        Header {
+            config: 1,
+            ..HEADER
+        },
+        Header { chain: 1, ..HEADER },
+    ] {
+        assert!(matches!(
+            decode(&config, other, &frame, &mut found),
+            Err(SmallError::Tag { .. })
+        ));
     }
     assert_eq!(found, [0.0; 8], "what was refused changes nothing");
-    let expected = Err(SmallError::Features { len: 8, expected: 16 });
-    assert_eq!(decode(&private(16), HEADER, &frame, &mut [0.0f32; 16]), expected);
+    let expected = Err(SmallError::Features {
+        len: 8,
+        expected: 16,
+    });
+    assert_eq!(
+        decode(&private(16), HEADER, &frame, &mut [0.0f32; 16]),
+        expected
+    );
     runner(5)
         .run(&vec(any::<u8>(), 0..60), |bytes| {
             prop_assert!(decode(&config, HEADER, &bytes, &mut [0.0f32; 8]).is_err());
@@ -202,12 +271,30 @@ fn a_changed_or_foreign_frame_is_refused_and_any_bytes_are_answered() {
 fn refuses_what_has_no_small_form() {
     let out = &mut [0; 64];
     let unprotected = config(8, Aggregation::Mean);
-    assert_eq!(encode(&unprotected, HEADER, &[0.5f32; 8], out), Err(SmallError::Unclipped));
+    assert_eq!(
+        encode(&unprotected, HEADER, &[0.5f32; 8], out),
+        Err(SmallError::Unclipped)
+    );
     let config = private(8);
-    assert_eq!(encode(&config, HEADER, &[f32::NAN; 8], out), Err(SmallError::NotFinite));
-    assert_eq!(encode(&config, HEADER, &[1e300f64; 8], out), Err(SmallError::NotFinite));
-    assert_eq!(encode(&config, HEADER, &[0.5f32; 7], out), Err(SmallError::Features { len: 7, expected: 8 }));
-    let short = Err(SmallError::Buffer { len: 36, needed: 37 });
+    assert_eq!(
+        encode(&config, HEADER, &[f32::NAN; 8], out),
+        Err(SmallError::NotFinite)
+    );
+    assert_eq!(
+        encode(&config, HEADER, &[1e300f64; 8], out),
+        Err(SmallError::NotFinite)
+    );
+    assert_eq!(
+        encode(&config, HEADER, &[0.5f32; 7], out),
+        Err(SmallError::Features {
+            len: 7,
+            expected: 8
+        })
+    );
+    let short = Err(SmallError::Buffer {
+        len: 36,
+        needed: 37,
+    });
     assert_eq!(encode(&config, HEADER, &[0.5f32; 8], &mut out[..36]), short);
 }
 
@@ -220,7 +307,10 @@ fn a_gateway_makes_the_ordinary_frame_of_it() {
     let (header, payload) = wire::decode(&wide[..used], 8).unwrap();
     let mut found = [0.0f64; 8];
     payload.read(&mut found).unwrap();
-    assert_eq!((header, &found[..]), (Header { len: 8, ..HEADER }, &sent[..]));
+    assert_eq!(
+        (header, &found[..]),
+        (Header { len: 8, ..HEADER }, &sent[..])
+    );
 }
 
 /// What the table in docs says, and the packets of a radio: LoRaWAN in the EU takes 51 bytes at its slowest rate (DR0) and

@@ -13,12 +13,25 @@ const ROUNDS: u32 = 13;
 fn resumed(log: &[LogEntry<f32>]) -> Optimizer<f32, Vec<f32>> {
     let domain = BoxDomain::new(&[(-1.0, 3.0), (0.0, 1.0)]).unwrap();
     let storage = vec![0.0; storage_len(2, ROUNDS as usize)];
-    Optimizer::resume(domain, Settings::default(), ROUNDS as usize, storage, log.iter().cloned()).unwrap()
+    Optimizer::resume(
+        domain,
+        Settings::default(),
+        ROUNDS as usize,
+        storage,
+        log.iter().cloned(),
+    )
+    .unwrap()
 }
 
 /// What a device asks for from its boot on, until the power fails at act number `cut`: every entry that is written and
 /// every call that changes the optimiser is an act.
-fn boot(log: &mut Vec<LogEntry<f32>>, acts: &mut u32, cut: u32, kind: Kind, asked: &mut Vec<[u32; 3]>) -> bool {
+fn boot(
+    log: &mut Vec<LogEntry<f32>>,
+    acts: &mut u32,
+    cut: u32,
+    kind: Kind,
+    asked: &mut Vec<[u32; 3]>,
+) -> bool {
     let mut optimizer = resumed(log);
     let mut act = || {
         *acts += 1;
@@ -39,7 +52,11 @@ fn boot(log: &mut Vec<LogEntry<f32>>, acts: &mut u32, cut: u32, kind: Kind, aske
         asked.retain(|seen| seen[0] != told);
         asked.push([told, x[0].to_bits(), x[1].to_bits()]);
         let y = -(x[0] - 2.0) * (x[0] - 2.0) - x[1];
-        let written = if kind == Kind::Rounded { libm::roundf(y) } else { y };
+        let written = if kind == Kind::Rounded {
+            libm::roundf(y)
+        } else {
+            y
+        };
         log.push(LogEntry::told(&x, written).unwrap());
         if !act() {
             return false;
@@ -74,7 +91,12 @@ fn run(cut: u32, kind: Kind) -> (Vec<[u32; 3]>, u32) {
 fn mended3_a_reset_neither_loses_a_fit_nor_makes_another() {
     let (written, acts) = run(0, Kind::Written);
     let (left, fewer) = run(0, Kind::Left);
-    assert!(written == left && written.len() == ROUNDS as usize && fewer == 3 * ROUNDS && acts > fewer + 3);
+    assert!(
+        written == left
+            && written.len() == ROUNDS as usize
+            && fewer == 3 * ROUNDS
+            && acts > fewer + 3
+    );
     for kind in [Kind::Written, Kind::Left] {
         for cut in 1..=acts {
             assert_eq!(run(cut, kind).0, written, "cut at act {cut}");
@@ -104,25 +126,51 @@ fn just_fitted_is_of_the_log_and_refusals_do_not_end_it() {
 /// A window that is smaller than the initial points, and a log of which only the window is left.
 #[test]
 fn mended3_a_log_that_was_shortened_still_knows_how_much_was_told() {
-    let settings = Settings { when_full: WhenFull::DropOldest, ..Settings::default() };
+    let settings = Settings {
+        when_full: WhenFull::DropOldest,
+        ..Settings::default()
+    };
     let domain = BoxDomain::new(&[(0.0, 1.0), (0.0, 1.0)]).unwrap();
-    let mut optimizer = Optimizer::new(domain, settings, 4, vec![0.0f64; storage_len(2, 4)]).unwrap();
+    let mut optimizer =
+        Optimizer::new(domain, settings, 4, vec![0.0f64; storage_len(2, 4)]).unwrap();
     let mut log = Vec::new();
     for round in 0..12_u32 {
         let x = optimizer.suggest().unwrap();
         let element = |axis| crate::domain::sobol::coordinate::<f64>(round, axis, 0);
         // Six initial points, then the model is asked, although the window holds four.
-        assert_eq!(x[..] == [element(0), element(1)], round < 6, "round {round}");
+        assert_eq!(
+            x[..] == [element(0), element(1)],
+            round < 6,
+            "round {round}"
+        );
         log.push(LogEntry::told(&x, x[0] - x[1] * x[1]).unwrap());
         let observations = log.len().saturating_sub(4) as u32;
         let window = log.iter().skip(observations as usize).cloned();
-        optimizer.replay([LogEntry::Forgotten { observations }].into_iter().chain(window)).unwrap();
-        assert_eq!((optimizer.told(), optimizer.len()), (round + 1, log.len().min(4)));
+        optimizer
+            .replay(
+                [LogEntry::Forgotten { observations }]
+                    .into_iter()
+                    .chain(window),
+            )
+            .unwrap();
+        assert_eq!(
+            (optimizer.told(), optimizer.len()),
+            (round + 1, log.len().min(4))
+        );
     }
     let before = (optimizer.suggest().unwrap(), optimizer.best().unwrap());
     // What is replayed is the whole state: once more, with a fit in between that is forgotten, it is the same.
     optimizer.fit().unwrap();
     let end = log[8..].iter().cloned();
-    optimizer.replay([LogEntry::Forgotten { observations: 8 }].into_iter().chain(end)).unwrap();
-    assert_eq!((optimizer.suggest().unwrap(), optimizer.best().unwrap()), before);
+    optimizer
+        .replay(
+            [LogEntry::Forgotten { observations: 8 }]
+                .into_iter()
+                .chain(end),
+        )
+        .unwrap();
+    assert_eq!(
+        (optimizer.suggest().unwrap(), optimizer.best().unwrap()),
+        before
+    );
 }

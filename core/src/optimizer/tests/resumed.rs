@@ -7,7 +7,11 @@ use super::*;
 
 /// Runs with repeats and refusals, writing a log; at every tenth entry an optimiser resumed from it goes on beside the
 /// first, by turns from all entries and from those without the fits.
-fn resumes<T: Scalar + Serialize + DeserializeOwned>(settings: Settings, capacity: usize, f: fn(&[f64]) -> f64) {
+fn resumes<T: Scalar + Serialize + DeserializeOwned>(
+    settings: Settings,
+    capacity: usize,
+    f: fn(&[f64]) -> f64,
+) {
     let storage = || vec![T::ZERO; storage_len(2, capacity)];
     let domain = BoxDomain::new(&[(0.0, 20.0), (1.0, 50.0)]).unwrap();
     let settings: Settings = through_postcard(&settings);
@@ -22,35 +26,64 @@ fn resumes<T: Scalar + Serialize + DeserializeOwned>(settings: Settings, capacit
         let second = libm::round((x[1].to_f64() - 1.0) / 7.0) * 7.0 + 1.0;
         let at = [x[0], T::from_f64(second)];
         let y = f(&[x[0].to_f64() / 20.0, (second - 1.0) / 49.0]);
-        let value = if round % 9 == 4 { T::INFINITY } else { T::from_f64(y) };
+        let value = if round % 9 == 4 {
+            T::INFINITY
+        } else {
+            T::from_f64(y)
+        };
         if let Some(fitted) = runs[0].take_fit() {
             fits += 1;
             log.push(fitted);
         }
         log.push(LogEntry::told(&at, value).unwrap());
-        let observed = runs.iter_mut().map(|run| run.observe(&at, value).ok()).collect::<Vec<_>>();
+        let observed = runs
+            .iter_mut()
+            .map(|run| run.observe(&at, value).ok())
+            .collect::<Vec<_>>();
         assert!(observed.iter().all(|o| *o == observed[0]));
         if round % 10 == 9 {
             let all = round % 20 == 9;
-            let kept = log.iter().filter(|entry| all || matches!(entry, LogEntry::Told { .. }));
+            let kept = log
+                .iter()
+                .filter(|entry| all || matches!(entry, LogEntry::Told { .. }));
             let stored: Vec<LogEntry<T>> = kept.map(through_postcard).collect();
-            runs.push(Optimizer::resume(domain.clone(), settings, capacity, storage(), stored).unwrap());
+            runs.push(
+                Optimizer::resume(domain.clone(), settings, capacity, storage(), stored).unwrap(),
+            );
         }
     }
-    let best: Vec<_> = runs.iter_mut().map(|run| run.best().map(|(x, y)| (bits(&x), y.to_f64().to_bits()))).collect();
+    let best: Vec<_> = runs
+        .iter_mut()
+        .map(|run| run.best().map(|(x, y)| (bits(&x), y.to_f64().to_bits())))
+        .collect();
     assert!(runs.len() == 4 && best.iter().all(|b| *b == best[0]) && fits > 10);
     // Negative control: a value that was another is seen.
-    if let Some(LogEntry::Told { value, .. }) = log.iter_mut().rev().find(|e| matches!(e, LogEntry::Told { .. })) {
+    if let Some(LogEntry::Told { value, .. }) = log
+        .iter_mut()
+        .rev()
+        .find(|e| matches!(e, LogEntry::Told { .. }))
+    {
         *value += T::from_f64(0.1) * (T::ONE + value.abs());
     }
     let mut other = Optimizer::resume(domain, settings, capacity, storage(), log).unwrap();
-    assert_ne!(bits(&other.suggest().unwrap()), bits(&runs[0].suggest().unwrap()));
+    assert_ne!(
+        bits(&other.suggest().unwrap()),
+        bits(&runs[0].suggest().unwrap())
+    );
 }
 
 /// A fit that was asked for where none was due changes what is asked, and the log must have it.
 #[test]
 fn a_fit_that_was_asked_for_belongs_into_the_log() {
-    let new = || Optimizer::new(unit_box(1), Settings::default(), 60, vec![0.0f64; storage_len(1, 60)]).unwrap();
+    let new = || {
+        Optimizer::new(
+            unit_box(1),
+            Settings::default(),
+            60,
+            vec![0.0f64; storage_len(1, 60)],
+        )
+        .unwrap()
+    };
     let (mut asked, mut other, mut log) = (new(), new(), Vec::new());
     for i in 0..45 {
         let x = f64::from(i * 29 % 45) / 45.0;
@@ -62,7 +95,9 @@ fn a_fit_that_was_asked_for_belongs_into_the_log() {
     assert!(!asked.just_fitted() && asked.suggest().unwrap() == other.suggest().unwrap());
     assert!(asked.take_fit().is_none(), "none is due between 43 and 51");
     let found = asked.fit().unwrap().unwrap();
-    assert!(found.evaluations > 1 && asked.just_fitted() && asked.parameters() != other.parameters());
+    assert!(
+        found.evaluations > 1 && asked.just_fitted() && asked.parameters() != other.parameters()
+    );
     log.extend(asked.take_fit());
     assert!(asked.take_fit().is_none(), "it is handed out once");
     let mut resumed = new();
@@ -85,11 +120,26 @@ fn through_postcard<V: Serialize + DeserializeOwned>(value: &V) -> V {
 #[test]
 fn mended_a_resumed_optimizer_suggests_the_same_points() {
     let ucb = Acquisition::UpperConfidenceBound { width: 2.0 };
-    let smooth = Settings { shape: Stationary::SquaredExponential, acquisition: ucb, ..Settings::default() };
-    let drifting = Settings { half_life: 20, ..Settings::default() };
-    let window = Settings { when_full: WhenFull::DropOldest, ..Settings::default() };
+    let smooth = Settings {
+        shape: Stationary::SquaredExponential,
+        acquisition: ucb,
+        ..Settings::default()
+    };
+    let drifting = Settings {
+        half_life: 20,
+        ..Settings::default()
+    };
+    let window = Settings {
+        when_full: WhenFull::DropOldest,
+        ..Settings::default()
+    };
     for f in [FUNCTIONS[2], FUNCTIONS[3], FUNCTIONS[4]] {
-        for (settings, capacity) in [(Settings::default(), 36), (smooth, 36), (window, 12), (drifting, 36)] {
+        for (settings, capacity) in [
+            (Settings::default(), 36),
+            (smooth, 36),
+            (window, 12),
+            (drifting, 36),
+        ] {
             resumes::<f32>(settings, capacity, f);
             resumes::<f64>(settings, capacity, f);
         }
@@ -100,20 +150,47 @@ fn mended_a_resumed_optimizer_suggests_the_same_points() {
 fn mended_a_log_that_cannot_be_this_optimizers_is_refused() {
     let resume = |log: &[LogEntry<f32>]| {
         let storage = vec![0.0f32; storage_len(1, 8)];
-        Optimizer::resume(unit_box(1), Settings::default(), 8, storage, log.iter().cloned())
+        Optimizer::resume(
+            unit_box(1),
+            Settings::default(),
+            8,
+            storage,
+            log.iter().cloned(),
+        )
     };
-    let told: Vec<_> = (0..5).map(|i| LogEntry::told(&[0.2 * i as f32], i as f32).unwrap()).collect();
+    let told: Vec<_> = (0..5)
+        .map(|i| LogEntry::told(&[0.2 * i as f32], i as f32).unwrap())
+        .collect();
     assert_eq!(resume(&told).unwrap().len(), 5);
     let fitted = |lengthscale, noise_fraction| {
         let lengthscales = Point::from_slice(&[lengthscale]).unwrap();
-        LogEntry::Fitted(Parameters { lengthscales, noise_fraction, told: 5 })
+        LogEntry::Fitted(Parameters {
+            lengthscales,
+            noise_fraction,
+            told: 5,
+        })
     };
     assert!(resume(&[&told[..], &[fitted(0.5, 1e-3)]].concat()).is_ok());
-    for bad in [fitted(0.5, 1e-7), fitted(0.5, f32::NAN), fitted(-0.5, 1e-3), fitted(f32::NAN, 1e-3)] {
+    for bad in [
+        fitted(0.5, 1e-7),
+        fitted(0.5, f32::NAN),
+        fitted(-0.5, 1e-3),
+        fitted(f32::NAN, 1e-3),
+    ] {
         assert!(resume(&[&told[..], &[bad]].concat()).is_err());
     }
-    assert!(resume(&[LogEntry::told(&[0.1, 0.2], 1.0).unwrap()]).is_err(), "of another box");
+    assert!(
+        resume(&[LogEntry::told(&[0.1, 0.2], 1.0).unwrap()]).is_err(),
+        "of another box"
+    );
     let lengthscales = Point::from_slice(&[0.5, 0.5]).unwrap();
-    assert!(resume(&[LogEntry::Fitted(Parameters { lengthscales, noise_fraction: 0.1, told: 0 })]).is_err());
+    assert!(
+        resume(&[LogEntry::Fitted(Parameters {
+            lengthscales,
+            noise_fraction: 0.1,
+            told: 0
+        })])
+        .is_err()
+    );
     assert!(LogEntry::told(&[0.0f32; 17], 1.0).is_err());
 }

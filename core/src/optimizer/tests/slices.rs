@@ -7,10 +7,16 @@ fn sliced<T: Scalar>(slice: u32) -> (Vec<f64>, u32) {
     use core::task::Poll;
     let domain = BoxDomain::new(&[(-5.0, 10.0), (0.0, 15.0)]).unwrap();
     let settings = Settings {
-        search: Some(BoxSearch { scan: 60, near: 20, climbs: 2, evaluations_per_climb: 15 }),
+        search: Some(BoxSearch {
+            scan: 60,
+            near: 20,
+            climbs: 2,
+            evaluations_per_climb: 15,
+        }),
         ..Settings::default()
     };
-    let mut optimizer = Optimizer::new(domain, settings, 20, vec![T::ZERO; storage_len(2, 20)]).unwrap();
+    let mut optimizer =
+        Optimizer::new(domain, settings, 20, vec![T::ZERO; storage_len(2, 20)]).unwrap();
     let (mut path, mut steps) = (Vec::new(), 0);
     for round in 0..14 {
         let x = loop {
@@ -22,7 +28,9 @@ fn sliced<T: Scalar>(slice: u32) -> (Vec<f64>, u32) {
             let _ = optimizer.best();
         };
         path.extend(x.iter().map(|x| x.to_f64()));
-        optimizer.observe(&x, T::from_f64(-branin(x[0].to_f64(), x[1].to_f64()))).unwrap();
+        optimizer
+            .observe(&x, T::from_f64(-branin(x[0].to_f64(), x[1].to_f64())))
+            .unwrap();
         if round % 4 == 3 {
             let found = loop {
                 steps += 1;
@@ -55,7 +63,13 @@ fn slices_suggest_and_fit_the_same_bits() {
 fn an_observation_between_slices_begins_again() {
     use core::task::Poll;
     let domain = BoxDomain::new(&[(0.0, 1.0)]).unwrap();
-    let mut optimizer = Optimizer::new(domain, Settings::default(), 20, vec![0.0f64; storage_len(1, 20)]).unwrap();
+    let mut optimizer = Optimizer::new(
+        domain,
+        Settings::default(),
+        20,
+        vec![0.0f64; storage_len(1, 20)],
+    )
+    .unwrap();
     let mut other = optimizer.clone();
     for i in 0..8 {
         let x = f64::from(i) / 8.0;

@@ -4,10 +4,24 @@ use super::*;
 
 /// What is found among whole numbers, a logarithm and a category: the values that count, and how often a question repeated.
 fn mixed<T: Scalar>(seed: u32, rounds: usize) -> (f64, usize) {
-    let axes = [Axis::integer(1, 6), Axis::real(1e-4, 1.0).log(), Axis::category(3), Axis::ordinal(4)];
-    let settings = Settings { seed, ..Settings::default() };
+    let axes = [
+        Axis::integer(1, 6),
+        Axis::real(1e-4, 1.0).log(),
+        Axis::category(3),
+        Axis::ordinal(4),
+    ];
+    let settings = Settings {
+        seed,
+        ..Settings::default()
+    };
     let space = Space::new(&axes).unwrap();
-    let mut optimizer = Optimizer::new(space.clone(), settings, rounds, vec![T::ZERO; storage_len(4, rounds)]).unwrap();
+    let mut optimizer = Optimizer::new(
+        space.clone(),
+        settings,
+        rounds,
+        vec![T::ZERO; storage_len(4, rounds)],
+    )
+    .unwrap();
     let (mut seen, mut best) = (Vec::new(), f64::NEG_INFINITY);
     for _ in 0..rounds {
         let x = optimizer.suggest().unwrap();
@@ -15,8 +29,10 @@ fn mixed<T: Scalar>(seed: u32, rounds: usize) -> (f64, usize) {
         seen.push(bits(&x));
         let at: Vec<f64> = x.iter().map(|x| x.to_f64()).collect();
         let rate = libm::log10(at[1]) + 2.5;
-        let y =
-            -0.3 * (at[0] - 4.0).abs() - rate * rate - if at[2] == 1.0 { 0.0 } else { 1.0 } - 0.6 * (at[3] - 2.0).abs();
+        let y = -0.3 * (at[0] - 4.0).abs()
+            - rate * rate
+            - if at[2] == 1.0 { 0.0 } else { 1.0 }
+            - 0.6 * (at[3] - 2.0).abs();
         best = best.max(y);
         optimizer.observe(&x, T::from_f64(y)).unwrap();
     }
@@ -39,10 +55,20 @@ fn whole_numbers_logarithms_and_categories_are_searched_and_not_repeated() {
 
 #[test]
 fn a_space_of_few_questions_is_asked_through_before_one_repeats() {
-    let space = Space::new(&[Axis::integer(1, 4), Axis::category(3), Axis::integer(1, 8).log().given()]).unwrap();
+    let space = Space::new(&[
+        Axis::integer(1, 4),
+        Axis::category(3),
+        Axis::integer(1, 8).log().given(),
+    ])
+    .unwrap();
     for load in [1.0f32, 5.0] {
-        let mut optimizer =
-            Optimizer::new(space.clone(), Settings::default(), 30, vec![0.0; storage_len(3, 30)]).unwrap();
+        let mut optimizer = Optimizer::new(
+            space.clone(),
+            Settings::default(),
+            30,
+            vec![0.0; storage_len(3, 30)],
+        )
+        .unwrap();
         assert_eq!(optimizer.suggest(), Err(OptimizerError::NoContext));
         assert!(optimizer.given(&[9.0]).is_err() && optimizer.given(&[1.0, 2.0]).is_err());
         optimizer.given(&[load]).unwrap();
@@ -69,15 +95,33 @@ fn a_space_of_few_questions_is_asked_through_before_one_repeats() {
 #[test]
 fn categories_have_no_order() {
     let space = Space::new(&[Axis::category(9), Axis::real(0.0, 1.0)]).unwrap();
-    let mut optimizer = Optimizer::new(space, Settings::default(), 30, vec![0.0f64; storage_len(2, 30)]).unwrap();
+    let mut optimizer = Optimizer::new(
+        space,
+        Settings::default(),
+        30,
+        vec![0.0f64; storage_len(2, 30)],
+    )
+    .unwrap();
     for i in 0..12 {
-        let x = [f64::from(if i % 2 == 0 { 0 } else { 8 }), f64::from(i) / 12.0];
+        let x = [
+            f64::from(if i % 2 == 0 { 0 } else { 8 }),
+            f64::from(i) / 12.0,
+        ];
         optimizer.observe(&x, x[0]).unwrap();
     }
-    let near = [optimizer.predict(&[1.0, 0.5]).unwrap(), optimizer.predict(&[7.0, 0.5]).unwrap()];
-    assert!((near[0].0 - near[1].0).abs() < 1e-9 && (near[0].1 - near[1].1).abs() < 1e-9, "{near:?}");
+    let near = [
+        optimizer.predict(&[1.0, 0.5]).unwrap(),
+        optimizer.predict(&[7.0, 0.5]).unwrap(),
+    ];
+    assert!(
+        (near[0].0 - near[1].0).abs() < 1e-9 && (near[0].1 - near[1].1).abs() < 1e-9,
+        "{near:?}"
+    );
     // Negative control: what was seen differs.
-    let seen = [optimizer.predict(&[0.0, 0.5]).unwrap(), optimizer.predict(&[8.0, 0.5]).unwrap()];
+    let seen = [
+        optimizer.predict(&[0.0, 0.5]).unwrap(),
+        optimizer.predict(&[8.0, 0.5]).unwrap(),
+    ];
     assert!(seen[1].0 - seen[0].0 > 4.0, "{seen:?}");
 }
 
@@ -85,21 +129,32 @@ fn categories_have_no_order() {
 #[test]
 fn what_is_recommended_is_good_once_it_is_known() {
     let hill = |x: &[f64]| 1.0 - 4.0 * bowl(x) + 0.01 * libm::sin(20.0 * x[0]);
-    let top = (0..=10_000).map(|i| hill(&[f64::from(i) / 1e4, 0.3])).fold(0.0, f64::max);
+    let top = (0..=10_000)
+        .map(|i| hill(&[f64::from(i) / 1e4, 0.3]))
+        .fold(0.0, f64::max);
     for seed in 0..4 {
-        let settings = Settings { seed, ..Settings::default() };
-        let mut optimizer = Optimizer::new(unit_box(2), settings, 60, vec![0.0f32; storage_len(2, 60)]).unwrap();
+        let settings = Settings {
+            seed,
+            ..Settings::default()
+        };
+        let mut optimizer =
+            Optimizer::new(unit_box(2), settings, 60, vec![0.0f32; storage_len(2, 60)]).unwrap();
         let (mut used, mut stopped) = (0.0, 60);
         for round in 0..60 {
             let x = optimizer.suggest().unwrap();
             if !optimizer.worth_asking(1e-4) {
                 stopped = stopped.min(round);
             }
-            optimizer.observe(&x, hill(&[f64::from(x[0]), f64::from(x[1])]) as f32).unwrap();
+            optimizer
+                .observe(&x, hill(&[f64::from(x[0]), f64::from(x[1])]) as f32)
+                .unwrap();
             if round >= 40 {
                 let found = optimizer.recommend().unwrap();
                 let value = hill(&[f64::from(found.point[0]), f64::from(found.point[1])]);
-                assert!((f64::from(found.mean) - value).abs() < 0.05 && found.std < 0.05, "{found:?}");
+                assert!(
+                    (f64::from(found.mean) - value).abs() < 0.05 && found.std < 0.05,
+                    "{found:?}"
+                );
                 used += (top - value) / 20.0;
             }
         }
@@ -113,46 +168,74 @@ fn what_is_recommended_is_good_once_it_is_known() {
 fn a_half_life_believes_what_is_newer() {
     let mean_at_the_point = |half_life| {
         // Nothing is fitted meanwhile.
-        let settings = Settings { half_life, initial_points: 100, ..Settings::default() };
-        let mut optimizer = Optimizer::new(unit_box(1), settings, 40, vec![0.0f64; storage_len(1, 40)]).unwrap();
+        let settings = Settings {
+            half_life,
+            initial_points: 100,
+            ..Settings::default()
+        };
+        let mut optimizer =
+            Optimizer::new(unit_box(1), settings, 40, vec![0.0f64; storage_len(1, 40)]).unwrap();
         optimizer.observe(&[0.5], 0.0).unwrap();
         for i in 0..9 {
-            optimizer.observe(&[if i % 2 == 0 { 0.0 } else { 0.9 } + 0.01 * f64::from(i)], f64::from(i % 2)).unwrap();
+            optimizer
+                .observe(
+                    &[if i % 2 == 0 { 0.0 } else { 0.9 } + 0.01 * f64::from(i)],
+                    f64::from(i % 2),
+                )
+                .unwrap();
         }
         optimizer.observe(&[0.5], 1.0).unwrap();
         optimizer.predict(&[0.5]).unwrap().0
     };
     let (forgets, never) = (mean_at_the_point(3), mean_at_the_point(0));
     // 10/3 half-lives: weights of 1 and 1/10.
-    assert!(forgets > 0.85 && (0.4..0.6).contains(&never), "{forgets} {never}");
+    assert!(
+        forgets > 0.85 && (0.4..0.6).contains(&never),
+        "{forgets} {never}"
+    );
 }
 
 #[test]
 fn candidates_of_a_list_are_chosen_in_slices_and_not_repeated() {
     use core::task::Poll;
-    let list: Vec<f32> = (0..200).map(|i| i as f32 * 0.37 % 1.0).flat_map(|x| [x, x * 7.0 % 1.0]).collect();
+    let list: Vec<f32> = (0..200)
+        .map(|i| i as f32 * 0.37 % 1.0)
+        .flat_map(|x| [x, x * 7.0 % 1.0])
+        .collect();
     let hill = |c: usize| {
-        1.0 - (list[2 * c] - 0.6) * (list[2 * c] - 0.6) - 2.0 * (list[2 * c + 1] - 0.3) * (list[2 * c + 1] - 0.3)
+        1.0 - (list[2 * c] - 0.6) * (list[2 * c] - 0.6)
+            - 2.0 * (list[2 * c + 1] - 0.3) * (list[2 * c + 1] - 0.3)
     };
     let best = (0..200).map(hill).fold(0.0, f32::max);
     let run = |slice: u32| {
-        let mut optimizer =
-            Optimizer::new(unit_box(2), Settings::default(), 30, vec![0.0; storage_len(2, 30)]).unwrap();
+        let mut optimizer = Optimizer::new(
+            unit_box(2),
+            Settings::default(),
+            30,
+            vec![0.0; storage_len(2, 30)],
+        )
+        .unwrap();
         let mut asked = Vec::new();
         for _ in 0..25 {
             let candidate = loop {
-                if let Poll::Ready(candidate) = optimizer.suggest_among_step(slice, &list).unwrap() {
+                if let Poll::Ready(candidate) = optimizer.suggest_among_step(slice, &list).unwrap()
+                {
                     break candidate;
                 }
                 let _ = optimizer.best();
             };
             asked.push(candidate);
-            optimizer.observe(&list[2 * candidate..2 * candidate + 2], hill(candidate)).unwrap();
+            optimizer
+                .observe(&list[2 * candidate..2 * candidate + 2], hill(candidate))
+                .unwrap();
         }
         asked
     };
     let whole = run(u32::MAX);
-    assert!(whole.iter().any(|candidate| hill(*candidate) == best), "{whole:?}");
+    assert!(
+        whole.iter().any(|candidate| hill(*candidate) == best),
+        "{whole:?}"
+    );
     for slice in [1, 7, 100] {
         assert_eq!(run(slice), whole);
     }
@@ -160,10 +243,26 @@ fn candidates_of_a_list_are_chosen_in_slices_and_not_repeated() {
     distinct.sort();
     distinct.dedup();
     assert_eq!(distinct.len(), 25);
-    let mut optimizer = Optimizer::new(unit_box(2), Settings::default(), 30, vec![0.0f32; storage_len(2, 30)]).unwrap();
-    let wrong = |error| matches!(error, Err(OptimizerError::Surrogate(SurrogateError::Dimension { .. })));
-    assert!(wrong(optimizer.suggest_among(&[])) && wrong(optimizer.suggest_among(&[0.1, 0.2, 0.3])));
-    assert!(optimizer.suggest_among(&[0.5, 1.5]).is_err() && optimizer.suggest_among(&[0.5; 20_002]).is_err());
+    let mut optimizer = Optimizer::new(
+        unit_box(2),
+        Settings::default(),
+        30,
+        vec![0.0f32; storage_len(2, 30)],
+    )
+    .unwrap();
+    let wrong = |error| {
+        matches!(
+            error,
+            Err(OptimizerError::Surrogate(SurrogateError::Dimension { .. }))
+        )
+    };
+    assert!(
+        wrong(optimizer.suggest_among(&[])) && wrong(optimizer.suggest_among(&[0.1, 0.2, 0.3]))
+    );
+    assert!(
+        optimizer.suggest_among(&[0.5, 1.5]).is_err()
+            && optimizer.suggest_among(&[0.5; 20_002]).is_err()
+    );
     assert_eq!(optimizer.suggest_among(&[0.5, 0.5]), Ok(0));
 }
 
@@ -182,7 +281,9 @@ fn what_is_predicted_of_many_is_what_is_predicted_of_each() {
             let y = x[0] * x[1] - x[0] * x[0];
             optimizer.observe(&x, y).unwrap();
         }
-        let points: Vec<T> = (0..74).map(|n| T::from_f64(if n % 2 == 0 { f64::from(n) / 20.0 } else { 0.3 })).collect();
+        let points: Vec<T> = (0..74)
+            .map(|n| T::from_f64(if n % 2 == 0 { f64::from(n) / 20.0 } else { 0.3 }))
+            .collect();
         let mut found = vec![(T::ZERO, T::ZERO); 37];
         optimizer.predict_all(&points, &mut found).unwrap();
         for (point, (mean, std)) in points.chunks_exact(2).zip(&found) {
@@ -195,7 +296,11 @@ fn what_is_predicted_of_many_is_what_is_predicted_of_each() {
         // Numbers that are no points, points outside, and room for another number of them.
         assert!(optimizer.predict_all(&points[1..], &mut found).is_err());
         assert!(optimizer.predict_all(&points, &mut found[1..]).is_err());
-        assert!(optimizer.predict_all(&[T::ONE, T::from_f64(1.5)], &mut none).is_err());
+        assert!(
+            optimizer
+                .predict_all(&[T::ONE, T::from_f64(1.5)], &mut none)
+                .is_err()
+        );
     }
     of::<f32>();
     of::<f64>();

@@ -14,7 +14,9 @@ fn inverse(matrix: &Matrix) -> (Matrix, f64) {
     }
     let mut ln_det = 0.0;
     for i in 0..n {
-        let pivot = (i..n).max_by(|a, b| rows[*a][i].abs().total_cmp(&rows[*b][i].abs())).unwrap();
+        let pivot = (i..n)
+            .max_by(|a, b| rows[*a][i].abs().total_cmp(&rows[*b][i].abs()))
+            .unwrap();
         rows.swap(i, pivot);
         let by = rows[i][i];
         ln_det += by.abs().ln();
@@ -22,18 +24,32 @@ fn inverse(matrix: &Matrix) -> (Matrix, f64) {
         for j in (0..n).filter(|j| *j != i) {
             let factor = rows[j][i];
             let row = rows[i].clone();
-            rows[j].iter_mut().zip(&row).for_each(|(x, y)| *x -= factor * y);
+            rows[j]
+                .iter_mut()
+                .zip(&row)
+                .for_each(|(x, y)| *x -= factor * y);
         }
     }
-    (rows.into_iter().map(|row| row[n..].to_vec()).collect(), ln_det)
+    (
+        rows.into_iter().map(|row| row[n..].to_vec()).collect(),
+        ln_det,
+    )
 }
 
 fn product(a: &[f64], matrix: &Matrix, b: &[f64]) -> f64 {
-    a.iter().zip(matrix).map(|(x, row)| x * row.iter().zip(b).map(|(m, y)| m * y).sum::<f64>()).sum()
+    a.iter()
+        .zip(matrix)
+        .map(|(x, row)| x * row.iter().zip(b).map(|(m, y)| m * y).sum::<f64>())
+        .sum()
 }
 
 fn squared_exponential(a: &[f64], b: &[f64], lengthscales: &[f64]) -> f64 {
-    let r2: f64 = a.iter().zip(b).zip(lengthscales).map(|((x, y), l)| ((x - y) / l).powi(2)).sum();
+    let r2: f64 = a
+        .iter()
+        .zip(b)
+        .zip(lengthscales)
+        .map(|((x, y), l)| ((x - y) / l).powi(2))
+        .sum();
     (-0.5 * r2).exp()
 }
 
@@ -55,24 +71,40 @@ impl Naive {
                 l[i][j] = if i == j { rest.sqrt() } else { rest / l[j][j] };
             }
         }
-        Naive { file: file.clone(), inverse_factor: inverse(&l).0 }
+        Naive {
+            file: file.clone(),
+            inverse_factor: inverse(&l).0,
+        }
     }
 
     fn features(&self, x: &[f64]) -> Vec<f64> {
         let lengthscales = vec![self.file.lengthscale; self.file.dim];
-        let column: Vec<f64> =
-            self.file.landmarks.chunks(self.file.dim).map(|p| squared_exponential(p, x, &lengthscales)).collect();
-        self.inverse_factor.iter().map(|row| row.iter().zip(&column).map(|(a, b)| a * b).sum()).collect()
+        let column: Vec<f64> = self
+            .file
+            .landmarks
+            .chunks(self.file.dim)
+            .map(|p| squared_exponential(p, x, &lengthscales))
+            .collect();
+        self.inverse_factor
+            .iter()
+            .map(|row| row.iter().zip(&column).map(|(a, b)| a * b).sum())
+            .collect()
     }
 
     fn mean(&self, x: &[f64]) -> f64 {
-        self.features(x).iter().zip(&self.file.weights).map(|(a, b)| a * b).sum()
+        self.features(x)
+            .iter()
+            .zip(&self.file.weights)
+            .map(|(a, b)| a * b)
+            .sum()
     }
 
     fn covariance(&self, x: &[f64], y: &[f64]) -> f64 {
         let count = self.file.weights.len();
         let entry = |i: usize, j: usize| self.file.covariance[packed_len(i.max(j)) + i.min(j)];
-        let sigma: Matrix = (0..count).map(|i| (0..count).map(|j| entry(i, j)).collect()).collect();
+        let sigma: Matrix = (0..count)
+            .map(|i| (0..count).map(|j| entry(i, j)).collect())
+            .collect();
         product(&self.features(x), &sigma, &self.features(y))
     }
 }
@@ -80,18 +112,25 @@ impl Naive {
 /// The note's list, typed again: lengthscales, τ, ρ and ln prior.
 fn listed(dim: usize, self_test: Option<f64>) -> Vec<(Vec<f64>, f64, f64, f64)> {
     let root = (dim as f64).sqrt();
-    let mut kernels: Vec<Vec<f64>> = [0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0].map(|l| vec![l * root; dim]).to_vec();
+    let mut kernels: Vec<Vec<f64>> = [0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0]
+        .map(|l| vec![l * root; dim])
+        .to_vec();
     kernels.retain(|l| dim == 1 || l[0] > 0.08);
     if (2..=4).contains(&dim) {
         for (a, b) in [(0.15, 0.6), (0.3, 1.2)] {
             for pattern in 1..(1 << dim) - 1 {
-                kernels.push((0..dim).map(|axis| root * if pattern >> axis & 1 == 1 { b } else { a }).collect());
+                kernels.push(
+                    (0..dim)
+                        .map(|axis| root * if pattern >> axis & 1 == 1 { b } else { a })
+                        .collect(),
+                );
             }
         }
     }
     let mut all = Vec::new();
     for lengthscales in kernels {
-        let term = |l: &f64| ((l.ln() - 2f64.sqrt() - 0.5 * (dim as f64).ln()) / 3f64.sqrt()).powi(2);
+        let term =
+            |l: &f64| ((l.ln() - 2f64.sqrt() - 0.5 * (dim as f64).ln()) / 3f64.sqrt()).powi(2);
         let ln_prior = -0.5 * lengthscales.iter().map(term).sum::<f64>() / dim as f64;
         let Some(b) = self_test else {
             all.push((lengthscales, 0.0, 1.0, ln_prior));
@@ -115,26 +154,47 @@ fn naive(
     (lengthscales, trust, own, ln_prior): &(Vec<f64>, f64, f64, f64),
 ) -> (f64, f64, Vec<(f64, f64)>) {
     let q = |x: &[f64], y: &[f64]| {
-        own * squared_exponential(x, y, lengthscales) + trust * file.map_or(0.0, |file| file.covariance(x, y))
+        own * squared_exponential(x, y, lengthscales)
+            + trust * file.map_or(0.0, |file| file.covariance(x, y))
     };
     let m = |x: &[f64]| trust * file.map_or(0.0, |file| file.mean(x));
-    let asked: Vec<&[f64]> = log.iter().map(|(candidate, _)| &candidates[*candidate][..]).collect();
+    let asked: Vec<&[f64]> = log
+        .iter()
+        .map(|(candidate, _)| &candidates[*candidate][..])
+        .collect();
     let n = asked.len();
     let noise = |i: usize, j: usize| if i == j { 1e-3 } else { 0.0 };
-    let k: Matrix = (0..n).map(|i| (0..n).map(|j| q(asked[i], asked[j]) + noise(i, j)).collect()).collect();
+    let k: Matrix = (0..n)
+        .map(|i| {
+            (0..n)
+                .map(|j| q(asked[i], asked[j]) + noise(i, j))
+                .collect()
+        })
+        .collect();
     let (k_inverse, ln_det) = inverse(&k);
     let ones = vec![1.0; n];
     let y: Vec<f64> = log.iter().map(|(_, value)| value - log[0].1).collect();
     let means: Vec<f64> = asked.iter().map(|x| m(x)).collect();
     let s = product(&ones, &k_inverse, &ones);
     let pair = |a: &[f64], b: &[f64]| {
-        product(a, &k_inverse, b) - product(a, &k_inverse, &ones) * product(b, &k_inverse, &ones) / s
+        product(a, &k_inverse, b)
+            - product(a, &k_inverse, &ones) * product(b, &k_inverse, &ones) / s
     };
-    let (yy, xx, zz, f) = (pair(&y, &y), pair(&y, &means), pair(&means, &means), (n - 1) as f64);
-    let u = if n == 1 || yy < 1e-10 { 1.0 } else { (xx + (xx * xx + 4.0 * f * yy).sqrt()) / (2.0 * yy) };
+    let (yy, xx, zz, f) = (
+        pair(&y, &y),
+        pair(&y, &means),
+        pair(&means, &means),
+        (n - 1) as f64,
+    );
+    let u = if n == 1 || yy < 1e-10 {
+        1.0
+    } else {
+        (xx + (xx * xx + 4.0 * f * yy).sqrt()) / (2.0 * yy)
+    };
     let mut log_weight = *ln_prior;
     if n > 1 {
-        log_weight += f * u.ln() - 0.5 * (u * u * yy - 2.0 * u * xx + zz) - 0.5 * ln_det - 0.5 * s.ln();
+        log_weight +=
+            f * u.ln() - 0.5 * (u * u * yy - 2.0 * u * xx + zz) - 0.5 * ln_det - 0.5 * s.ln();
         log_weight -= 0.5 * (2.0 * f + u * xx).ln();
     }
     let scale = 1.0 / u;
@@ -154,10 +214,24 @@ fn naive(
 /// A file of four landmarks with a covariance that is not diagonal.
 fn four(dim: usize, self_test: f64) -> File {
     let landmarks = points(4, dim);
-    let root = [[0.5, 0.0, 0.0, 0.0], [0.2, 0.4, 0.0, 0.0], [-0.3, 0.1, 0.6, 0.0], [0.1, -0.2, 0.2, 0.3]];
+    let root = [
+        [0.5, 0.0, 0.0, 0.0],
+        [0.2, 0.4, 0.0, 0.0],
+        [-0.3, 0.1, 0.6, 0.0],
+        [0.1, -0.2, 0.2, 0.3],
+    ];
     let entry = |i: usize, j: usize| (0..4).map(|c| root[i][c] * root[j][c]).sum::<f64>();
-    let covariance = (0..4).flat_map(|i| (0..=i).map(move |j| entry(i, j))).collect();
-    File { dim, landmarks, lengthscale: 0.3, weights: vec![1.2, -0.7, 0.4, 0.9], covariance, self_test }
+    let covariance = (0..4)
+        .flat_map(|i| (0..=i).map(move |j| entry(i, j)))
+        .collect();
+    File {
+        dim,
+        landmarks,
+        lengthscale: 0.3,
+        weights: vec![1.2, -0.7, 0.4, 0.9],
+        covariance,
+        self_test,
+    }
 }
 
 /// The largest relative difference between the model and its naive form, over hypotheses and candidates.
@@ -169,7 +243,8 @@ fn worst(dim: usize, self_test: Option<f64>, log: &[(usize, f64)]) -> f64 {
     let prior = self_test.map(|_| &attached);
     let naive_file = prior.map(|_| Naive::new(&file));
     let mut search = search(&flat, dim, prior, (6, 9));
-    log.iter().for_each(|(candidate, value)| search.observe(*candidate, *value).unwrap());
+    log.iter()
+        .for_each(|(candidate, value)| search.observe(*candidate, *value).unwrap());
     let list = listed(dim, self_test);
     assert_eq!(search.hypotheses.count(), list.len());
     let (rows, mut parts, mut block, file) = search.parts();
@@ -179,7 +254,9 @@ fn worst(dim: usize, self_test: Option<f64>, log: &[(usize, f64)]) -> f64 {
         file.load(place, point, rows.len(), &mut parts, &mut block, place);
     }
     let mut worst = 0.0f64;
-    let mut compare = |found: f64, expected: f64| worst = worst.max((found - expected).abs() / (1.0 + expected.abs()));
+    let mut compare = |found: f64, expected: f64| {
+        worst = worst.max((found - expected).abs() / (1.0 + expected.abs()))
+    };
     let mut weights = [0.0; 2];
     for (index, hypothesis) in list.iter().enumerate() {
         let (scale, log_weight, moments) = naive(naive_file.as_ref(), &candidates, log, hypothesis);
@@ -187,22 +264,47 @@ fn worst(dim: usize, self_test: Option<f64>, log: &[(usize, f64)]) -> f64 {
         let own = search.hypotheses.get(index);
         let (rows, mut parts, block, _) = search.parts();
         let fitted = fit(&rows, own, &mut parts);
-        let range = if rows.range() > 0.0 { rows.range() } else { 1.0 };
+        let range = if rows.range() > 0.0 {
+            rows.range()
+        } else {
+            1.0
+        };
         compare(fitted.scale * range, scale);
-        compare(fitted.log_weight - (log.len() - 1) as f64 * range.ln(), log_weight);
+        compare(
+            fitted.log_weight - (log.len() - 1) as f64 * range.ln(),
+            log_weight,
+        );
         let visited = fitted.best_visited(&rows, &mut parts).1;
-        let expected = log.iter().map(|(candidate, _)| moments[*candidate].0).fold(f64::NEG_INFINITY, f64::max);
+        let expected = log
+            .iter()
+            .map(|(candidate, _)| moments[*candidate].0)
+            .fold(f64::NEG_INFINITY, f64::max);
         compare(log[0].1 + range * visited, expected);
         for (place, (mean, variance)) in moments.into_iter().enumerate() {
-            let file = Moments { mean: block.means[place], variance: block.variances[place] };
-            let found =
-                fitted.moments(&rows, &candidates[place], &block.shared[place * 6..][..log.len()], file, &mut parts);
+            let file = Moments {
+                mean: block.means[place],
+                variance: block.variances[place],
+            };
+            let found = fitted.moments(
+                &rows,
+                &candidates[place],
+                &block.shared[place * 6..][..log.len()],
+                file,
+                &mut parts,
+            );
             compare(log[0].1 + range * found.mean, mean);
             compare(range * range * found.variance, variance);
         }
     }
     let read = self_test.is_some_and(|b| b >= -1.0);
-    compare(search.trust(), if read { weights[1] / (weights[0] + weights[1]) } else { 0.0 });
+    compare(
+        search.trust(),
+        if read {
+            weights[1] / (weights[0] + weights[1])
+        } else {
+            0.0
+        },
+    );
     worst
 }
 
@@ -227,14 +329,19 @@ fn moments_scale_and_weights_are_those_of_the_equations() {
 fn kernels_are_those_of_the_list_at_every_dimension() {
     for dim in 1..=16 {
         for self_test in [None, Some(2.0), Some(-0.3)] {
-            let (own, list) = (hypothesis::Hypotheses::<f64>::new(dim, self_test), listed(dim, self_test));
+            let (own, list) = (
+                hypothesis::Hypotheses::<f64>::new(dim, self_test),
+                listed(dim, self_test),
+            );
             assert_eq!(own.count(), list.len(), "{dim}");
             for (index, (lengthscales, trust, rho, ln_prior)) in list.iter().enumerate() {
                 let found = own.get(index);
                 assert_eq!((found.trusts, found.own), (*trust == 1.0, *rho));
                 assert!((found.ln_prior - ln_prior).abs() < 1e-12, "{dim} {index}");
                 for (axis, lengthscale) in lengthscales.iter().enumerate() {
-                    assert!((found.kernel.scales[axis] * lengthscale * lengthscale + 0.5).abs() < 1e-12);
+                    assert!(
+                        (found.kernel.scales[axis] * lengthscale * lengthscale + 0.5).abs() < 1e-12
+                    );
                 }
             }
         }
@@ -258,7 +365,14 @@ fn expected_improvement(mean: f64, variance: f64, incumbent: f64) -> f64 {
 #[test]
 fn questions_are_the_largest_improvement_of_the_equations() {
     let mut differing = 0;
-    for (dim, self_test) in [(1, None), (2, None), (1, Some(0.5)), (2, Some(-0.7)), (1, Some(4.0)), (2, Some(4.0))] {
+    for (dim, self_test) in [
+        (1, None),
+        (2, None),
+        (1, Some(0.5)),
+        (2, Some(-0.7)),
+        (1, Some(4.0)),
+        (2, Some(4.0)),
+    ] {
         let (flat, file) = (points(9, dim), four(dim, self_test.unwrap_or(0.0)));
         let candidates: Vec<Vec<f64>> = flat.chunks(dim).map(<[f64]>::to_vec).collect();
         let mut storage = file.storage();
@@ -268,24 +382,48 @@ fn questions_are_the_largest_improvement_of_the_equations() {
         for n in 3..=6 {
             let log = &LOG[..n];
             let mut search = search(&flat, dim, prior, (6, 2));
-            log.iter().for_each(|(candidate, value)| search.observe(*candidate, *value).unwrap());
-            let fits: Vec<_> =
-                listed(dim, self_test).iter().map(|h| naive(naive_file.as_ref(), &candidates, log, h)).collect();
-            let largest = fits.iter().map(|fit| fit.1).fold(f64::NEG_INFINITY, f64::max);
+            log.iter()
+                .for_each(|(candidate, value)| search.observe(*candidate, *value).unwrap());
+            let fits: Vec<_> = listed(dim, self_test)
+                .iter()
+                .map(|h| naive(naive_file.as_ref(), &candidates, log, h))
+                .collect();
+            let largest = fits
+                .iter()
+                .map(|fit| fit.1)
+                .fold(f64::NEG_INFINITY, f64::max);
             let total: f64 = fits.iter().map(|fit| (fit.1 - largest).exp()).sum();
             let mut gains = [0.0; 9];
             for (_, log_weight, moments) in &fits {
                 let weight = (log_weight - largest).exp() / total;
-                let counts = if self_test == Some(4.0) { *log_weight == largest } else { weight >= 0.002 };
-                let visited = log.iter().map(|(candidate, _)| moments[*candidate].0).fold(f64::NEG_INFINITY, f64::max);
+                let counts = if self_test == Some(4.0) {
+                    *log_weight == largest
+                } else {
+                    weight >= 0.002
+                };
+                let visited = log
+                    .iter()
+                    .map(|(candidate, _)| moments[*candidate].0)
+                    .fold(f64::NEG_INFINITY, f64::max);
                 for ((mean, variance), gain) in moments.iter().zip(&mut gains).filter(|_| counts) {
                     *gain += weight * expected_improvement(*mean, *variance, visited);
                 }
             }
             let fresh = (0..9).filter(|candidate| log.iter().all(|(asked, _)| asked != candidate));
-            let expected = fresh.max_by(|a, b| gains[*a].total_cmp(&gains[*b])).unwrap();
-            assert_eq!(search.suggest(), expected, "{dim} {self_test:?} {n}: {gains:?}");
-            differing += usize::from(expected != (0..9).find(|c| log.iter().all(|(asked, _)| asked != c)).unwrap());
+            let expected = fresh
+                .max_by(|a, b| gains[*a].total_cmp(&gains[*b]))
+                .unwrap();
+            assert_eq!(
+                search.suggest(),
+                expected,
+                "{dim} {self_test:?} {n}: {gains:?}"
+            );
+            differing += usize::from(
+                expected
+                    != (0..9)
+                        .find(|c| log.iter().all(|(asked, _)| asked != c))
+                        .unwrap(),
+            );
         }
     }
     assert!(differing > 5, "the lowest index would do");

@@ -19,36 +19,82 @@ fn changed(change: impl Fn(&mut File)) -> Option<PublicPriorError> {
 }
 
 /// The refusal of a number.
-fn number(what: &'static str, index: usize, value: f64, admissible: &'static str) -> Option<PublicPriorError> {
-    Some(PublicPriorError::Number { what, index, value, admissible })
+fn number(
+    what: &'static str,
+    index: usize,
+    value: f64,
+    admissible: &'static str,
+) -> Option<PublicPriorError> {
+    Some(PublicPriorError::Number {
+        what,
+        index,
+        value,
+        admissible,
+    })
 }
 
 #[test]
 fn a_file_is_refused_for_each_number_that_cannot_be() {
     assert_eq!(refusal(&file()), None);
     let dimension = |dim| Some(PublicPriorError::Dimension { dim });
-    assert_eq!((changed(|f| f.dim = 0), changed(|f| f.dim = 17)), (dimension(0), dimension(17)));
+    assert_eq!(
+        (changed(|f| f.dim = 0), changed(|f| f.dim = 17)),
+        (dimension(0), dimension(17))
+    );
     let landmarks = Some(PublicPriorError::Landmarks { len: 11, dim: 2 });
     assert_eq!(changed(|f| f.landmarks.truncate(11)), landmarks);
-    assert_eq!(changed(|f| f.landmarks.clear()), Some(PublicPriorError::Landmarks { len: 0, dim: 2 }));
+    assert_eq!(
+        changed(|f| f.landmarks.clear()),
+        Some(PublicPriorError::Landmarks { len: 0, dim: 2 })
+    );
     let many = 2 * (LANDMARKS_MAX + 1);
-    assert_eq!(changed(|f| f.landmarks = vec![0.5; many]), Some(PublicPriorError::Landmarks { len: many, dim: 2 }));
-    let length = |what, len, expected| Some(PublicPriorError::Length { what, len, expected });
+    assert_eq!(
+        changed(|f| f.landmarks = vec![0.5; many]),
+        Some(PublicPriorError::Landmarks { len: many, dim: 2 })
+    );
+    let length = |what, len, expected| {
+        Some(PublicPriorError::Length {
+            what,
+            len,
+            expected,
+        })
+    };
     assert_eq!(changed(|f| f.weights.truncate(5)), length("weights", 5, 6));
-    assert_eq!(changed(|f| f.covariance.push(0.0)), length("covariance", 22, 21));
+    assert_eq!(
+        changed(|f| f.covariance.push(0.0)),
+        length("covariance", 22, 21)
+    );
     let short = PublicPrior::attach(file().numbers(), &mut [0.0; 20]).err();
     assert_eq!(short, length("storage", 20, 21));
-    assert_eq!(changed(|f| f.landmarks[3] = 1.5), number("landmarks", 3, 1.5, "[0, 1]"));
-    assert_eq!(changed(|f| f.weights[2] = 2e6), number("weights", 2, 2e6, "[-1e6, 1e6]"));
+    assert_eq!(
+        changed(|f| f.landmarks[3] = 1.5),
+        number("landmarks", 3, 1.5, "[0, 1]")
+    );
+    assert_eq!(
+        changed(|f| f.weights[2] = 2e6),
+        number("weights", 2, 2e6, "[-1e6, 1e6]")
+    );
     let infinite = f64::INFINITY;
-    assert_eq!(changed(|f| f.covariance[4] = infinite), number("covariance", 4, infinite, "[-1e6, 1e6]"));
-    assert_eq!(changed(|f| f.self_test = infinite), number("self-test", 0, infinite, "(-inf, inf)"));
+    assert_eq!(
+        changed(|f| f.covariance[4] = infinite),
+        number("covariance", 4, infinite, "[-1e6, 1e6]")
+    );
+    assert_eq!(
+        changed(|f| f.self_test = infinite),
+        number("self-test", 0, infinite, "(-inf, inf)")
+    );
     for lengthscale in [0.0, -1.0, 1e-200, infinite] {
         let admissible = "(0, inf), its square and inverse square too";
-        assert_eq!(changed(|f| f.lengthscale = lengthscale), number("lengthscale", 0, lengthscale, admissible));
+        assert_eq!(
+            changed(|f| f.lengthscale = lengthscale),
+            number("lengthscale", 0, lengthscale, admissible)
+        );
     }
     let admissible = "(0, 1e6] on the diagonal";
-    assert_eq!(changed(|f| f.covariance[5] = 0.0), number("covariance", 5, 0.0, admissible));
+    assert_eq!(
+        changed(|f| f.covariance[5] = 0.0),
+        number("covariance", 5, 0.0, admissible)
+    );
     // NaN, wherever it stands; it is equal to nothing.
     let nan: [fn(&mut File); 5] = [
         |f| f.landmarks[7] = f64::NAN,
@@ -58,7 +104,9 @@ fn a_file_is_refused_for_each_number_that_cannot_be() {
         |f| f.self_test = f64::NAN,
     ];
     for change in nan {
-        let Some(PublicPriorError::Number { value, .. }) = changed(change) else { panic!("NaN was taken") };
+        let Some(PublicPriorError::Number { value, .. }) = changed(change) else {
+            panic!("NaN was taken")
+        };
         assert!(value.is_nan());
     }
 }
@@ -66,11 +114,20 @@ fn a_file_is_refused_for_each_number_that_cannot_be() {
 #[test]
 fn landmarks_that_repeat_and_covariances_that_are_none_are_refused() {
     let same = changed(|f| f.landmarks.copy_within(0..2, 4));
-    assert!(matches!(same, Some(PublicPriorError::Singular(error)) if error.row == 2), "{same:?}");
+    assert!(
+        matches!(same, Some(PublicPriorError::Singular(error)) if error.row == 2),
+        "{same:?}"
+    );
     // So smooth that the landmarks are one to the kernel.
-    assert!(matches!(changed(|f| f.lengthscale = 1e4), Some(PublicPriorError::Singular(_))));
+    assert!(matches!(
+        changed(|f| f.lengthscale = 1e4),
+        Some(PublicPriorError::Singular(_))
+    ));
     let indefinite = changed(|f| f.covariance[packed_len(3) + 1] = 0.11);
-    assert!(matches!(indefinite, Some(PublicPriorError::Covariance(error)) if error.row == 3), "{indefinite:?}");
+    assert!(
+        matches!(indefinite, Some(PublicPriorError::Covariance(error)) if error.row == 3),
+        "{indefinite:?}"
+    );
     // Semi-definite is one: a row that is another.
     assert_eq!(changed(|f| f.covariance[packed_len(3) + 1] = 0.1), None);
 }
@@ -86,33 +143,74 @@ fn lists_tables_and_settings_are_refused_by_name() {
         Newcomer::new(candidates, dim, Some(&prior), settings, capacity, room).err()
     };
     assert_eq!(refused(&candidates, 2, 4, room()), None);
-    let dimension = |dim| Some(NewcomerError::Dimension { dim, prior: Some(2) });
-    assert_eq!((refused(&candidates, 1, 4, room()), refused(&candidates, 0, 4, room())), (dimension(1), dimension(0)));
+    let dimension = |dim| {
+        Some(NewcomerError::Dimension {
+            dim,
+            prior: Some(2),
+        })
+    };
+    assert_eq!(
+        (
+            refused(&candidates, 1, 4, room()),
+            refused(&candidates, 0, 4, room())
+        ),
+        (dimension(1), dimension(0))
+    );
     let list = |len| Some(NewcomerError::Candidates { len, dim: 2 });
-    assert_eq!((refused(&[], 2, 4, room()), refused(&candidates[1..], 2, 4, room())), (list(0), list(19)));
+    assert_eq!(
+        (
+            refused(&[], 2, 4, room()),
+            refused(&candidates[1..], 2, 4, room())
+        ),
+        (list(0), list(19))
+    );
     let many = 2 * (crate::optimizer::CANDIDATES_MAX + 1);
     assert_eq!(refused(&vec![0.5; many], 2, 4, room()), list(many));
     assert_eq!(
         refused(&[0.1, 0.2, 0.3, 1.1], 2, 4, room()),
-        Some(NewcomerError::Coordinate { candidate: 1, axis: 1, value: 1.1 })
+        Some(NewcomerError::Coordinate {
+            candidate: 1,
+            axis: 1,
+            value: 1.1
+        })
     );
-    assert!(matches!(refused(&[0.1, f64::NAN], 2, 4, room()), Some(NewcomerError::Coordinate { axis: 1, .. })));
-    assert_eq!(refused(&candidates, 2, 0, room()), Some(NewcomerError::Capacity { capacity: 0 }));
+    assert!(matches!(
+        refused(&[0.1, f64::NAN], 2, 4, room()),
+        Some(NewcomerError::Coordinate { axis: 1, .. })
+    ));
+    assert_eq!(
+        refused(&candidates, 2, 0, room()),
+        Some(NewcomerError::Capacity { capacity: 0 })
+    );
     let (needed, given) = (storage_len(6, 4, 1), storage_len(6, 4, 1) - 1);
-    assert_eq!(refused(&candidates, 2, 4, vec![0.0; given]), Some(NewcomerError::Storage { needed, given }));
+    assert_eq!(
+        refused(&candidates, 2, 4, vec![0.0; given]),
+        Some(NewcomerError::Storage { needed, given })
+    );
     for noise_fraction in [0.0, -1.0, 1.5, f64::NAN] {
-        let settings = NewcomerSettings { noise_fraction, ..settings };
+        let settings = NewcomerSettings {
+            noise_fraction,
+            ..settings
+        };
         let refused = Newcomer::new(&candidates, 2, Some(&prior), settings, 4, room()).err();
         assert!(matches!(refused, Some(NewcomerError::NoiseFraction { .. })));
     }
     let mut moments = vec![0.0; 20];
-    prior.moments(&candidates, &mut moments, &mut [0.0; 6]).unwrap();
+    prior
+        .moments(&candidates, &mut moments, &mut [0.0; 6])
+        .unwrap();
     let with = |table: &[f64]| {
         let search = Newcomer::new(&candidates, 2, Some(&prior), settings, 4, room()).unwrap();
         search.with_moments(table).err()
     };
     assert_eq!(with(&moments), None);
-    let of = |candidate, rows| Some(NewcomerError::Moments { candidate, rows, candidates: 10 });
+    let of = |candidate, rows| {
+        Some(NewcomerError::Moments {
+            candidate,
+            rows,
+            candidates: 10,
+        })
+    };
     assert_eq!(with(&moments[..18]), of(9, 9));
     let but = |place: usize, value: f64| {
         let mut other = moments.clone();
@@ -127,7 +225,11 @@ fn lists_tables_and_settings_are_refused_by_name() {
 /// A number of any size up to the most that is admitted, of both signs.
 fn wild(stream: &mut Stream) -> f32 {
     let magnitude = 10f32.powf(stream.unit::<f32>() * 14.0 - 8.0);
-    if stream.unit::<f32>() < 0.5 { magnitude } else { -magnitude }
+    if stream.unit::<f32>() < 0.5 {
+        magnitude
+    } else {
+        -magnitude
+    }
 }
 
 #[test]
@@ -140,10 +242,15 @@ fn whatever_is_attached_can_be_searched_with() {
         let weights: Vec<f32> = (0..count).map(|_| wild(&mut stream)).collect();
         let mut covariance = vec![0f32; packed_len(count)];
         for row in 0..count {
-            lower::row_mut(&mut covariance, row).iter_mut().for_each(|x| *x = 1e-4 * wild(&mut stream));
+            lower::row_mut(&mut covariance, row)
+                .iter_mut()
+                .for_each(|x| *x = 1e-4 * wild(&mut stream));
             *lower::row_mut(&mut covariance, row).last_mut().unwrap() = wild(&mut stream).abs();
         }
-        let (lengthscale, self_test) = (wild(&mut stream).abs().max(1e-3), stream.unit::<f32>() * 4.0 - 0.9);
+        let (lengthscale, self_test) = (
+            wild(&mut stream).abs().max(1e-3),
+            stream.unit::<f32>() * 4.0 - 0.9,
+        );
         let numbers = PriorNumbers {
             dim,
             landmarks: &landmarks,
@@ -153,16 +260,28 @@ fn whatever_is_attached_can_be_searched_with() {
             self_test,
         };
         let mut storage = vec![0.0; attach_len(count)];
-        let Ok(prior) = PublicPrior::attach(numbers, &mut storage) else { continue };
+        let Ok(prior) = PublicPrior::attach(numbers, &mut storage) else {
+            continue;
+        };
         attached += 1;
         let candidates: Vec<f32> = (0..12 * dim).map(|_| stream.unit()).collect();
         let room = vec![0.0; storage_len(count, 12, 5)];
-        let mut search = Newcomer::new(&candidates, dim, Some(&prior), NewcomerSettings::default(), 12, room).unwrap();
+        let mut search = Newcomer::new(
+            &candidates,
+            dim,
+            Some(&prior),
+            NewcomerSettings::default(),
+            12,
+            room,
+        )
+        .unwrap();
         let scale = wild(&mut stream);
         let mut asked: Vec<usize> = (0..12)
             .map(|_| {
                 let candidate = search.suggest();
-                search.observe(candidate, scale * standard::<f32>(&mut stream)).unwrap();
+                search
+                    .observe(candidate, scale * standard::<f32>(&mut stream))
+                    .unwrap();
                 assert!(search.best().unwrap().1.is_finite(), "{seed}");
                 candidate
             })

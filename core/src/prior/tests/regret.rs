@@ -27,7 +27,12 @@ enum Known {
 }
 
 /// Mean over worlds of the regret with the file and without one; the file knows the function up to noise, or another one.
-fn compared((dim, lengthscale): (usize, f64), self_test: f64, known: Known, worlds: u64) -> (f64, f64) {
+fn compared(
+    (dim, lengthscale): (usize, f64),
+    self_test: f64,
+    known: Known,
+    worlds: u64,
+) -> (f64, f64) {
     let candidates = points(80, dim);
     let draws = Draws::new(&candidates, dim, lengthscale);
     let (mut with, mut without) = (0.0, 0.0);
@@ -35,18 +40,30 @@ fn compared((dim, lengthscale): (usize, f64), self_test: f64, known: Known, worl
         let mut stream = Stream::from_seed(1000 + seed);
         let values = draws.draw(&mut stream);
         let other = draws.draw(&mut stream);
-        let noise: Vec<f64> = (0..80).map(|_| 0.3 * standard::<f64>(&mut stream)).collect();
+        let noise: Vec<f64> = (0..80)
+            .map(|_| 0.3 * standard::<f64>(&mut stream))
+            .collect();
         let (function, share, variance) = match known {
             Known::Function => (&values, 1.0, 0.09),
             Known::Another => (&other, 1.0, 0.09),
             Known::Nothing => (&other, 0.3, 0.9),
         };
-        let noisy: Vec<f64> = function.iter().zip(noise).map(|(y, e)| share * y + e).collect();
+        let noisy: Vec<f64> = function
+            .iter()
+            .zip(noise)
+            .map(|(y, e)| share * y + e)
+            .collect();
         let mut file = File::of(&candidates, dim, &noisy, lengthscale, 40, variance);
         file.self_test = self_test;
         let mut storage = file.storage();
         let prior = PublicPrior::attach(file.numbers(), &mut storage).unwrap();
-        let asked = |prior| questions(&mut search(&candidates, dim, prior, (EVALUATIONS, 80)), &values, EVALUATIONS);
+        let asked = |prior| {
+            questions(
+                &mut search(&candidates, dim, prior, (EVALUATIONS, 80)),
+                &values,
+                EVALUATIONS,
+            )
+        };
         with += regret(&values, &asked(Some(&prior)));
         without += regret(&values, &asked(None));
     }
@@ -57,9 +74,15 @@ const WORLDS: [(usize, f64); 2] = [(1, 0.03), (2, 0.15)];
 
 #[test]
 fn a_file_that_knows_the_function_saves_most_of_the_regret() {
-    for (world, self_test, share) in WORLDS.into_iter().flat_map(|world| [(world, 5.0, 0.2), (world, 0.5, 0.6)]) {
+    for (world, self_test, share) in WORLDS
+        .into_iter()
+        .flat_map(|world| [(world, 5.0, 0.2), (world, 0.5, 0.6)])
+    {
         let (with, without) = compared(world, self_test, Known::Function, 24);
-        assert!(with < share * without, "{world:?} {self_test}: {with} {without}");
+        assert!(
+            with < share * without,
+            "{world:?} {self_test}: {with} {without}"
+        );
     }
 }
 
@@ -70,7 +93,10 @@ fn a_file_of_other_functions_costs_little_unless_it_vouches_for_itself() {
             // Worst of the cells when this was written: 1.08 doubted, 1.29 trusted.
             for (self_test, most) in [(-0.9, 1.2), (0.5, 1.2), (5.0, 1.5)] {
                 let (with, without) = compared(world, self_test, known, 24);
-                assert!(with < most * without, "{world:?} {known:?} {self_test}: {with} {without}");
+                assert!(
+                    with < most * without,
+                    "{world:?} {known:?} {self_test}: {with} {without}"
+                );
             }
         }
     }
@@ -81,8 +107,14 @@ fn a_file_of_other_functions_costs_little_unless_it_vouches_for_itself() {
     for _ in 0..24 {
         let values = draws.draw(&mut stream);
         blind += regret(&values, &(0..EVALUATIONS).collect::<Vec<_>>());
-        without +=
-            regret(&values, &questions(&mut search(&candidates, 2, None, (EVALUATIONS, 80)), &values, EVALUATIONS));
+        without += regret(
+            &values,
+            &questions(
+                &mut search(&candidates, 2, None, (EVALUATIONS, 80)),
+                &values,
+                EVALUATIONS,
+            ),
+        );
     }
     assert!(blind > 1.2 * without, "{blind} {without}");
 }

@@ -75,7 +75,10 @@ pub fn epsilon(noise_multiplier: f64, target_delta: f64) -> Result<f64, Accounta
     while !enough(high) {
         high *= 2.0;
         if high > 1e15 {
-            return Err(AccountantError::NoFiniteEpsilon { delta: target_delta, delta_spent: 0.0 });
+            return Err(AccountantError::NoFiniteEpsilon {
+                delta: target_delta,
+                delta_spent: 0.0,
+            });
         }
     }
     Ok(bisect(0.0, high, enough))
@@ -147,7 +150,12 @@ mod tests {
             assert!((mills(x) / asymptotic(x) - 1.0).abs() < 1e-9, "{x}");
         }
         assert_eq!(
-            (delta(0.0, 1.0), delta(f64::NAN, 1.0), delta(1.0, f64::NAN), delta(1.0, -1.0)),
+            (
+                delta(0.0, 1.0),
+                delta(f64::NAN, 1.0),
+                delta(1.0, f64::NAN),
+                delta(1.0, -1.0)
+            ),
             (1.0, 1.0, 1.0, 1.0)
         );
         assert!(epsilon(1.0, 0.0).is_err() && noise_multiplier(f64::NAN, 0.1).is_err());

@@ -81,11 +81,17 @@ fn scaled(fraction: f64, z: f64, order: f64, differences: &Differences) -> f64 {
         ln_choose += Scalar::ln((order - j) / (j + 1.0));
         j += 1.0;
         let bound = if j == 2.0 {
-            Scalar::min(Scalar::ln(4.0) + ln_exp_m1(renyi(2.0)), Scalar::ln(2.0) + renyi(2.0))
+            Scalar::min(
+                Scalar::ln(4.0) + ln_exp_m1(renyi(2.0)),
+                Scalar::ln(2.0) + renyi(2.0),
+            )
         } else {
             let crude = Scalar::ln(2.0) + (j - 1.0) * renyi(j);
             let (low, high) = (math::floor(j / 2.0), math::ceil(j / 2.0));
-            Scalar::min(Scalar::ln(4.0) + (differences.at(low) + differences.at(high)) / 2.0, crude)
+            Scalar::min(
+                Scalar::ln(4.0) + (differences.at(low) + differences.at(high)) / 2.0,
+                crude,
+            )
         };
         let exponent = j * ln_fraction + ln_choose + bound;
         if exponent > largest {
@@ -110,17 +116,27 @@ impl Differences {
     fn new(z: f64, l_max: f64) -> Self {
         const REACH: f64 = 9.0;
         let variance = z * z;
-        let step = if z / 2.0 < 0.6 * variance { z / 2.0 } else { 0.6 * variance };
+        let step = if z / 2.0 < 0.6 * variance {
+            z / 2.0
+        } else {
+            0.6 * variance
+        };
         let count = math::ceil((l_max + 2.0 * REACH * z) / step);
         let mut largest = [f64::NEG_INFINITY; HALVES];
         if !(count < 20_000.0) || l_max <= 2.0 {
-            return Differences { ln: [f64::INFINITY; HALVES] };
+            return Differences {
+                ln: [f64::INFINITY; HALVES],
+            };
         }
         let mut sums = [0.0; HALVES];
         for i in 0..=count as u32 {
             let x = f64::from(i) * step - REACH * z;
             let v = (x - 0.5) / variance;
-            let ln_size = if v > 0.0 { ln_exp_m1(v) } else { Scalar::ln(-math::exp_m1(v)) };
+            let ln_size = if v > 0.0 {
+                ln_exp_m1(v)
+            } else {
+                Scalar::ln(-math::exp_m1(v))
+            };
             let ln_density = -x * x / (2.0 * variance);
             for ((largest, sum), half) in largest.iter_mut().zip(sums.iter_mut()).zip(0u16..) {
                 let l = 2.0 * f64::from(half);
@@ -140,7 +156,9 @@ impl Differences {
         for (((slot, largest), sum), half) in ln.iter_mut().zip(largest).zip(sums).zip(0u16..) {
             if 2.0 * f64::from(half) <= l_max {
                 // The terms left out, e^(−45) of the largest each, are covered by the last factor.
-                let value = largest + Scalar::ln(sum * step / (z * 2.506_628_274_631_000_2)) + 1e-15 * count;
+                let value = largest
+                    + Scalar::ln(sum * step / (z * 2.506_628_274_631_000_2))
+                    + 1e-15 * count;
                 *slot = if value.is_nan() { f64::INFINITY } else { value };
             }
         }
@@ -162,7 +180,10 @@ mod tests {
         for z in [0.7f64, 1.0, 2.0] {
             let e = |i: f64| (i * (i - 1.0) / (2.0 * z * z)).exp();
             let plain = e(4.0) - 4.0 * e(3.0) + 6.0 * e(2.0) - 4.0 * e(1.0) + 1.0;
-            assert!((Differences::new(z, 6.0).at(2.0) - plain.ln()).abs() < 1e-9, "{z}");
+            assert!(
+                (Differences::new(z, 6.0).at(2.0) - plain.ln()).abs() < 1e-9,
+                "{z}"
+            );
         }
     }
 
@@ -170,7 +191,10 @@ mod tests {
     #[test]
     fn small_differences_do_not_cancel() {
         let ours = super::super::order::epsilon(256.0, divergence(0.1, 10.0, 256.0), 1e-10);
-        assert!((ours / 0.087_852_448_418_103_12 - 1.0).abs() < 1e-9, "{ours}");
+        assert!(
+            (ours / 0.087_852_448_418_103_12 - 1.0).abs() < 1e-9,
+            "{ours}"
+        );
     }
 
     #[test]
@@ -179,7 +203,10 @@ mod tests {
             let mut last = 0.0;
             for order in [1.5, 2.0, 3.0, 7.3, 8.0, 64.0, 256.0, 300.0] {
                 let r = divergence(0.1, z, order);
-                assert!(r >= last && r <= order / (2.0 * z * z) * (1.0 + 1e-9), "{z} {order}");
+                assert!(
+                    r >= last && r <= order / (2.0 * z * z) * (1.0 + 1e-9),
+                    "{z} {order}"
+                );
                 assert!(divergence(0.2, z, order) >= r);
                 last = r;
             }

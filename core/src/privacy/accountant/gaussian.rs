@@ -34,32 +34,59 @@ pub struct GaussianAccountant {
 impl GaussianAccountant {
     /// An accountant that has spent nothing.
     pub const fn new() -> Self {
-        GaussianAccountant { precision: 0.0, releases: 0, relation: None }
+        GaussianAccountant {
+            precision: 0.0,
+            releases: 0,
+            relation: None,
+        }
     }
 
     /// The noise multiplier of all releases as one, rounded down; +∞ before the first.
     pub fn noise_multiplier(&self) -> f64 {
         // A root and a quotient: each rounds by half a unit.
-        if self.precision == 0.0 { f64::INFINITY } else { (1.0 / Scalar::sqrt(self.precision)) * (1.0 - 4e-16) }
+        if self.precision == 0.0 {
+            f64::INFINITY
+        } else {
+            (1.0 / Scalar::sqrt(self.precision)) * (1.0 - 4e-16)
+        }
     }
 
     fn epsilon_of(&self, z: f64, delta: f64) -> Result<PrivacySpent, AccountantError> {
         check_delta(delta)?;
         if !(z > 0.0) {
-            return Err(AccountantError::NoFiniteEpsilon { delta, delta_spent: 0.0 });
+            return Err(AccountantError::NoFiniteEpsilon {
+                delta,
+                delta_spent: 0.0,
+            });
         }
         let (order, at_edge, releases) = (None, false, self.releases);
         let epsilon = analytic::epsilon(z, delta)?;
-        Ok(PrivacySpent { epsilon, delta, quality: Quality::Exact, order, at_edge, releases })
+        Ok(PrivacySpent {
+            epsilon,
+            delta,
+            quality: Quality::Exact,
+            order,
+            at_edge,
+            releases,
+        })
     }
 }
 
 /// 1/z², rounded up, of an event that is a Gaussian on everything or on nothing.
 fn precision(event: &Event) -> Option<f64> {
     let z = match *event {
-        Event::Gaussian { noise_multiplier, .. } => noise_multiplier,
-        Event::PoissonSampledGaussian { sampling_probability: 0.0, .. } => return Some(0.0),
-        Event::PoissonSampledGaussian { sampling_probability: 1.0, noise_multiplier, .. } => noise_multiplier,
+        Event::Gaussian {
+            noise_multiplier, ..
+        } => noise_multiplier,
+        Event::PoissonSampledGaussian {
+            sampling_probability: 0.0,
+            ..
+        } => return Some(0.0),
+        Event::PoissonSampledGaussian {
+            sampling_probability: 1.0,
+            noise_multiplier,
+            ..
+        } => noise_multiplier,
         _ => return None,
     };
     // Positive also where z² overflows.
@@ -79,7 +106,9 @@ impl Accountant for GaussianAccountant {
         let precision = precision(event).ok_or(AccountantError::UnsupportedEvent(*event))?;
         let now = event.relation();
         match self.relation {
-            Some(before) if before != now => return Err(AccountantError::MixedRelations { before, now }),
+            Some(before) if before != now => {
+                return Err(AccountantError::MixedRelations { before, now });
+            }
             _ if count == 0 => return Ok(()),
             _ => self.relation = Some(now),
         }

@@ -151,12 +151,20 @@ impl fmt::Display for StoredError {
             StoredError::Negative { place, value } => {
                 write!(f, "stored log moment {place} is {value}, not in [0, inf]")
             }
-            StoredError::Delta(delta) => write!(f, "stored delta spent is {delta}, not in [0, inf)"),
+            StoredError::Delta(delta) => {
+                write!(f, "stored delta spent is {delta}, not in [0, inf)")
+            }
             StoredError::Falling { place } => {
-                write!(f, "stored loss at place {place} is below the one before; losses rise with the order")
+                write!(
+                    f,
+                    "stored loss at place {place} is below the one before; losses rise with the order"
+                )
             }
             StoredError::Contradiction { releases, costly } => {
-                write!(f, "stored loss, relation, {releases} releases and {costly} costly ones contradict each other")
+                write!(
+                    f,
+                    "stored loss, relation, {releases} releases and {costly} costly ones contradict each other"
+                )
             }
         }
     }
@@ -171,12 +179,19 @@ fn judge(losses: &[f64], releases: u64, costly: u64, related: bool) -> Result<()
     // Additions round up by 2 units at most, at one order and not at the next: honest losses fall by no more than that.
     // The number of releases is as little believed as the losses: it excuses no more than 2e9 additions would.
     let slack = (1e-9 + 5e-16 * releases as f64).min(1e-6);
-    if let Some(i) = losses.windows(2).position(|pair| !(pair[1] >= pair[0] * (1.0 - slack))) {
+    if let Some(i) = losses
+        .windows(2)
+        .position(|pair| !(pair[1] >= pair[0] * (1.0 - slack)))
+    {
         return Err(StoredError::Falling { place: i + 1 });
     }
     let spent = losses.first().is_some_and(|loss| *loss > 0.0);
     let nothing = losses.iter().all(|loss| *loss == 0.0);
-    if costly > releases || spent != (costly > 0) || (releases == 0 && !nothing) || (releases == 0) == related {
+    if costly > releases
+        || spent != (costly > 0)
+        || (releases == 0 && !nothing)
+        || (releases == 0) == related
+    {
         return Err(StoredError::Contradiction { releases, costly });
     }
     Ok(())
@@ -256,7 +271,11 @@ pub trait Accountant {
 /// assert!((once - 0.691_462_461).abs() < 1e-9);
 /// ```
 pub fn best_guess(total_variation: f64) -> f64 {
-    if (0.0..=1.0).contains(&total_variation) { 0.5 + 0.5 * total_variation } else { 1.0 }
+    if (0.0..=1.0).contains(&total_variation) {
+        0.5 + 0.5 * total_variation
+    } else {
+        1.0
+    }
 }
 
 /// Whether losses under a relation compare with nothing (`true`) or already with any other (`false`).
@@ -271,7 +290,10 @@ const fn with_nothing(relation: NeighboringRelation) -> Result<bool, AccountantE
 }
 
 /// ε between two contributions by way of "nothing": 2ε′, the least for which δ(ε′)·(1 + e^ε′) ≤ δ.
-fn by_nothing<A: Accountant + ?Sized>(accountant: &A, delta: f64) -> Result<PrivacySpent, AccountantError> {
+fn by_nothing<A: Accountant + ?Sized>(
+    accountant: &A,
+    delta: f64,
+) -> Result<PrivacySpent, AccountantError> {
     let spent = accountant.epsilon(delta)?;
     match accountant.relation().map(with_nothing) {
         None | Some(Ok(false)) => return Ok(spent),
@@ -280,26 +302,47 @@ fn by_nothing<A: Accountant + ?Sized>(accountant: &A, delta: f64) -> Result<Priv
     }
     let enough = |epsilon: f64| {
         let group = (1.0 + Scalar::exp(epsilon)) * (1.0 + 1e-14);
-        accountant.delta(epsilon).is_ok_and(|at| at * group <= delta)
+        accountant
+            .delta(epsilon)
+            .is_ok_and(|at| at * group <= delta)
     };
     let (order, at_edge, quality) = (None, false, Quality::Upper);
     if enough(0.0) {
-        return Ok(PrivacySpent { epsilon: 0.0, order, at_edge, quality, ..spent });
+        return Ok(PrivacySpent {
+            epsilon: 0.0,
+            order,
+            at_edge,
+            quality,
+            ..spent
+        });
     }
     let mut high = 1.0;
     while !enough(high) {
         high *= 2.0;
         // e^ε overflows.
         if high > 512.0 {
-            return Err(AccountantError::NoFiniteEpsilon { delta, delta_spent: 0.0 });
+            return Err(AccountantError::NoFiniteEpsilon {
+                delta,
+                delta_spent: 0.0,
+            });
         }
     }
     let mut low = 0.0;
     for _ in 0..100 {
         let middle = 0.5 * (low + high);
-        if enough(middle) { high = middle } else { low = middle }
+        if enough(middle) {
+            high = middle
+        } else {
+            low = middle
+        }
     }
-    Ok(PrivacySpent { epsilon: 2.0 * high, order, at_edge, quality, ..spent })
+    Ok(PrivacySpent {
+        epsilon: 2.0 * high,
+        order,
+        at_edge,
+        quality,
+        ..spent
+    })
 }
 
 /// How close to the truth an ε is. None is below it.
@@ -355,5 +398,9 @@ pub struct PrivacySpent {
 /// 0, whatever the other is.
 fn add_up(spent: f64, count: impl Into<f64>, loss: f64) -> f64 {
     let count = count.into();
-    if count == 0.0 || loss == 0.0 { spent } else { (spent + (count * loss).next_up()).next_up() }
+    if count == 0.0 || loss == 0.0 {
+        spent
+    } else {
+        (spent + (count * loss).next_up()).next_up()
+    }
 }

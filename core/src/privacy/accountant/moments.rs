@@ -10,7 +10,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::order::{ROUND_UP, check_delta};
-use super::{Accountant, AccountantError, PrivacySpent, Quality, StoredError, add_up, judge, poisson};
+use super::{
+    Accountant, AccountantError, PrivacySpent, Quality, StoredError, add_up, judge, poisson,
+};
 use crate::math::Scalar;
 use crate::privacy::event::{Event, NeighboringRelation};
 
@@ -57,12 +59,25 @@ impl TryFrom<Stored> for MomentsAccountant {
 
     /// Refuses what no sequence of charges leads to: it would lower the next sum.
     fn try_from(stored: Stored) -> Result<Self, Self::Error> {
-        let Stored { log_moments, releases, costly, relation } = stored;
+        let Stored {
+            log_moments,
+            releases,
+            costly,
+            relation,
+        } = stored;
         if let Some(place) = log_moments.iter().position(|moment| !(*moment >= 0.0)) {
-            return Err(StoredError::Negative { place, value: log_moments[place] });
+            return Err(StoredError::Negative {
+                place,
+                value: log_moments[place],
+            });
         }
         judge(&log_moments, releases, costly, relation.is_some())?;
-        Ok(MomentsAccountant { log_moments, releases, costly, relation })
+        Ok(MomentsAccountant {
+            log_moments,
+            releases,
+            costly,
+            relation,
+        })
     }
 }
 
@@ -75,7 +90,12 @@ impl Default for MomentsAccountant {
 impl MomentsAccountant {
     /// An accountant that has spent nothing.
     pub const fn new() -> Self {
-        MomentsAccountant { log_moments: [0.0; MOMENTS], releases: 0, costly: 0, relation: None }
+        MomentsAccountant {
+            log_moments: [0.0; MOMENTS],
+            releases: 0,
+            costly: 0,
+            relation: None,
+        }
     }
 
     /// Adds `count` releases of one event.
@@ -87,15 +107,21 @@ impl MomentsAccountant {
             return Err(AccountantError::InvalidEvent(*event));
         }
         let (q, z) = match *event {
-            Event::Gaussian { noise_multiplier, .. } => (1.0, noise_multiplier),
-            Event::PoissonSampledGaussian { sampling_probability, noise_multiplier, .. } => {
-                (sampling_probability, noise_multiplier)
-            }
+            Event::Gaussian {
+                noise_multiplier, ..
+            } => (1.0, noise_multiplier),
+            Event::PoissonSampledGaussian {
+                sampling_probability,
+                noise_multiplier,
+                ..
+            } => (sampling_probability, noise_multiplier),
             _ => return Err(AccountantError::UnsupportedEvent(*event)),
         };
         let now = event.relation();
         match self.relation {
-            Some(before) if before != now => return Err(AccountantError::MixedRelations { before, now }),
+            Some(before) if before != now => {
+                return Err(AccountantError::MixedRelations { before, now });
+            }
             _ if count == 0 => return Ok(()),
             _ => self.relation = Some(now),
         }
@@ -141,7 +167,10 @@ impl MomentsAccountant {
         if spent.epsilon.is_finite() {
             Ok(spent)
         } else {
-            Err(AccountantError::NoFiniteEpsilon { delta, delta_spent: 0.0 })
+            Err(AccountantError::NoFiniteEpsilon {
+                delta,
+                delta_spent: 0.0,
+            })
         }
     }
 
@@ -165,7 +194,10 @@ impl MomentsAccountant {
 
 impl Accountant for MomentsAccountant {
     fn supports(&self, event: &Event) -> bool {
-        matches!(event, Event::Gaussian { .. } | Event::PoissonSampledGaussian { .. })
+        matches!(
+            event,
+            Event::Gaussian { .. } | Event::PoissonSampledGaussian { .. }
+        )
     }
 
     fn compose(&mut self, event: &Event, count: u32) -> Result<(), AccountantError> {
@@ -202,28 +234,51 @@ mod tests {
         let (a, b) = (once.epsilon(1e-5).unwrap(), many.epsilon(1e-5).unwrap());
         assert!((a.epsilon - b.epsilon).abs() < 1e-12 && a.order == b.order && a.releases == 40);
         assert_eq!(MomentsAccountant::new().epsilon(0.5).unwrap().epsilon, 0.0);
-        assert!(once.epsilon(0.0).is_err() && once.epsilon(1.0).is_err() && once.epsilon(f64::NAN).is_err());
-        let pure = Event::PureEpsilon { epsilon: 1.0, relation: NeighboringRelation::ReplaceSpecial };
-        assert!(matches!(once.compose(&pure, 1), Err(AccountantError::UnsupportedEvent(_))));
+        assert!(
+            once.epsilon(0.0).is_err()
+                && once.epsilon(1.0).is_err()
+                && once.epsilon(f64::NAN).is_err()
+        );
+        let pure = Event::PureEpsilon {
+            epsilon: 1.0,
+            relation: NeighboringRelation::ReplaceSpecial,
+        };
+        assert!(matches!(
+            once.compose(&pure, 1),
+            Err(AccountantError::UnsupportedEvent(_))
+        ));
     }
 
     #[test]
     fn stored_data_is_not_believed() {
-        let event = Event::Gaussian { noise_multiplier: 2.0, relation: NeighboringRelation::ReplaceSpecial };
+        let event = Event::Gaussian {
+            noise_multiplier: 2.0,
+            relation: NeighboringRelation::ReplaceSpecial,
+        };
         let mut accountant = MomentsAccountant::new();
         accountant.compose(&event, 0).unwrap();
-        assert_eq!(accountant, MomentsAccountant::new(), "no release is no charge and fixes no relation");
+        assert_eq!(
+            accountant,
+            MomentsAccountant::new(),
+            "no release is no charge and fixes no relation"
+        );
         accountant.compose(&event, 3).unwrap();
         for honest in [accountant, MomentsAccountant::new()] {
             let mut bytes = [0u8; 300];
             let used = postcard::to_slice(&honest, &mut bytes).unwrap().len();
-            assert_eq!(postcard::from_bytes::<MomentsAccountant>(&bytes[..used]), Ok(honest));
+            assert_eq!(
+                postcard::from_bytes::<MomentsAccountant>(&bytes[..used]),
+                Ok(honest)
+            );
             // A negative moment, NaN, moments of nothing: each would lower the loss or hide one.
             let (first, releases) = (0..8, 8 * MOMENTS);
             for moment in [-1000.0, -f64::MIN_POSITIVE, f64::NAN] {
                 let mut forged = bytes;
                 forged[first.clone()].copy_from_slice(&f64::to_le_bytes(moment));
-                assert!(postcard::from_bytes::<MomentsAccountant>(&forged[..used]).is_err(), "{moment}");
+                assert!(
+                    postcard::from_bytes::<MomentsAccountant>(&forged[..used]).is_err(),
+                    "{moment}"
+                );
             }
             let mut forged = bytes;
             forged[releases] = 3 - forged[releases];
@@ -233,33 +288,67 @@ mod tests {
 
     #[test]
     fn mended_stored_moments_must_be_those_that_charges_lead_to() {
-        let event = Event::Gaussian { noise_multiplier: 2.0, relation: NeighboringRelation::ReplaceSpecial };
+        let event = Event::Gaussian {
+            noise_multiplier: 2.0,
+            relation: NeighboringRelation::ReplaceSpecial,
+        };
         let mut accountant = MomentsAccountant::new();
         accountant.compose(&event, 1000).unwrap();
         let stored = |change: fn(&mut [f64; MOMENTS])| {
             let mut log_moments = accountant.log_moments;
             change(&mut log_moments);
-            let (releases, costly, relation) = (accountant.releases, accountant.costly, accountant.relation);
-            MomentsAccountant::try_from(Stored { log_moments, releases, costly, relation })
+            let (releases, costly, relation) =
+                (accountant.releases, accountant.costly, accountant.relation);
+            MomentsAccountant::try_from(Stored {
+                log_moments,
+                releases,
+                costly,
+                relation,
+            })
         };
         assert_eq!(stored(|_| ()), Ok(accountant));
         let nothing = stored(|moments| *moments = [0.0; MOMENTS]);
-        assert_eq!(nothing, Err(StoredError::Contradiction { releases: 1000, costly: 1000 }));
-        assert_eq!(stored(|moments| moments[7] = 0.0), Err(StoredError::Falling { place: 7 }));
-        assert!(matches!(stored(|moments| moments[3] = -1.0), Err(StoredError::Negative { place: 3, .. })));
+        assert_eq!(
+            nothing,
+            Err(StoredError::Contradiction {
+                releases: 1000,
+                costly: 1000
+            })
+        );
+        assert_eq!(
+            stored(|moments| moments[7] = 0.0),
+            Err(StoredError::Falling { place: 7 })
+        );
+        assert!(matches!(
+            stored(|moments| moments[3] = -1.0),
+            Err(StoredError::Negative { place: 3, .. })
+        ));
     }
 
     /// The slack for rounding grew with the releases that are claimed, without a bound.
     #[test]
     fn mended_many_claimed_releases_do_not_excuse_a_moment_that_falls() {
-        let event = Event::Gaussian { noise_multiplier: 2.0, relation: NeighboringRelation::ReplaceSpecial };
+        let event = Event::Gaussian {
+            noise_multiplier: 2.0,
+            relation: NeighboringRelation::ReplaceSpecial,
+        };
         let mut accountant = MomentsAccountant::new();
         accountant.compose(&event, 1000).unwrap();
         let (mut log_moments, relation) = (accountant.log_moments, accountant.relation);
-        let honest = Stored { log_moments, releases: u64::MAX, costly: 1000, relation };
+        let honest = Stored {
+            log_moments,
+            releases: u64::MAX,
+            costly: 1000,
+            relation,
+        };
         assert!(MomentsAccountant::try_from(honest).is_ok(), "the control");
         log_moments[7] = 0.0;
-        let read = MomentsAccountant::try_from(Stored { log_moments, releases: u64::MAX, costly: 1000, relation });
+        let read = MomentsAccountant::try_from(Stored {
+            log_moments,
+            releases: u64::MAX,
+            costly: 1000,
+            relation,
+        });
         assert_eq!(read, Err(StoredError::Falling { place: 7 }));
     }
 
@@ -267,10 +356,15 @@ mod tests {
     fn what_is_spent_is_never_below_the_sum() {
         // 2⁻⁵⁶ is a unit of every moment from 1/16 to 2¹⁰, and 128-bit integers say what the sum is.
         let unit = 1.0 / (1u64 << 56) as f64;
-        let event = Event::Gaussian { noise_multiplier: 2.0, relation: NeighboringRelation::ReplaceSpecial };
+        let event = Event::Gaussian {
+            noise_multiplier: 2.0,
+            relation: NeighboringRelation::ReplaceSpecial,
+        };
         let mut one = MomentsAccountant::new();
         one.compose(&event, 1).unwrap();
-        let charged = |i: usize| f64::from(i as u32 + 1) * poisson::divergence(1.0, 2.0, f64::from(i as u32 + 2));
+        let charged = |i: usize| {
+            f64::from(i as u32 + 1) * poisson::divergence(1.0, 2.0, f64::from(i as u32 + 2))
+        };
         let integer = |x: f64| (x / unit) as u128;
         let (mut accountant, mut below) = (MomentsAccountant::new(), 0);
         let mut plain = [0.0; MOMENTS];
@@ -278,11 +372,17 @@ mod tests {
             accountant.compose(&event, 1).unwrap();
             for (i, sum) in plain.iter_mut().enumerate() {
                 let exact = u128::from(n) * integer(charged(i));
-                assert!(integer(accountant.log_moments[i]) >= exact, "{n} releases, moment {i}");
+                assert!(
+                    integer(accountant.log_moments[i]) >= exact,
+                    "{n} releases, moment {i}"
+                );
                 *sum += charged(i);
                 below += u32::from(integer(*sum) < exact);
             }
         }
-        assert!(below > 1000, "the plain sum was below the exact one {below} times");
+        assert!(
+            below > 1000,
+            "the plain sum was below the exact one {below} times"
+        );
     }
 }

@@ -70,7 +70,9 @@ impl<'de> Deserialize<'de> for Row {
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Row, A::Error> {
                 let mut row = Row::ZERO;
                 for (i, slot) in row.0.iter_mut().enumerate() {
-                    *slot = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(i, &self))?;
+                    *slot = seq
+                        .next_element()?
+                        .ok_or_else(|| A::Error::invalid_length(i, &self))?;
                     if !(*slot >= 0.0) {
                         return Err(A::Error::custom("a Rényi divergence is never negative"));
                     }
@@ -98,8 +100,13 @@ pub fn epsilon(order: f64, divergence: f64, delta: f64) -> f64 {
     if delta * delta + math::exp_m1(-divergence) > 0.0 {
         return 0.0;
     }
-    let epsilon = divergence + math::ln_1p(-1.0 / order) - (Scalar::ln(delta) + Scalar::ln(order)) / (order - 1.0);
-    if epsilon > 0.0 { epsilon * ROUND_UP } else { 0.0 }
+    let epsilon = divergence + math::ln_1p(-1.0 / order)
+        - (Scalar::ln(delta) + Scalar::ln(order)) / (order - 1.0);
+    if epsilon > 0.0 {
+        epsilon * ROUND_UP
+    } else {
+        0.0
+    }
 }
 
 /// δ at ε, the same equation solved for δ: ln δ = (α−1)(r + ln((α−1)/α) − ε) − ln α; never above √(1 − e^(−r)).
@@ -107,16 +114,25 @@ pub fn delta(order: f64, divergence: f64, epsilon: f64) -> f64 {
     if divergence.is_nan() {
         return 1.0;
     }
-    let ln_delta = (order - 1.0) * (divergence + math::ln_1p(-1.0 / order) - epsilon) - Scalar::ln(order);
+    let ln_delta =
+        (order - 1.0) * (divergence + math::ln_1p(-1.0 / order) - epsilon) - Scalar::ln(order);
     let variation = Scalar::sqrt(-math::exp_m1(-divergence));
-    let delta = if ln_delta < 0.0 { Scalar::exp(ln_delta) } else { 1.0 };
+    let delta = if ln_delta < 0.0 {
+        Scalar::exp(ln_delta)
+    } else {
+        1.0
+    };
     let delta = if variation < delta { variation } else { delta } * ROUND_UP;
     if delta < 1.0 { delta } else { 1.0 }
 }
 
 /// δ is in (0, 1) or an error.
 pub(super) fn check_delta(delta: f64) -> Result<(), AccountantError> {
-    if delta > 0.0 && delta < 1.0 { Ok(()) } else { Err(AccountantError::Delta(delta)) }
+    if delta > 0.0 && delta < 1.0 {
+        Ok(())
+    } else {
+        Err(AccountantError::Delta(delta))
+    }
 }
 
 #[cfg(test)]
@@ -131,7 +147,16 @@ mod tests {
             let decimal = format!("{}.{}", (11 + i) / 10, (11 + i) % 10);
             assert_eq!(*order, decimal.parse::<f64>().unwrap());
         }
-        assert_eq!((ORDERS[98], ORDERS[99], ORDERS[151], ORDERS[152], ORDERS[155]), (10.9, 11.0, 63.0, 128.0, 1024.0));
+        assert_eq!(
+            (
+                ORDERS[98],
+                ORDERS[99],
+                ORDERS[151],
+                ORDERS[152],
+                ORDERS[155]
+            ),
+            (10.9, 11.0, 63.0, 128.0, 1024.0)
+        );
         assert!(ORDERS.windows(2).all(|pair| pair[0] < pair[1]));
     }
 
@@ -143,9 +168,15 @@ mod tests {
                     let e = epsilon(order, divergence, d);
                     if e > 0.0 {
                         let back = delta(order, divergence, e);
-                        assert!((back / d - 1.0).abs() < 1e-6, "{order} {divergence} {d}: {back}");
+                        assert!(
+                            (back / d - 1.0).abs() < 1e-6,
+                            "{order} {divergence} {d}: {back}"
+                        );
                     }
-                    assert!(epsilon(order, divergence, d * 2.0) <= e && epsilon(order, divergence * 1.1, d) >= e);
+                    assert!(
+                        epsilon(order, divergence, d * 2.0) <= e
+                            && epsilon(order, divergence * 1.1, d) >= e
+                    );
                 }
             }
         }

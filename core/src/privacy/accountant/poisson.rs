@@ -41,7 +41,11 @@ pub fn divergence(sampling_probability: f64, noise_multiplier: f64, order: f64) 
 /// r(α) for many orders: `out[i]` for `orders[i]`; extra places of either slice are left alone.
 pub fn divergences(q: f64, z: f64, orders: &[f64], out: &mut [f64]) {
     // A divergence falls with z: that of less noise is a bound, where z² or the grid would overflow.
-    let z = if z > MULTIPLIER_MAX { MULTIPLIER_MAX } else { z };
+    let z = if z > MULTIPLIER_MAX {
+        MULTIPLIER_MAX
+    } else {
+        z
+    };
     let pairs = || orders.iter().copied().zip(0..);
     for (order, i) in pairs() {
         let Some(slot) = out.get_mut(i) else { continue };
@@ -76,7 +80,10 @@ struct LogSum {
 }
 
 impl LogSum {
-    const EMPTY: Self = LogSum { largest: f64::NEG_INFINITY, sum: 0.0 };
+    const EMPTY: Self = LogSum {
+        largest: f64::NEG_INFINITY,
+        sum: 0.0,
+    };
 
     fn add(&mut self, exponent: f64) {
         if exponent > self.largest {
@@ -94,12 +101,20 @@ impl LogSum {
 
 /// ln(1 + e^s) without overflow.
 fn ln_1p_exp(s: f64) -> f64 {
-    if s > 40.0 { s } else { math::ln_1p(Scalar::exp(s)) }
+    if s > 40.0 {
+        s
+    } else {
+        math::ln_1p(Scalar::exp(s))
+    }
 }
 
 /// ln(e^v − 1), v > 0.
 pub(super) fn ln_exp_m1(v: f64) -> f64 {
-    if v > 40.0 { v } else { Scalar::ln(math::exp_m1(v)) }
+    if v > 40.0 {
+        v
+    } else {
+        Scalar::ln(math::exp_m1(v))
+    }
 }
 
 /// ln A at an integer order ≥ 1, 0 < q < 1.
@@ -112,7 +127,11 @@ fn ln_a_integer(q: f64, z: f64, order: f64) -> f64 {
         k += 1.0;
         sum.add(ln_choose + k * ln_in + (order - k) * ln_out + ln_exp_m1((k * k - k) * inverse));
     }
-    if order < 2.0 { 0.0 } else { ln_1p_exp(sum.ln()) }
+    if order < 2.0 {
+        0.0
+    } else {
+        ln_1p_exp(sum.ln())
+    }
 }
 
 /// Orders that share one pass over the grid.
@@ -135,7 +154,11 @@ fn fractional(q: f64, z: f64, orders: &[f64], out: &mut [f64]) {
             continue;
         }
         if floor != below {
-            ln_below = if floor == below + 1.0 { ln_above } else { ln_a_integer(q, z, floor) };
+            ln_below = if floor == below + 1.0 {
+                ln_above
+            } else {
+                ln_a_integer(q, z, floor)
+            };
             ln_above = ln_a_integer(q, z, floor + 1.0);
             below = floor;
         }
@@ -157,7 +180,11 @@ fn fractional(q: f64, z: f64, orders: &[f64], out: &mut [f64]) {
 /// Replaces the chords in `out` by ln A.
 fn quadrature(q: f64, z: f64, order_max: f64, orders: &[f64], out: &mut [f64]) {
     let variance = z * z;
-    let step = if z / 2.0 < 0.6 * variance { z / 2.0 } else { 0.6 * variance };
+    let step = if z / 2.0 < 0.6 * variance {
+        z / 2.0
+    } else {
+        0.6 * variance
+    };
     let ln_in = Scalar::ln(q);
     let mut sums = [0.0; BATCH];
     let count = math::ceil((order_max + 2.0 * REACH * z) / step) as u32;
@@ -188,7 +215,11 @@ fn quadrature(q: f64, z: f64, order_max: f64, orders: &[f64], out: &mut [f64]) {
         if math::floor(*order) == *order || !(*order > 1.0) {
             continue;
         }
-        let mut ln_a = if *slot > 1.0 { *slot + Scalar::ln(sum * weight) } else { math::ln_1p(sum * weight) };
+        let mut ln_a = if *slot > 1.0 {
+            *slot + Scalar::ln(sum * weight)
+        } else {
+            math::ln_1p(sum * weight)
+        };
         // Where the chord is far above, their difference cancels, and no relative push covers what is lost.
         if *slot > 1.0 && ln_a < 0.1 {
             ln_a = math::ln_1p(excess_alone(q, z, *order, step, count) * weight);
@@ -209,8 +240,16 @@ fn excess_alone(q: f64, z: f64, order: f64, step: f64, count: u32) -> f64 {
             break;
         }
         let (exponent, v) = (-x * x / (2.0 * z * z), (x - 0.5) / (z * z));
-        let y = if v > 300.0 { Scalar::exp(Scalar::ln(q) + v) } else { q * math::exp_m1(v) };
-        let ln_ratio = if y < f64::INFINITY { math::ln_1p(y) } else { Scalar::ln(q) + v };
+        let y = if v > 300.0 {
+            Scalar::exp(Scalar::ln(q) + v)
+        } else {
+            q * math::exp_m1(v)
+        };
+        let ln_ratio = if y < f64::INFINITY {
+            math::ln_1p(y)
+        } else {
+            Scalar::ln(q) + v
+        };
         sum += if order * ln_ratio > 40.0 {
             // 1 + αy is below e^(−30) of it; leaving it out errs upwards.
             Scalar::exp(order * ln_ratio + exponent)
@@ -261,11 +300,20 @@ mod tests {
 
     #[test]
     fn fractional_orders_approach_integers_and_obey_the_chord() {
-        for (q, z) in [(0.25, 1.0), (1e-4, 0.3), (0.5, 4.0), (0.01, 0.15), (0.9, 0.05)] {
+        for (q, z) in [
+            (0.25, 1.0),
+            (1e-4, 0.3),
+            (0.5, 4.0),
+            (0.01, 0.15),
+            (0.9, 0.05),
+        ] {
             for order in [2.0, 3.0, 7.0] {
                 let at = divergence(q, z, order);
                 for near in [order - 1e-6, order + 1e-6] {
-                    assert!((divergence(q, z, near) / at - 1.0).abs() < 1e-4, "{q} {z} {near}");
+                    assert!(
+                        (divergence(q, z, near) / at - 1.0).abs() < 1e-4,
+                        "{q} {z} {near}"
+                    );
                 }
             }
             let mut last = 0.0;
@@ -280,12 +328,21 @@ mod tests {
     #[test]
     fn mended_no_divergence_is_negative_or_falls_with_the_order() {
         // ln A(2) is 7 here, ln A(1.3) nothing: their difference was −3e-15.
-        for (q, z) in
-            [(2.115_641_044_093_842_3e-17, 0.109_148_106_004_985_6), (1e-19, 0.105), (1e-12, 0.15), (0.5, 1.0)]
-        {
+        for (q, z) in [
+            (2.115_641_044_093_842_3e-17, 0.109_148_106_004_985_6),
+            (1e-19, 0.105),
+            (1e-12, 0.15),
+            (0.5, 1.0),
+        ] {
             let mut row = [0.0; 156];
             divergences(q, z, &crate::privacy::accountant::order::ORDERS, &mut row);
-            assert!(row[0] >= 0.0 && row.windows(2).all(|pair| pair[1] >= pair[0] * (1.0 - 1e-12)), "{q} {z}: {row:?}");
+            assert!(
+                row[0] >= 0.0
+                    && row
+                        .windows(2)
+                        .all(|pair| pair[1] >= pair[0] * (1.0 - 1e-12)),
+                "{q} {z}: {row:?}"
+            );
         }
     }
 
@@ -303,9 +360,13 @@ mod tests {
     fn edges() {
         assert_eq!(divergence(0.0, 1.0, 2.0), 0.0);
         assert!((divergence(1.0, 2.0, 2.5) - 0.3125).abs() < 1e-10);
-        for (q, z, order) in
-            [(f64::NAN, 1.0, 2.0), (0.5, 0.0, 2.0), (0.5, f64::NAN, 1.5), (0.5, 1.0, 1.0), (2.0, 1.0, 2.0)]
-        {
+        for (q, z, order) in [
+            (f64::NAN, 1.0, 2.0),
+            (0.5, 0.0, 2.0),
+            (0.5, f64::NAN, 1.5),
+            (0.5, 1.0, 1.0),
+            (2.0, 1.0, 2.0),
+        ] {
             assert_eq!(divergence(q, z, order), f64::INFINITY);
         }
         // Extreme but finite.

@@ -18,7 +18,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::order::{self, ORDER_COUNT, ORDERS, ROUND_UP, Row, check_delta};
-use super::{Accountant, AccountantError, PrivacySpent, Quality, StoredError, add_up, fixed_size, judge, poisson};
+use super::{
+    Accountant, AccountantError, PrivacySpent, Quality, StoredError, add_up, fixed_size, judge,
+    poisson,
+};
 use crate::math::{self, Scalar};
 use crate::privacy::event::{Event, NeighboringRelation};
 
@@ -72,7 +75,13 @@ impl TryFrom<Stored> for RdpAccountant {
 
     /// Refuses what no sequence of charges leads to: it would lower the next sum.
     fn try_from(stored: Stored) -> Result<Self, Self::Error> {
-        let Stored { spent, delta_spent, releases, costly, relation } = stored;
+        let Stored {
+            spent,
+            delta_spent,
+            releases,
+            costly,
+            relation,
+        } = stored;
         // A row reads no negative divergence and no NaN.
         if !(delta_spent >= 0.0 && delta_spent.is_finite()) {
             return Err(StoredError::Delta(delta_spent));
@@ -81,7 +90,14 @@ impl TryFrom<Stored> for RdpAccountant {
         if releases == 0 && delta_spent > 0.0 {
             return Err(StoredError::Contradiction { releases, costly });
         }
-        Ok(RdpAccountant { spent, delta_spent, releases, costly, relation, cached: (None, Row::ZERO) })
+        Ok(RdpAccountant {
+            spent,
+            delta_spent,
+            releases,
+            costly,
+            relation,
+            cached: (None, Row::ZERO),
+        })
     }
 }
 
@@ -95,7 +111,14 @@ impl RdpAccountant {
     /// Nothing spent. `const`: a device places it in a static.
     pub const fn new() -> Self {
         let cached = (None, Row::ZERO);
-        RdpAccountant { spent: Row::ZERO, delta_spent: 0.0, releases: 0, costly: 0, relation: None, cached }
+        RdpAccountant {
+            spent: Row::ZERO,
+            delta_spent: 0.0,
+            releases: 0,
+            costly: 0,
+            relation: None,
+            cached,
+        }
     }
 
     /// Adds `count` releases of one event.
@@ -133,12 +156,23 @@ impl RdpAccountant {
         if self.releases == 0 {
             return self.epsilon(delta);
         }
-        let at = |j: usize| if j == i { self.spent.0[j] } else { f64::INFINITY };
+        let at = |j: usize| {
+            if j == i {
+                self.spent.0[j]
+            } else {
+                f64::INFINITY
+            }
+        };
         self.convert(delta, at, self.delta_spent, self.releases)
     }
 
     /// What [`RdpAccountant::epsilon`] would say after `count` more releases of the event. Spends nothing.
-    pub fn epsilon_after(&mut self, event: &Event, count: u32, delta: f64) -> Result<PrivacySpent, AccountantError> {
+    pub fn epsilon_after(
+        &mut self,
+        event: &Event,
+        count: u32,
+        delta: f64,
+    ) -> Result<PrivacySpent, AccountantError> {
         self.look_up(event)?;
         let row = &self.cached.1.0;
         self.convert(
@@ -150,11 +184,27 @@ impl RdpAccountant {
     }
 
     /// What [`RdpAccountant::epsilon_at`] would say after one more release of the event. Spends nothing.
-    pub fn epsilon_after_at(&mut self, event: &Event, i: usize, delta: f64) -> Result<PrivacySpent, AccountantError> {
+    pub fn epsilon_after_at(
+        &mut self,
+        event: &Event,
+        i: usize,
+        delta: f64,
+    ) -> Result<PrivacySpent, AccountantError> {
         self.look_up(event)?;
         let row = &self.cached.1.0;
-        let at = |j: usize| if j == i { add_up(self.spent.0[j], 1, row[j]) } else { f64::INFINITY };
-        self.convert(delta, at, add_up(self.delta_spent, 1, delta_of(event)), self.releases.saturating_add(1))
+        let at = |j: usize| {
+            if j == i {
+                add_up(self.spent.0[j], 1, row[j])
+            } else {
+                f64::INFINITY
+            }
+        };
+        self.convert(
+            delta,
+            at,
+            add_up(self.delta_spent, 1, delta_of(event)),
+            self.releases.saturating_add(1),
+        )
     }
 
     /// δ at ε ≥ 0: the smallest over the orders, plus what (ε, δ) events put aside.
@@ -192,7 +242,9 @@ impl RdpAccountant {
     fn look_up(&mut self, event: &Event) -> Result<(), AccountantError> {
         let now = event.relation();
         match self.relation {
-            Some(before) if before != now => return Err(AccountantError::MixedRelations { before, now }),
+            Some(before) if before != now => {
+                return Err(AccountantError::MixedRelations { before, now });
+            }
             _ => {}
         }
         if self.cached.0 != Some(*event) {
@@ -212,7 +264,14 @@ impl RdpAccountant {
     ) -> Result<PrivacySpent, AccountantError> {
         check_delta(delta)?;
         let quality = Quality::Upper;
-        let mut spent = PrivacySpent { epsilon: f64::INFINITY, delta, quality, order: None, at_edge: false, releases };
+        let mut spent = PrivacySpent {
+            epsilon: f64::INFINITY,
+            delta,
+            quality,
+            order: None,
+            at_edge: false,
+            releases,
+        };
         let left = (delta - delta_spent).next_down();
         if delta_spent == 0.0 && (0..ORDER_COUNT).all(|i| divergence(i) == 0.0) {
             spent.epsilon = 0.0;
@@ -229,7 +288,11 @@ impl RdpAccountant {
                 }
             }
         }
-        if spent.epsilon.is_finite() { Ok(spent) } else { Err(AccountantError::NoFiniteEpsilon { delta, delta_spent }) }
+        if spent.epsilon.is_finite() {
+            Ok(spent)
+        } else {
+            Err(AccountantError::NoFiniteEpsilon { delta, delta_spent })
+        }
     }
 }
 
@@ -269,8 +332,14 @@ pub fn divergences(event: &Event, row: &mut Row) -> Result<(), AccountantError> 
         return Err(AccountantError::InvalidEvent(*event));
     }
     match *event {
-        Event::Gaussian { noise_multiplier, .. } => poisson::divergences(1.0, noise_multiplier, &ORDERS, &mut row.0),
-        Event::PoissonSampledGaussian { sampling_probability, noise_multiplier, .. } => {
+        Event::Gaussian {
+            noise_multiplier, ..
+        } => poisson::divergences(1.0, noise_multiplier, &ORDERS, &mut row.0),
+        Event::PoissonSampledGaussian {
+            sampling_probability,
+            noise_multiplier,
+            ..
+        } => {
             poisson::divergences(sampling_probability, noise_multiplier, &ORDERS, &mut row.0);
         }
         Event::PureEpsilon { epsilon, .. } | Event::ApproximateEpsilon { epsilon, .. } => {
@@ -278,7 +347,11 @@ pub fn divergences(event: &Event, row: &mut Row) -> Result<(), AccountantError> 
                 *slot = pure_divergence(epsilon, *order);
             }
         }
-        Event::FixedSizeSampledGaussian { sampled, population, noise_multiplier } => {
+        Event::FixedSizeSampledGaussian {
+            sampled,
+            population,
+            noise_multiplier,
+        } => {
             let fraction = f64::from(sampled) / f64::from(population);
             fixed_size::divergences(fraction, noise_multiplier, &ORDERS, &mut row.0);
         }
@@ -294,10 +367,15 @@ pub fn pure_divergence(epsilon: f64, order: f64) -> f64 {
     if epsilon == 0.0 {
         return 0.0;
     }
-    let excess_ln = poisson::ln_exp_m1(order * epsilon) + Scalar::ln(-math::exp_m1(-(order - 1.0) * epsilon))
+    let excess_ln = poisson::ln_exp_m1(order * epsilon)
+        + Scalar::ln(-math::exp_m1(-(order - 1.0) * epsilon))
         - epsilon
         - math::ln_1p(Scalar::exp(-epsilon));
-    let ln_a = if excess_ln > 40.0 { excess_ln } else { math::ln_1p(Scalar::exp(excess_ln)) };
+    let ln_a = if excess_ln > 40.0 {
+        excess_ln
+    } else {
+        math::ln_1p(Scalar::exp(excess_ln))
+    };
     Scalar::min(ln_a / (order - 1.0) * ROUND_UP, epsilon)
 }
 
@@ -318,13 +396,19 @@ mod tests {
     fn fresh_accountants_owe_nothing_and_composition_adds() {
         let mut accountant = RdpAccountant::new();
         assert_eq!(accountant.epsilon(1e-5).unwrap().epsilon, 0.0);
-        let dry = accountant.epsilon_after(&sampled(0.25, 1.0), 40, 1e-5).unwrap();
+        let dry = accountant
+            .epsilon_after(&sampled(0.25, 1.0), 40, 1e-5)
+            .unwrap();
         assert_eq!(accountant.releases(), 0);
         for _ in 0..40 {
             accountant.compose(&sampled(0.25, 1.0), 1).unwrap();
         }
         let spent = accountant.epsilon(1e-5).unwrap();
-        assert!((spent.epsilon - dry.epsilon).abs() < 1e-9 && spent.order == dry.order && spent.releases == 40);
+        assert!(
+            (spent.epsilon - dry.epsilon).abs() < 1e-9
+                && spent.order == dry.order
+                && spent.releases == 40
+        );
         assert!(!spent.at_edge);
         let back = accountant.delta(spent.epsilon).unwrap();
         assert!((back / 1e-5 - 1.0).abs() < 1e-6);
@@ -335,12 +419,24 @@ mod tests {
         let mut accountant = RdpAccountant::new();
         accountant.compose(&sampled(0.25, 1.0), 1).unwrap();
         let before = accountant.clone();
-        let pure = Event::PureEpsilon { epsilon: 1.0, relation: NeighboringRelation::ReplaceOne };
-        assert!(matches!(accountant.compose(&pure, 1), Err(AccountantError::MixedRelations { .. })));
-        assert!(matches!(accountant.compose(&sampled(0.25, 0.0), 1), Err(AccountantError::InvalidEvent(_))));
+        let pure = Event::PureEpsilon {
+            epsilon: 1.0,
+            relation: NeighboringRelation::ReplaceOne,
+        };
+        assert!(matches!(
+            accountant.compose(&pure, 1),
+            Err(AccountantError::MixedRelations { .. })
+        ));
+        assert!(matches!(
+            accountant.compose(&sampled(0.25, 0.0), 1),
+            Err(AccountantError::InvalidEvent(_))
+        ));
         assert_eq!(accountant.epsilon(1e-5), before.epsilon(1e-5));
         for delta in [0.0, 1.0, -1.0, f64::NAN] {
-            assert!(matches!(accountant.epsilon(delta), Err(AccountantError::Delta(_))));
+            assert!(matches!(
+                accountant.epsilon(delta),
+                Err(AccountantError::Delta(_))
+            ));
         }
         assert!(accountant.delta(f64::NAN).is_err());
     }
@@ -349,9 +445,20 @@ mod tests {
     fn pure_events_stay_below_their_sum_and_put_delta_aside() {
         let relation = NeighboringRelation::ReplaceOne;
         let mut accountant = RdpAccountant::new();
-        accountant.compose(&Event::PureEpsilon { epsilon: 0.1, relation }, 100).unwrap();
+        accountant
+            .compose(
+                &Event::PureEpsilon {
+                    epsilon: 0.1,
+                    relation,
+                },
+                100,
+            )
+            .unwrap();
         let spent = accountant.epsilon(1e-5).unwrap().epsilon;
-        assert!(spent < 10.0 * 0.6, "advanced composition must be seen: {spent}");
+        assert!(
+            spent < 10.0 * 0.6,
+            "advanced composition must be seen: {spent}"
+        );
         for (epsilon, order) in [(1e-8, 1.1), (0.5, 2.0), (30.0, 5.0), (700.0, 1024.0)] {
             let r = pure_divergence(epsilon, order);
             assert!(
@@ -365,9 +472,21 @@ mod tests {
         assert!((pure_divergence(e, a) / plain - 1.0).abs() < 1e-10);
 
         let mut accountant = RdpAccountant::new();
-        accountant.compose(&Event::ApproximateEpsilon { epsilon: 0.5, delta: 1e-6, relation }, 3).unwrap();
+        accountant
+            .compose(
+                &Event::ApproximateEpsilon {
+                    epsilon: 0.5,
+                    delta: 1e-6,
+                    relation,
+                },
+                3,
+            )
+            .unwrap();
         assert!(accountant.epsilon(1e-5).is_ok());
-        assert!(matches!(accountant.epsilon(3e-6), Err(AccountantError::NoFiniteEpsilon { .. })));
+        assert!(matches!(
+            accountant.epsilon(3e-6),
+            Err(AccountantError::NoFiniteEpsilon { .. })
+        ));
     }
 
     fn bytes_of(accountant: &RdpAccountant) -> [u8; 2000] {
@@ -377,7 +496,11 @@ mod tests {
     }
 
     /// Bytes of an accountant, with one number overwritten: read back or refused.
-    fn forge(accountant: &RdpAccountant, place: usize, bytes: &[u8]) -> Result<RdpAccountant, StoredError> {
+    fn forge(
+        accountant: &RdpAccountant,
+        place: usize,
+        bytes: &[u8],
+    ) -> Result<RdpAccountant, StoredError> {
         let mut stored = bytes_of(accountant);
         stored[place..place + bytes.len()].copy_from_slice(bytes);
         let read: Stored = postcard::from_bytes(&stored).unwrap();
@@ -388,24 +511,43 @@ mod tests {
     fn mended_a_stored_loss_must_be_one_that_charges_lead_to() {
         let mut accountant = RdpAccountant::new();
         accountant.compose(&sampled(0.25, 1.0), 100).unwrap();
-        assert_eq!(bytes_of(&forge(&accountant, 0, &[]).unwrap()), bytes_of(&accountant));
+        assert_eq!(
+            bytes_of(&forge(&accountant, 0, &[]).unwrap()),
+            bytes_of(&accountant)
+        );
         // 100 releases, a relation, and nothing spent.
         let zeros = [0; 8 * ORDER_COUNT];
-        let refused = StoredError::Contradiction { releases: 100, costly: 100 };
+        let refused = StoredError::Contradiction {
+            releases: 100,
+            costly: 100,
+        };
         assert_eq!(forge(&accountant, 0, &zeros).unwrap_err(), refused);
         // One order that is cheap would be the best.
-        assert_eq!(forge(&accountant, 8 * 40, &[0; 8]).unwrap_err(), StoredError::Falling { place: 40 });
-        assert!(matches!(forge(&accountant, 0, &[0; 8]), Err(StoredError::Contradiction { .. })));
+        assert_eq!(
+            forge(&accountant, 8 * 40, &[0; 8]).unwrap_err(),
+            StoredError::Falling { place: 40 }
+        );
+        assert!(matches!(
+            forge(&accountant, 0, &[0; 8]),
+            Err(StoredError::Contradiction { .. })
+        ));
         // Fewer releases than costly ones; an infinite δ.
         let releases = 8 * ORDER_COUNT + 8;
-        assert!(matches!(forge(&accountant, releases, &[99]), Err(StoredError::Contradiction { releases: 99, .. })));
+        assert!(matches!(
+            forge(&accountant, releases, &[99]),
+            Err(StoredError::Contradiction { releases: 99, .. })
+        ));
         let infinite = forge(&accountant, releases - 8, &f64::INFINITY.to_le_bytes());
         assert_eq!(infinite.unwrap_err(), StoredError::Delta(f64::INFINITY));
         // What costs nothing is honest, and so is what costs almost nothing.
         for (q, z) in [(0.0, 1.0), (1e-19, 0.1), (1e-300, 1.0), (1.0, 1e-3)] {
             let mut honest = RdpAccountant::new();
             honest.compose(&sampled(q, z), 1000).unwrap();
-            assert_eq!(bytes_of(&forge(&honest, 0, &[]).unwrap()), bytes_of(&honest), "{q} {z}");
+            assert_eq!(
+                bytes_of(&forge(&honest, 0, &[]).unwrap()),
+                bytes_of(&honest),
+                "{q} {z}"
+            );
         }
     }
 
@@ -414,20 +556,32 @@ mod tests {
         let mut stream = crate::random::Stream::from_seed(10);
         let mut number = |low: f64, high: f64| low * (high / low).powf(stream.unit::<f64>());
         for i in 0..600 {
-            let (relation, mut accountant) = (NeighboringRelation::ReplaceOne, RdpAccountant::new());
+            let (relation, mut accountant) =
+                (NeighboringRelation::ReplaceOne, RdpAccountant::new());
             let event = match i % 3 {
                 0 => sampled(number(1e-19, 1.0), number(1e-2, 1e4)),
-                1 => Event::PureEpsilon { epsilon: number(1e-12, 1e3), relation },
+                1 => Event::PureEpsilon {
+                    epsilon: number(1e-12, 1e3),
+                    relation,
+                },
                 _ => {
                     let population = number(1.0, 1e6) as u32;
                     let sampled = (f64::from(population) * number(1e-6, 1.0)) as u32;
                     let noise_multiplier = number(0.1, 1e3);
-                    Event::FixedSizeSampledGaussian { sampled: sampled.max(1), population, noise_multiplier }
+                    Event::FixedSizeSampledGaussian {
+                        sampled: sampled.max(1),
+                        population,
+                        noise_multiplier,
+                    }
                 }
             };
             accountant.compose(&event, number(1.0, 1e4) as u32).unwrap();
             (0..20).for_each(|_| accountant.compose(&event, 1).unwrap());
-            assert_eq!(bytes_of(&forge(&accountant, 0, &[]).unwrap()), bytes_of(&accountant), "{event:?}");
+            assert_eq!(
+                bytes_of(&forge(&accountant, 0, &[]).unwrap()),
+                bytes_of(&accountant),
+                "{event:?}"
+            );
         }
     }
 
@@ -455,6 +609,10 @@ mod tests {
         let mut stored: Stored = postcard::from_bytes(&bytes_of(&accountant)).unwrap();
         (stored.spent.0[100], stored.releases) = (0.0, u64::MAX);
         let read = RdpAccountant::try_from(stored).map(|read| read.epsilon(1e-5).unwrap().epsilon);
-        assert!(read.is_err(), "{read:?} after {:?}", accountant.epsilon(1e-5).unwrap().epsilon);
+        assert!(
+            read.is_err(),
+            "{read:?} after {:?}",
+            accountant.epsilon(1e-5).unwrap().epsilon
+        );
     }
 }

@@ -58,7 +58,11 @@ use crate::math::{self, Scalar};
 
 /// ln(1 − q + q·e^x) for q in (0, 1), without overflow.
 pub(super) fn ln_mixture(q: f64, x: f64) -> f64 {
-    if x > 0.0 { x + Scalar::ln(q + (1.0 - q) * Scalar::exp(-x)) } else { math::ln_1p(q * math::exp_m1(x)) }
+    if x > 0.0 {
+        x + Scalar::ln(q + (1.0 - q) * Scalar::exp(-x))
+    } else {
+        math::ln_1p(q * math::exp_m1(x))
+    }
 }
 
 /// The most nodes of the rule in [`divergence`]; where it needs more, the unsampled Gaussian's divergence is taken.
@@ -101,7 +105,10 @@ pub fn divergence(sampling_probability: f64, noise_multiplier: f64, order: f64) 
     let half = 0.5 / (z * z);
     let exponent = |i: u32| {
         let x = f64::from(i) * step - 14.0 * z;
-        let (up, down) = (ln_mixture(q, (2.0 * x - 1.0) * half), ln_mixture(q, (-2.0 * x - 1.0) * half));
+        let (up, down) = (
+            ln_mixture(q, (2.0 * x - 1.0) * half),
+            ln_mixture(q, (-2.0 * x - 1.0) * half),
+        );
         order * up + (1.0 - order) * down - x * x * half
     };
     let (mut top, mut sum) = (f64::NEG_INFINITY, 0.0);
@@ -123,7 +130,8 @@ pub fn divergence(sampling_probability: f64, noise_multiplier: f64, order: f64) 
 #[cfg(test)]
 mod tests {
     use super::super::{
-        Accountant, AccountantError, GaussianAccountant, MomentsAccountant, Quality, RdpAccountant, analytic, poisson,
+        Accountant, AccountantError, GaussianAccountant, MomentsAccountant, Quality, RdpAccountant,
+        analytic, poisson,
     };
     use super::*;
     use crate::privacy::{Event, NeighboringRelation};
@@ -132,8 +140,9 @@ mod tests {
     #[test]
     fn divergences_are_those_of_a_plain_sum() {
         for (q, z) in [(0.25, 1.0), (0.05, 0.6), (0.9, 3.0), (0.5, 0.3)] {
-            let density =
-                |x: f64, at: f64| (-(x - at) * (x - at) / (2.0 * z * z)).exp() / (z * 2.506_628_274_631_000_2);
+            let density = |x: f64, at: f64| {
+                (-(x - at) * (x - at) / (2.0 * z * z)).exp() / (z * 2.506_628_274_631_000_2)
+            };
             let width = z / 400.0;
             let mut sum = 0.0;
             for i in -12_000..24_000i32 {
@@ -145,39 +154,66 @@ mod tests {
                 }
             }
             let (found, truth) = (divergence(q, z, 2.0), sum.ln());
-            assert!(found >= truth * (1.0 - 1e-9) && found <= truth * (1.0 + 1e-6) + 1e-8, "{q} {z}: {found} {truth}");
-            assert!(found >= poisson::divergence(q, z, 2.0), "against nothing it is less");
+            assert!(
+                found >= truth * (1.0 - 1e-9) && found <= truth * (1.0 + 1e-6) + 1e-8,
+                "{q} {z}: {found} {truth}"
+            );
+            assert!(
+                found >= poisson::divergence(q, z, 2.0),
+                "against nothing it is less"
+            );
         }
         // Where the rule is too long: that of everybody.
         assert!((divergence(0.5, 0.01, 3.0) / 6e4 - 1.0).abs() < 1e-9);
-        assert!(divergence(0.5, 1.0, 1.0).is_infinite() && divergence(f64::NAN, 1.0, 2.0).is_infinite());
+        assert!(
+            divergence(0.5, 1.0, 1.0).is_infinite() && divergence(f64::NAN, 1.0, 2.0).is_infinite()
+        );
         assert_eq!(divergence(0.0, 1.0, 2.0), 0.0);
     }
 
     #[test]
     fn mended3_between_two_contributions_costs_more_than_against_nothing() {
         let relation = NeighboringRelation::ReplaceSpecial;
-        let event = Event::Gaussian { noise_multiplier: 3.0, relation };
-        let (mut exact, mut upper, mut paper) =
-            (GaussianAccountant::new(), RdpAccountant::new(), MomentsAccountant::new());
+        let event = Event::Gaussian {
+            noise_multiplier: 3.0,
+            relation,
+        };
+        let (mut exact, mut upper, mut paper) = (
+            GaussianAccountant::new(),
+            RdpAccountant::new(),
+            MomentsAccountant::new(),
+        );
         let all: [&mut dyn Accountant; 3] = [&mut exact, &mut upper, &mut paper];
         let mut before = 0.0;
         for accountant in all {
-            assert_eq!(accountant.replace_epsilon(1e-5).unwrap().epsilon, 0.0, "nothing was sent");
+            assert_eq!(
+                accountant.replace_epsilon(1e-5).unwrap().epsilon,
+                0.0,
+                "nothing was sent"
+            );
             accountant.compose(&event, 9).unwrap(); // together multiplier 1
             let between = accountant.replace_epsilon(1e-5).unwrap();
             // μ doubles, and no bound is below that.
             let truth = analytic::epsilon(0.5, 1e-5).unwrap();
-            assert!(between.epsilon >= truth * (1.0 - 1e-12) && between.epsilon >= before, "{between:?}");
+            assert!(
+                between.epsilon >= truth * (1.0 - 1e-12) && between.epsilon >= before,
+                "{between:?}"
+            );
             assert!(between.epsilon > 2.0 * accountant.epsilon(1e-5).unwrap().epsilon);
             assert_eq!((between.releases, between.delta), (9, 1e-5));
             let guess = accountant.best_guess().unwrap();
-            assert!((0.691_462_461_274..=1.0).contains(&guess), "Φ(½) at least: {guess}");
+            assert!(
+                (0.691_462_461_274..=1.0).contains(&guess),
+                "Φ(½) at least: {guess}"
+            );
             before = between.epsilon;
         }
         assert_eq!(exact.replace_epsilon(1e-5).unwrap().quality, Quality::Exact);
         assert!(
-            (exact.replace_epsilon(1e-5).unwrap().epsilon / analytic::epsilon(0.5, 1e-5).unwrap() - 1.0).abs() < 1e-9
+            (exact.replace_epsilon(1e-5).unwrap().epsilon / analytic::epsilon(0.5, 1e-5).unwrap()
+                - 1.0)
+                .abs()
+                < 1e-9
         );
         assert!((exact.best_guess().unwrap() - 0.691_462_461_274).abs() < 1e-9);
     }
@@ -188,16 +224,25 @@ mod tests {
         for (relation, wanted) in [
             (NeighboringRelation::ReplaceOne, Ok(1.0)),
             (NeighboringRelation::AddOrRemoveOne, Ok(0.5)),
-            (NeighboringRelation::ShiftOne { unit }, Err(AccountantError::OneUnitOnly)),
+            (
+                NeighboringRelation::ShiftOne { unit },
+                Err(AccountantError::OneUnitOnly),
+            ),
         ] {
-            let event = Event::Gaussian { noise_multiplier: 1.0, relation };
+            let event = Event::Gaussian {
+                noise_multiplier: 1.0,
+                relation,
+            };
             let (mut exact, mut upper) = (GaussianAccountant::new(), RdpAccountant::new());
             exact.compose(&event, 1).unwrap();
             upper.compose(&event, 1).unwrap();
             let found = exact.replace_epsilon(1e-5).map(|spent| spent.epsilon);
             match wanted {
                 Err(error) => {
-                    assert_eq!((found, upper.replace_epsilon(1e-5)), (Err(error), Err(error)));
+                    assert_eq!(
+                        (found, upper.replace_epsilon(1e-5)),
+                        (Err(error), Err(error))
+                    );
                 }
                 Ok(z) => {
                     let truth = analytic::epsilon(z, 1e-5).unwrap();
@@ -213,7 +258,15 @@ mod tests {
     fn pure_events_at_most_double_and_a_little() {
         let relation = NeighboringRelation::ReplaceSpecial;
         let mut accountant = RdpAccountant::new();
-        accountant.compose(&Event::PureEpsilon { epsilon: 0.5, relation }, 1).unwrap();
+        accountant
+            .compose(
+                &Event::PureEpsilon {
+                    epsilon: 0.5,
+                    relation,
+                },
+                1,
+            )
+            .unwrap();
         let between = accountant.replace_epsilon(1e-9).unwrap().epsilon;
         assert!(between > 0.9 && between < 1.2, "{between}");
     }

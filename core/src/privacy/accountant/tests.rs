@@ -5,7 +5,10 @@ use super::*;
 #[test]
 fn additions_round_up() {
     // Every number below is a multiple of 2^-56: 128-bit integers say what the sum is.
-    let (unit, count) = (1.0 / f64::from(1u32 << 28) / f64::from(1u32 << 28), 1u32 << 20);
+    let (unit, count) = (
+        1.0 / f64::from(1u32 << 28) / f64::from(1u32 << 28),
+        1u32 << 20,
+    );
     let exact = u128::from(count) * (0.1 / unit) as u128;
     let mut up = 0.0;
     for _ in 0..count {
@@ -20,7 +23,10 @@ fn additions_round_up() {
         plain += 0.1;
         below += u32::from(integer(plain) < u128::from(n) * integer(0.1));
     }
-    assert!(below > 100, "the plain sum was below the exact one {below} times");
+    assert!(
+        below > 100,
+        "the plain sum was below the exact one {below} times"
+    );
     assert_eq!(add_up(0.25, 7, 0.0), 0.25);
     assert_eq!(add_up(0.25, 0, f64::INFINITY), 0.25);
     assert_eq!(add_up(f64::INFINITY, 1, 1.0), f64::INFINITY);
@@ -36,7 +42,11 @@ mod by_trait {
     const RELATION: NeighboringRelation = NeighboringRelation::ReplaceSpecial;
 
     fn sampled(sampling_probability: f64, noise_multiplier: f64) -> Event {
-        Event::PoissonSampledGaussian { sampling_probability, noise_multiplier, relation: RELATION }
+        Event::PoissonSampledGaussian {
+            sampling_probability,
+            noise_multiplier,
+            relation: RELATION,
+        }
     }
 
     /// The tight one first, then looser and looser.
@@ -51,27 +61,52 @@ mod by_trait {
 
     #[test]
     fn each_is_above_the_one_before_and_its_delta_inverts_its_epsilon() {
-        let gaussian = Event::Gaussian { noise_multiplier: 2.0, relation: RELATION };
+        let gaussian = Event::Gaussian {
+            noise_multiplier: 2.0,
+            relation: RELATION,
+        };
         for (events, delta) in [
             (&[(sampled(0.25, 1.0), 40)][..], 0.00294),
             (&[(sampled(0.25, 0.5), 40)], 1e-5),
             (&[(sampled(0.25, 1.0), 20), (sampled(0.25, 2.0), 20)], 1e-5),
-            (&[(gaussian, 3), (sampled(1.0, 4.0), 2), (sampled(0.0, 1.0), 9)], 1e-6),
+            (
+                &[
+                    (gaussian, 3),
+                    (sampled(1.0, 4.0), 2),
+                    (sampled(0.0, 1.0), 9),
+                ],
+                1e-6,
+            ),
         ] {
             let (mut before, mut answered) = (0.0, 0);
             for (name, mut accountant) in all() {
                 if !events.iter().all(|(event, _)| accountant.supports(event)) {
                     continue;
                 }
-                events.iter().for_each(|(event, count)| accountant.compose(event, *count).unwrap());
+                events
+                    .iter()
+                    .for_each(|(event, count)| accountant.compose(event, *count).unwrap());
                 let spent = accountant.epsilon(delta).unwrap();
                 // The first two are both exact where both answer.
-                assert!(spent.epsilon >= before * (1.0 - 1e-9), "{name}: {spent:?} {before}");
-                assert_eq!(spent.releases, events.iter().map(|(_, count)| u64::from(*count)).sum::<u64>(), "{name}");
+                assert!(
+                    spent.epsilon >= before * (1.0 - 1e-9),
+                    "{name}: {spent:?} {before}"
+                );
+                assert_eq!(
+                    spent.releases,
+                    events
+                        .iter()
+                        .map(|(_, count)| u64::from(*count))
+                        .sum::<u64>(),
+                    "{name}"
+                );
                 let back = accountant.delta(spent.epsilon).unwrap();
                 assert!((back / delta - 1.0).abs() < 5e-3, "{name}: {back}");
                 // Negative control: a smaller ε needs a larger δ.
-                assert!(accountant.delta(0.9 * spent.epsilon).unwrap() > 1.05 * delta, "{name}");
+                assert!(
+                    accountant.delta(0.9 * spent.epsilon).unwrap() > 1.05 * delta,
+                    "{name}"
+                );
                 (before, answered) = (spent.epsilon, answered + 1);
             }
             assert!(answered >= 3);
@@ -88,8 +123,14 @@ mod by_trait {
             assert_eq!(accountant.delta(0.0).unwrap(), 0.0, "{name}");
             accountant.compose(&first, 3).unwrap();
             let before = (accountant.epsilon(1e-5), accountant.delta(1.0));
-            let now = Event::Gaussian { noise_multiplier: 1.0, relation: other };
-            let mixed = AccountantError::MixedRelations { before: RELATION, now: other };
+            let now = Event::Gaussian {
+                noise_multiplier: 1.0,
+                relation: other,
+            };
+            let mixed = AccountantError::MixedRelations {
+                before: RELATION,
+                now: other,
+            };
             assert_eq!(accountant.compose(&now, 1), Err(mixed), "{name}");
             assert_eq!(accountant.compose(&now, 0), Err(mixed), "{name}");
             assert_eq!(
@@ -98,23 +139,55 @@ mod by_trait {
             );
             let unknown = [
                 sampled(0.5, 1.0),
-                Event::PureEpsilon { epsilon: 1.0, relation: RELATION },
-                Event::ApproximateEpsilon { epsilon: 1.0, delta: 1e-9, relation: RELATION },
+                Event::PureEpsilon {
+                    epsilon: 1.0,
+                    relation: RELATION,
+                },
+                Event::ApproximateEpsilon {
+                    epsilon: 1.0,
+                    delta: 1e-9,
+                    relation: RELATION,
+                },
             ];
-            for event in unknown.into_iter().filter(|event| !accountant.supports(event)).collect::<Vec<_>>() {
-                assert_eq!(accountant.compose(&event, 1), Err(AccountantError::UnsupportedEvent(event)), "{name}");
+            for event in unknown
+                .into_iter()
+                .filter(|event| !accountant.supports(event))
+                .collect::<Vec<_>>()
+            {
+                assert_eq!(
+                    accountant.compose(&event, 1),
+                    Err(AccountantError::UnsupportedEvent(event)),
+                    "{name}"
+                );
             }
             for delta in [0.0, 1.0, f64::NAN] {
-                assert!(matches!(accountant.epsilon(delta), Err(AccountantError::Delta(_))), "{name}");
+                assert!(
+                    matches!(accountant.epsilon(delta), Err(AccountantError::Delta(_))),
+                    "{name}"
+                );
             }
             for epsilon in [-1.0, f64::NAN] {
-                assert!(matches!(accountant.delta(epsilon), Err(AccountantError::Epsilon(_))), "{name}");
+                assert!(
+                    matches!(accountant.delta(epsilon), Err(AccountantError::Epsilon(_))),
+                    "{name}"
+                );
             }
-            assert_eq!((accountant.epsilon(1e-5), accountant.delta(1.0)), before, "{name}");
+            assert_eq!(
+                (accountant.epsilon(1e-5), accountant.delta(1.0)),
+                before,
+                "{name}"
+            );
         }
-        let fixed = Event::FixedSizeSampledGaussian { sampled: 1, population: 2, noise_multiplier: 1.0 };
-        let who: Vec<_> =
-            all().into_iter().filter(|(_, accountant)| accountant.supports(&fixed)).map(|(n, _)| n).collect();
+        let fixed = Event::FixedSizeSampledGaussian {
+            sampled: 1,
+            population: 2,
+            noise_multiplier: 1.0,
+        };
+        let who: Vec<_> = all()
+            .into_iter()
+            .filter(|(_, accountant)| accountant.supports(&fixed))
+            .map(|(n, _)| n)
+            .collect();
         assert_eq!(who, ["rdp"]);
     }
 
@@ -122,16 +195,34 @@ mod by_trait {
     fn the_gaussian_accountant_is_never_below_the_closed_form_and_hardly_above() {
         let composed = |z: f64, count: u32| {
             let mut accountant = GaussianAccountant::new();
-            accountant.compose(&Event::Gaussian { noise_multiplier: z, relation: RELATION }, count).unwrap();
+            accountant
+                .compose(
+                    &Event::Gaussian {
+                        noise_multiplier: z,
+                        relation: RELATION,
+                    },
+                    count,
+                )
+                .unwrap();
             accountant
         };
         // 16 releases at z = 4 are one at z = 1; 4.3777 there at δ = 1e-5 (Balle, Wang).
-        let (many, one) = (composed(4.0, 16).epsilon(1e-5).unwrap(), analytic::epsilon(1.0, 1e-5).unwrap());
-        assert!(many.epsilon >= one && many.epsilon < one * (1.0 + 1e-12) && (one - 4.3777).abs() < 1e-3);
+        let (many, one) = (
+            composed(4.0, 16).epsilon(1e-5).unwrap(),
+            analytic::epsilon(1.0, 1e-5).unwrap(),
+        );
+        assert!(
+            many.epsilon >= one
+                && many.epsilon < one * (1.0 + 1e-12)
+                && (one - 4.3777).abs() < 1e-3
+        );
         for z in [1e-300, 1e-3, 0.3, 7.7, 1e200] {
             assert!(composed(z, 1).noise_multiplier() <= z, "{z}");
         }
-        assert!(matches!(composed(1e-300, 1).epsilon(0.5), Err(AccountantError::NoFiniteEpsilon { .. })));
+        assert!(matches!(
+            composed(1e-300, 1).epsilon(0.5),
+            Err(AccountantError::NoFiniteEpsilon { .. })
+        ));
         assert_eq!(composed(1e-300, 1).delta(5.0), Ok(1.0));
     }
 }

@@ -45,12 +45,19 @@ impl GaussianFilter {
         if !(epsilon_max >= 0.0 && delta > 0.0 && delta < 1.0) {
             return Err(BudgetError::Config { epsilon_max, delta });
         }
-        Ok(GaussianFilter { accountant: GaussianAccountant::new(), epsilon_max, delta })
+        Ok(GaussianFilter {
+            accountant: GaussianAccountant::new(),
+            epsilon_max,
+            delta,
+        })
     }
 
     /// The same budget after what an accountant says was spent, however much; as [`super::Filter::resume`].
     pub fn resume(self, spent: GaussianAccountant) -> Self {
-        GaussianFilter { accountant: spent, ..self }
+        GaussianFilter {
+            accountant: spent,
+            ..self
+        }
     }
 
     /// Whether all of these fit together. Nothing is spent.
@@ -87,7 +94,9 @@ impl GaussianFilter {
 
     fn after(&self, events: &[Event]) -> Result<GaussianAccountant, BudgetError> {
         let mut after = self.accountant;
-        events.iter().try_for_each(|event| after.compose(event, 1))?;
+        events
+            .iter()
+            .try_for_each(|event| after.compose(event, 1))?;
         let epsilon = match after.epsilon(self.delta) {
             Ok(spent) => spent.epsilon,
             Err(AccountantError::NoFiniteEpsilon { .. }) => f64::INFINITY,
@@ -96,7 +105,10 @@ impl GaussianFilter {
         if epsilon <= self.epsilon_max {
             Ok(after)
         } else {
-            Err(BudgetError::Exhausted { epsilon, epsilon_max: self.epsilon_max })
+            Err(BudgetError::Exhausted {
+                epsilon,
+                epsilon_max: self.epsilon_max,
+            })
         }
     }
 }
@@ -109,7 +121,10 @@ mod tests {
     use crate::privacy::event::NeighboringRelation;
 
     fn release(noise_multiplier: f64) -> Event {
-        Event::Gaussian { noise_multiplier, relation: NeighboringRelation::ReplaceSpecial }
+        Event::Gaussian {
+            noise_multiplier,
+            relation: NeighboringRelation::ReplaceSpecial,
+        }
     }
 
     #[test]
@@ -119,17 +134,29 @@ mod tests {
             let mu = (1.0 / analytic::noise_multiplier(epsilon, delta).unwrap()) * (1.0 - 1e-12);
             let shares = [3.0, 3.0, 3.0, 1.0, 1.0, 1.0];
             let plan = shares.map(|share: f64| release((12.0 / share).sqrt() / mu));
-            let (mut exact, mut renyi) =
-                (GaussianFilter::new(epsilon, delta).unwrap(), Filter::new(epsilon, delta).unwrap());
+            let (mut exact, mut renyi) = (
+                GaussianFilter::new(epsilon, delta).unwrap(),
+                Filter::new(epsilon, delta).unwrap(),
+            );
             assert_eq!(exact.admits(&plan), Ok(()));
             plan.iter().for_each(|event| exact.charge(event).unwrap());
             let spent = exact.spent().unwrap();
-            assert!(spent.epsilon <= epsilon && spent.epsilon > epsilon * (1.0 - 1e-9) && spent.releases == 6);
+            assert!(
+                spent.epsilon <= epsilon
+                    && spent.epsilon > epsilon * (1.0 - 1e-9)
+                    && spent.releases == 6
+            );
             // One release more, however cheap, is refused, and costs nothing.
-            assert!(matches!(exact.charge(&release(1e3)), Err(BudgetError::Exhausted { .. })));
+            assert!(matches!(
+                exact.charge(&release(1e3)),
+                Err(BudgetError::Exhausted { .. })
+            ));
             assert_eq!(exact.spent(), Ok(spent));
             // Negative control: the filter that counted before refuses the plan its last release.
-            let made = plan.iter().take_while(|event| renyi.charge(event).is_ok()).count();
+            let made = plan
+                .iter()
+                .take_while(|event| renyi.charge(event).is_ok())
+                .count();
             assert!(made < 6, "{made}");
         }
     }
@@ -137,17 +164,30 @@ mod tests {
     #[test]
     fn what_is_sampled_is_not_counted_here() {
         let relation = NeighboringRelation::ReplaceSpecial;
-        let sampled = |q| Event::PoissonSampledGaussian { sampling_probability: q, noise_multiplier: 1.0, relation };
+        let sampled = |q| Event::PoissonSampledGaussian {
+            sampling_probability: q,
+            noise_multiplier: 1.0,
+            relation,
+        };
         let mut filter = GaussianFilter::new(9.0, 1e-5).unwrap();
         let refused = AccountantError::UnsupportedEvent(sampled(0.5));
-        assert_eq!(filter.charge(&sampled(0.5)), Err(BudgetError::Accountant(refused)));
+        assert_eq!(
+            filter.charge(&sampled(0.5)),
+            Err(BudgetError::Accountant(refused))
+        );
         filter.charge(&sampled(1.0)).unwrap();
         let mut beyond = GaussianAccountant::new();
         beyond.compose(&release(0.1), 1).unwrap();
         let resumed = GaussianFilter::new(9.0, 1e-5).unwrap().resume(beyond);
-        assert!(matches!(resumed.admits(&[release(1e6)]), Err(BudgetError::Exhausted { .. })));
+        assert!(matches!(
+            resumed.admits(&[release(1e6)]),
+            Err(BudgetError::Exhausted { .. })
+        ));
         for (epsilon, delta) in [(-1.0, 0.1), (f64::NAN, 0.1), (1.0, 0.0), (1.0, f64::NAN)] {
-            assert!(matches!(GaussianFilter::new(epsilon, delta), Err(BudgetError::Config { .. })));
+            assert!(matches!(
+                GaussianFilter::new(epsilon, delta),
+                Err(BudgetError::Config { .. })
+            ));
         }
     }
 }

@@ -83,19 +83,35 @@ impl fmt::Display for GaussianError {
         match self {
             GaussianError::GridExponent(m) => write!(f, "grid_exponent {m} is not in 10..=24"),
             GaussianError::NoiseMultiplier(z) => {
-                write!(f, "noise_multiplier {z} is not positive and finite, or too far from 1 for the grid")
+                write!(
+                    f,
+                    "noise_multiplier {z} is not positive and finite, or too far from 1 for the grid"
+                )
             }
             GaussianError::Contributors(n) => write!(f, "{n} contributors could overflow the sums"),
-            GaussianError::NobodySampled => f.write_str("no party, or sampling_probability 0: nothing to release"),
+            GaussianError::NobodySampled => {
+                f.write_str("no party, or sampling_probability 0: nothing to release")
+            }
             GaussianError::Constant(x) => write!(f, "{x} is not a positive finite number"),
-            GaussianError::Length { sums, other } => write!(f, "{sums} sums against {other} entries"),
+            GaussianError::Length { sums, other } => {
+                write!(f, "{sums} sums against {other} entries")
+            }
             GaussianError::OtherNoise { drawn, expected } => {
-                write!(f, "noise of grid exponent {drawn} for a release on grid {expected}")
+                write!(
+                    f,
+                    "noise of grid exponent {drawn} for a release on grid {expected}"
+                )
             }
             GaussianError::OtherSample { drawn, expected } => {
-                write!(f, "a sample of probability {drawn} for a release charged at {expected}")
+                write!(
+                    f,
+                    "a sample of probability {drawn} for a release charged at {expected}"
+                )
             }
-            GaussianError::Sampled(q) => write!(f, "everybody, for a release charged as a sample of probability {q}"),
+            GaussianError::Sampled(q) => write!(
+                f,
+                "everybody, for a release charged as a sample of probability {q}"
+            ),
             GaussianError::Noise(e) => e.fmt(f),
             GaussianError::Encode(e) => e.fmt(f),
         }
@@ -207,8 +223,14 @@ pub struct Sample<P: Provenance> {
 
 impl<P: Provenance> Sample<P> {
     /// A sample that a party drew before, from a source of this kind; nothing if its kind is not `P`.
-    pub(crate) fn drawn_before(probability: SamplingProbability, coins: SourceKind) -> Option<Self> {
-        (coins == P::KIND).then_some(Sample { probability, provenance: PhantomData })
+    pub(crate) fn drawn_before(
+        probability: SamplingProbability,
+        coins: SourceKind,
+    ) -> Option<Self> {
+        (coins == P::KIND).then_some(Sample {
+            probability,
+            provenance: PhantomData,
+        })
     }
 }
 
@@ -227,21 +249,34 @@ impl GridGaussian {
             return Err(GaussianError::NobodySampled);
         }
         let unsampled = Self::unsampled(grid_exponent, noise_multiplier, contributors_max)?;
-        Ok(GridGaussian { sampling: Some(sampling_probability), ..unsampled })
+        Ok(GridGaussian {
+            sampling: Some(sampling_probability),
+            ..unsampled
+        })
     }
 
     /// A mechanism over everybody: no coins, q = 1 in decoding, and the event is a Gaussian without sampling.
     ///
     /// **Parameters**: as [`GridGaussian::new`].
-    pub fn unsampled(grid_exponent: u32, noise_multiplier: f64, contributors_max: u32) -> Result<Self, GaussianError> {
+    pub fn unsampled(
+        grid_exponent: u32,
+        noise_multiplier: f64,
+        contributors_max: u32,
+    ) -> Result<Self, GaussianError> {
         if !(10..=24).contains(&grid_exponent) {
             return Err(GaussianError::GridExponent(grid_exponent));
         }
-        let radius = radius(grid_exponent, noise_multiplier).ok_or(GaussianError::NoiseMultiplier(noise_multiplier))?;
+        let radius = radius(grid_exponent, noise_multiplier)
+            .ok_or(GaussianError::NoiseMultiplier(noise_multiplier))?;
         if u128::from(contributors_max) * u128::from(radius) >= 1 << 62 {
             return Err(GaussianError::Contributors(contributors_max));
         }
-        Ok(GridGaussian { grid_exponent, noise_multiplier, radius, sampling: None })
+        Ok(GridGaussian {
+            grid_exponent,
+            noise_multiplier,
+            radius,
+            sampling: None,
+        })
     }
 
     /// m: the noise has std 2^m grid units.
@@ -284,13 +319,21 @@ impl GridGaussian {
 
     /// What one release costs.
     pub fn event(&self) -> Event {
-        let (noise_multiplier, relation) = (self.noise_multiplier, NeighboringRelation::ReplaceSpecial);
+        let (noise_multiplier, relation) =
+            (self.noise_multiplier, NeighboringRelation::ReplaceSpecial);
         match self.sampling {
             Some(probability) => {
                 let sampling_probability = probability.value();
-                Event::PoissonSampledGaussian { sampling_probability, noise_multiplier, relation }
+                Event::PoissonSampledGaussian {
+                    sampling_probability,
+                    noise_multiplier,
+                    relation,
+                }
             }
-            None => Event::Gaussian { noise_multiplier, relation },
+            None => Event::Gaussian {
+                noise_multiplier,
+                relation,
+            },
         }
     }
 
@@ -299,7 +342,10 @@ impl GridGaussian {
     /// **Errors**: [`GaussianError::Sampled`] for a mechanism that samples, be it with probability 1.
     pub fn everybody<P: Provenance>(&self) -> Result<Sample<P>, GaussianError> {
         match self.sampling {
-            None => Ok(Sample { probability: SamplingProbability::ONE, provenance: PhantomData }),
+            None => Ok(Sample {
+                probability: SamplingProbability::ONE,
+                provenance: PhantomData,
+            }),
             Some(probability) => Err(GaussianError::Sampled(probability.value())),
         }
     }
@@ -331,7 +377,10 @@ impl GridGaussian {
                 }
             }
         }
-        Ok(Sample { probability: self.sampling_probability(), provenance: PhantomData })
+        Ok(Sample {
+            probability: self.sampling_probability(),
+            provenance: PhantomData,
+        })
     }
 
     /// Fills `pool` with ⌊2^m·G⌋, before any data is touched.
@@ -352,7 +401,11 @@ impl GridGaussian {
                 }
             }
         }
-        Ok(NoisePool { noise: pool, grid_exponent: self.grid_exponent, provenance: PhantomData })
+        Ok(NoisePool {
+            noise: pool,
+            grid_exponent: self.grid_exponent,
+            provenance: PhantomData,
+        })
     }
 
     /// Adds the noise to the integer sums and decodes by C/(K·q) into `out`.
@@ -374,19 +427,32 @@ impl GridGaussian {
     ) -> Result<Release<&'o [T], P>, GaussianError> {
         for other in [noise.len(), out.len()] {
             if sums.len() != other {
-                return Err(GaussianError::Length { sums: sums.len(), other });
+                return Err(GaussianError::Length {
+                    sums: sums.len(),
+                    other,
+                });
             }
         }
         if noise.grid_exponent != self.grid_exponent {
-            return Err(GaussianError::OtherNoise { drawn: noise.grid_exponent, expected: self.grid_exponent });
+            return Err(GaussianError::OtherNoise {
+                drawn: noise.grid_exponent,
+                expected: self.grid_exponent,
+            });
         }
         if sample.probability != self.sampling_probability() {
-            let (drawn, expected) = (sample.probability.value(), self.sampling_probability().value());
+            let (drawn, expected) = (
+                sample.probability.value(),
+                self.sampling_probability().value(),
+            );
             return Err(GaussianError::OtherSample { drawn, expected });
         }
         let unit = self.decode_unit(l2_sensitivity)?;
         // |Σu| ≤ N·K < 2⁶² and |noise| < 2³¹: a failure is a caller's own sum, and independent of selection.
-        if sums.iter().zip(noise.noise.iter()).any(|(sum, noise)| sum.checked_add(*noise).is_none()) {
+        if sums
+            .iter()
+            .zip(noise.noise.iter())
+            .any(|(sum, noise)| sum.checked_add(*noise).is_none())
+        {
             return Err(EncodeError::SumOverflow.into());
         }
         for ((sum, noise), out) in sums.iter_mut().zip(noise.noise.iter()).zip(out.iter_mut()) {
@@ -409,19 +475,31 @@ impl GridGaussian {
         noise: NoisePool<'_, P>,
     ) -> Result<(), GaussianError> {
         if sums.len() != noise.len() {
-            return Err(GaussianError::Length { sums: sums.len(), other: noise.len() });
+            return Err(GaussianError::Length {
+                sums: sums.len(),
+                other: noise.len(),
+            });
         }
         if noise.grid_exponent != self.grid_exponent {
-            return Err(GaussianError::OtherNoise { drawn: noise.grid_exponent, expected: self.grid_exponent });
+            return Err(GaussianError::OtherNoise {
+                drawn: noise.grid_exponent,
+                expected: self.grid_exponent,
+            });
         }
-        sums.iter_mut().zip(noise.noise.iter()).for_each(|(sum, noise)| *sum = sum.wrapping_add(*noise as u64));
+        sums.iter_mut()
+            .zip(noise.noise.iter())
+            .for_each(|(sum, noise)| *sum = sum.wrapping_add(*noise as u64));
         Ok(())
     }
 
     /// C/(K·q): what one grid unit is worth in the released vector.
     pub fn decode_unit(&self, l2_sensitivity: f64) -> Result<f64, GaussianError> {
         let unit = l2_sensitivity / (self.radius as f64 * self.sampling_probability().value());
-        if unit > 0.0 && unit.is_finite() { Ok(unit) } else { Err(GaussianError::Constant(l2_sensitivity)) }
+        if unit > 0.0 && unit.is_finite() {
+            Ok(unit)
+        } else {
+            Err(GaussianError::Constant(l2_sensitivity))
+        }
     }
 }
 
@@ -442,7 +520,8 @@ fn radius(m: u32, z: f64) -> Option<u64> {
     let exponent = raw.max(1) - 1075;
     // K·z ≤ 2^m ⇔ K·mantissa ≤ 2^(m − exponent); K·mantissa < 2⁸⁴.
     let shift = m as i32 - exponent;
-    let fits = |k: u64| shift >= 127 || (shift >= 0 && u128::from(k) * u128::from(mantissa) <= 1 << shift);
+    let fits =
+        |k: u64| shift >= 127 || (shift >= 0 && u128::from(k) * u128::from(mantissa) <= 1 << shift);
     while k > 0 && !fits(k) {
         k -= 1;
     }

@@ -49,7 +49,9 @@ impl fmt::Display for LaplaceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LaplaceError::Sensitivity(x) => write!(f, "sensitivity {x} is not in 1..=4294967296"),
-            LaplaceError::Range { low, high } => write!(f, "input range {low}..={high} is empty or too wide"),
+            LaplaceError::Range { low, high } => {
+                write!(f, "input range {low}..={high} is empty or too wide")
+            }
             LaplaceError::GridExponent(m) => write!(f, "grid_exponent {m} is not in 4..=24"),
             LaplaceError::Bound(x) => write!(f, "bound {x} is not positive and finite"),
         }
@@ -119,12 +121,24 @@ impl DiscreteLaplace {
         if sensitivity == 0 || sensitivity > 1 << 32 {
             return Err(LaplaceError::Sensitivity(sensitivity));
         }
-        let width = high.checked_sub(low).filter(|width| (0..1 << 50).contains(width));
+        let width = high
+            .checked_sub(low)
+            .filter(|width| (0..1 << 50).contains(width));
         match (width, largest(sensitivity, epsilon)) {
             (Some(width), Some(largest))
-                if width <= largest && low.unsigned_abs() < 1 << 50 && high.unsigned_abs() < 1 << 50 =>
+                if width <= largest
+                    && low.unsigned_abs() < 1 << 50
+                    && high.unsigned_abs() < 1 << 50 =>
             {
-                Ok(DiscreteLaplace { sensitivity, epsilon, low, high, margin: largest - width, wide: false, relation })
+                Ok(DiscreteLaplace {
+                    sensitivity,
+                    epsilon,
+                    low,
+                    high,
+                    margin: largest - width,
+                    wide: false,
+                    relation,
+                })
             }
             _ => Err(LaplaceError::Range { low, high }),
         }
@@ -140,11 +154,22 @@ impl DiscreteLaplace {
         high: i64,
         relation: NeighboringRelation,
     ) -> Result<Self, LaplaceError> {
-        match (Self::new(sensitivity, epsilon, low, high, relation), largest(sensitivity, epsilon)) {
+        match (
+            Self::new(sensitivity, epsilon, low, high, relation),
+            largest(sensitivity, epsilon),
+        ) {
             (Err(LaplaceError::Range { .. }), Some(largest))
                 if low <= high && low.unsigned_abs().max(high.unsigned_abs()) < 1 << 49 =>
             {
-                Ok(DiscreteLaplace { sensitivity, epsilon, low, high, margin: largest, wide: true, relation })
+                Ok(DiscreteLaplace {
+                    sensitivity,
+                    epsilon,
+                    low,
+                    high,
+                    margin: largest,
+                    wide: true,
+                    relation,
+                })
             }
             (narrow, _) => narrow,
         }
@@ -169,16 +194,27 @@ impl DiscreteLaplace {
     pub fn event(&self) -> Event {
         let (epsilon, relation) = (self.epsilon.value(), self.relation);
         if self.wide {
-            return Event::ApproximateEpsilon { epsilon, delta: WIDE_DELTA, relation };
+            return Event::ApproximateEpsilon {
+                epsilon,
+                delta: WIDE_DELTA,
+                relation,
+            };
         }
         Event::PureEpsilon { epsilon, relation }
     }
 
     /// Draws the noise, before the data is touched.
-    pub fn draw_noise<S: NoiseSource>(&self, source: &mut S) -> Result<LaplaceNoise<S::Provenance>, NoiseError> {
+    pub fn draw_noise<S: NoiseSource>(
+        &self,
+        source: &mut S,
+    ) -> Result<LaplaceNoise<S::Provenance>, NoiseError> {
         let t = self.sensitivity * Epsilon::DENOMINATOR; // ≤ 2⁵²
         let noise = Bits::new(source).discrete_laplace(self.epsilon.numerator(), t)?;
-        Ok(LaplaceNoise { noise, scale: (self.sensitivity, self.epsilon.numerator()), provenance: PhantomData })
+        Ok(LaplaceNoise {
+            noise,
+            scale: (self.sensitivity, self.epsilon.numerator()),
+            provenance: PhantomData,
+        })
     }
 
     /// Clamps, adds, clamps. Cannot fail, whatever the value: noise that was drawn for another scale is replaced by the
@@ -186,16 +222,26 @@ impl DiscreteLaplace {
     pub fn release<P: Provenance>(&self, value: i64, noise: LaplaceNoise<P>) -> Release<i64, P> {
         let inside = value.max(self.low).min(self.high);
         let own = noise.scale == (self.sensitivity, self.epsilon.numerator());
-        let noised = if own { inside.saturating_add(noise.noise) } else { i64::MAX };
-        let out = noised.max(self.low.saturating_sub(self.margin)).min(self.high.saturating_add(self.margin));
+        let noised = if own {
+            inside.saturating_add(noise.noise)
+        } else {
+            i64::MAX
+        };
+        let out = noised
+            .max(self.low.saturating_sub(self.margin))
+            .min(self.high.saturating_add(self.margin));
         Release::new(out, self.event())
     }
 }
 
 /// ⌊1024·t/s⌋, the magnitude of a saturated draw, < 2⁶².
 fn largest(sensitivity: u64, epsilon: Epsilon) -> Option<i64> {
-    let scaled = LAPLACE_SCALES_MAX.checked_mul(sensitivity)?.checked_mul(Epsilon::DENOMINATOR)?;
-    scaled.checked_div(epsilon.numerator()).map(|largest| largest as i64)
+    let scaled = LAPLACE_SCALES_MAX
+        .checked_mul(sensitivity)?
+        .checked_mul(Epsilon::DENOMINATOR)?;
+    scaled
+        .checked_div(epsilon.numerator())
+        .map(|largest| largest as i64)
 }
 
 /// One reward of one user, made private on the user's own device ("curious-to-learner" mechanism, CTL).
@@ -238,8 +284,18 @@ impl ClampedLaplace {
             return Err(LaplaceError::Bound(bound));
         }
         let levels = 1u64 << grid_exponent;
-        let mechanism = DiscreteLaplace::new(levels, epsilon, 0, levels as i64, NeighboringRelation::ReplaceOne)?;
-        Ok(ClampedLaplace { mechanism, bound, grid_exponent })
+        let mechanism = DiscreteLaplace::new(
+            levels,
+            epsilon,
+            0,
+            levels as i64,
+            NeighboringRelation::ReplaceOne,
+        )?;
+        Ok(ClampedLaplace {
+            mechanism,
+            bound,
+            grid_exponent,
+        })
     }
 
     /// The mechanism on grid indices.
@@ -264,7 +320,10 @@ impl ClampedLaplace {
         source: &mut S,
     ) -> Result<Release<T, S::Provenance>, NoiseError> {
         let noise = self.mechanism.draw_noise(source)?;
-        let (index, event) = self.mechanism.release(self.index(reward), noise).into_parts();
+        let (index, event) = self
+            .mechanism
+            .release(self.index(reward), noise)
+            .into_parts();
         Ok(Release::new(self.decode(index), event))
     }
 
@@ -293,11 +352,19 @@ impl ClampedLaplace {
 ///
 /// **Not private as executed**: the set of reachable numbers depends on y (Mironov 2012); `tests/` shows the one-line
 /// predicate that tells two rewards apart in a quarter of all draws.
-pub fn paper_report<T: Scalar>(reward: T, bound: T, epsilon: T, stream: &mut Stream) -> Release<T, Simulation> {
+pub fn paper_report<T: Scalar>(
+    reward: T,
+    bound: T,
+    epsilon: T,
+    stream: &mut Stream,
+) -> Release<T, Simulation> {
     let reward = if reward.is_finite() { reward } else { T::ZERO };
     let clamped = Scalar::min(Scalar::max(reward, -bound), bound);
     let scale = (bound + bound) / epsilon;
-    let event = Event::PureEpsilon { epsilon: epsilon.to_f64(), relation: NeighboringRelation::ReplaceOne };
+    let event = Event::PureEpsilon {
+        epsilon: epsilon.to_f64(),
+        relation: NeighboringRelation::ReplaceOne,
+    };
     Release::new(clamped + laplace::draw(stream, scale), event)
 }
 
@@ -315,7 +382,18 @@ mod tests {
     #[test]
     fn every_input_gives_a_finite_report_on_the_grid() {
         let mut source = Simulated::new(Stream::from_seed(1));
-        for y in [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e308, -1e308, 5e-324, 2.0, -2.0] {
+        for y in [
+            0.0,
+            -0.0,
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            1e308,
+            -1e308,
+            5e-324,
+            2.0,
+            -2.0,
+        ] {
             for _ in 0..100 {
                 let release = mechanism(1.0).privatize(y, &mut source).unwrap();
                 let steps = (release.value() + 2.0) / (4.0 / 1024.0);
@@ -323,8 +401,17 @@ mod tests {
             }
         }
         assert_eq!(mechanism(1.0).index(f64::NAN), 512);
-        assert_eq!((mechanism(1.0).index(f64::INFINITY), mechanism(1.0).index(-1e308)), (1024, 0));
-        assert_eq!((mechanism(1.0).index(2.0f32), mechanism(1.0).index(-2.0f32)), (1024, 0));
+        assert_eq!(
+            (
+                mechanism(1.0).index(f64::INFINITY),
+                mechanism(1.0).index(-1e308)
+            ),
+            (1024, 0)
+        );
+        assert_eq!(
+            (mechanism(1.0).index(2.0f32), mechanism(1.0).index(-2.0f32)),
+            (1024, 0)
+        );
     }
 
     #[test]
@@ -351,7 +438,11 @@ mod tests {
         let ratio = |clamp| (share(20.0, clamp, 2) / share(-20.0, clamp, 3)).ln();
         let tolerance = 5.0 * (2.0f64 / (0.18 * f64::from(n))).sqrt();
         assert!((ratio(true) - 1.0).abs() < tolerance, "{}", ratio(true));
-        assert!(ratio(false) > 4.0, "without the clamp the loss is ten times as large: {}", ratio(false));
+        assert!(
+            ratio(false) > 4.0,
+            "without the clamp the loss is ten times as large: {}",
+            ratio(false)
+        );
     }
 
     #[test]
@@ -379,12 +470,17 @@ mod tests {
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-310] {
             assert!(ClampedLaplace::new(bad, 20, one).is_err());
         }
-        assert!(ClampedLaplace::new(1.0, 3, one).is_err() && ClampedLaplace::new(1.0, 25, one).is_err());
+        assert!(
+            ClampedLaplace::new(1.0, 3, one).is_err() && ClampedLaplace::new(1.0, 25, one).is_err()
+        );
         let relation = NeighboringRelation::ReplaceOne;
         assert!(DiscreteLaplace::new(0, one, 0, 1, relation).is_err());
         assert!(DiscreteLaplace::new(1, one, 2, 1, relation).is_err());
         assert!(DiscreteLaplace::new(1, one, i64::MIN, i64::MAX, relation).is_err());
-        assert!(DiscreteLaplace::new(1, Epsilon::new(256.0).unwrap(), 0, 100, relation).is_err(), "4 < 100");
+        assert!(
+            DiscreteLaplace::new(1, Epsilon::new(256.0).unwrap(), 0, 100, relation).is_err(),
+            "4 < 100"
+        );
         assert!(ClampedLaplace::new(1.0, 24, Epsilon::new(256.0).unwrap()).is_ok());
     }
 }

@@ -62,7 +62,13 @@ impl PaperGaussian {
                 return Err(GaussianError::Constant(x));
             }
         }
-        Ok(PaperGaussian { noise_multiplier, sampling_probability, clipping_norm, weight_max, clip })
+        Ok(PaperGaussian {
+            noise_multiplier,
+            sampling_probability,
+            clipping_norm,
+            weight_max,
+            clip,
+        })
     }
 
     /// S/√P, to which every vector is clipped.
@@ -81,18 +87,36 @@ impl PaperGaussian {
     }
 
     /// Adds (1/q)·φ⁽ⁱ⁾·ω̂ of one selected party to the sums, laid out as in [`crate::privacy::encode::Encoder::add`].
-    pub fn add<T: Scalar>(&self, vector: &[T], weights: &[f64], sums: &mut [f64]) -> Result<Outcome, EncodeError> {
-        if vector.is_empty() || weights.is_empty() || vector.len().checked_mul(weights.len()) != Some(sums.len()) {
-            return Err(EncodeError::Length { sums: sums.len(), vector: vector.len(), weights: weights.len() });
+    pub fn add<T: Scalar>(
+        &self,
+        vector: &[T],
+        weights: &[f64],
+        sums: &mut [f64],
+    ) -> Result<Outcome, EncodeError> {
+        if vector.is_empty()
+            || weights.is_empty()
+            || vector.len().checked_mul(weights.len()) != Some(sums.len())
+        {
+            return Err(EncodeError::Length {
+                sums: sums.len(),
+                vector: vector.len(),
+                weights: weights.len(),
+            });
         }
-        let Some(clip) = clip_factor(vector, self.clip) else { return Ok(Outcome::Zeroed) };
+        let Some(clip) = clip_factor(vector, self.clip) else {
+            return Ok(Outcome::Zeroed);
+        };
         let q = self.sampling_probability.value();
         for (block, weight) in sums.chunks_exact_mut(vector.len()).zip(weights) {
             for (sum, x) in block.iter_mut().zip(vector) {
                 *sum += weight * (x.to_f64() * clip) / q;
             }
         }
-        Ok(if clip < 1.0 { Outcome::Clipped } else { Outcome::Kept })
+        Ok(if clip < 1.0 {
+            Outcome::Clipped
+        } else {
+            Outcome::Kept
+        })
     }
 
     /// Adds the noise and rounds to T. The event names the multiplier meant by the paper, z; the noise in force is at
@@ -104,7 +128,10 @@ impl PaperGaussian {
         out: &'o mut [T],
     ) -> Result<Release<&'o [T], Simulation>, GaussianError> {
         if sums.len() != out.len() {
-            return Err(GaussianError::Length { sums: sums.len(), other: out.len() });
+            return Err(GaussianError::Length {
+                sums: sums.len(),
+                other: out.len(),
+            });
         }
         let std = self.noise_std();
         for (out, sum) in out.iter_mut().zip(sums) {

@@ -71,16 +71,26 @@ impl fmt::Display for ProjectionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ProjectionError::Target(e) => e.fmt(f),
-            ProjectionError::Shape { found, expected } => write!(f, "{found} entries where {expected} belong"),
+            ProjectionError::Shape { found, expected } => {
+                write!(f, "{found} entries where {expected} belong")
+            }
             ProjectionError::NotOrthonormal { deviation } => {
-                write!(f, "the columns of the projection are not orthonormal: off by {deviation}")
+                write!(
+                    f,
+                    "the columns of the projection are not orthonormal: off by {deviation}"
+                )
             }
             ProjectionError::GridExponent(m) => write!(f, "grid_exponent {m} is not in 10..=24"),
             ProjectionError::NormMax(x) => write!(f, "norm_max {x} is not in (0, 1e6]"),
             ProjectionError::Grid { noise_multiplier } => {
-                write!(f, "noise_multiplier {noise_multiplier} leaves no grid: raise grid_exponent")
+                write!(
+                    f,
+                    "noise_multiplier {noise_multiplier} leaves no grid: raise grid_exponent"
+                )
             }
-            ProjectionError::NotFinite { row } => write!(f, "row {row} holds a number that is not finite"),
+            ProjectionError::NotFinite { row } => {
+                write!(f, "row {row} holds a number that is not finite")
+            }
             ProjectionError::Noise(e) => e.fmt(f),
         }
     }
@@ -160,9 +170,20 @@ impl<'p> GaussianProjection<'p> {
     ) -> Result<Self, ProjectionError> {
         let expected = dim.saturating_mul(out_dim);
         if projection.len() != expected || out_dim > dim {
-            return Err(ProjectionError::Shape { found: projection.len(), expected });
+            return Err(ProjectionError::Shape {
+                found: projection.len(),
+                expected,
+            });
         }
-        Self::build(Some(projection), dim, out_dim, epsilon, delta, norm_max, grid_exponent)
+        Self::build(
+            Some(projection),
+            dim,
+            out_dim,
+            epsilon,
+            delta,
+            norm_max,
+            grid_exponent,
+        )
     }
 
     fn build(
@@ -175,7 +196,10 @@ impl<'p> GaussianProjection<'p> {
         grid_exponent: u32,
     ) -> Result<Self, ProjectionError> {
         if dim == 0 || out_dim == 0 {
-            return Err(ProjectionError::Shape { found: 0, expected: 1 });
+            return Err(ProjectionError::Shape {
+                found: 0,
+                expected: 1,
+            });
         }
         if !(10..=24).contains(&grid_exponent) {
             return Err(ProjectionError::GridExponent(grid_exponent));
@@ -187,7 +211,8 @@ impl<'p> GaussianProjection<'p> {
         if !(deviation <= 1e-6) {
             return Err(ProjectionError::NotOrthonormal { deviation });
         }
-        let noise_multiplier = analytic::noise_multiplier(epsilon, delta).map_err(ProjectionError::Target)?;
+        let noise_multiplier =
+            analytic::noise_multiplier(epsilon, delta).map_err(ProjectionError::Target)?;
         let root = Scalar::sqrt(out_dim as f64);
         // The largest singular value of P, and the rounding of a row: a dot product of d terms, the pull-back, P itself.
         let singular = Scalar::sqrt(1.0 + out_dim as f64 * deviation);
@@ -239,7 +264,10 @@ impl<'p> GaussianProjection<'p> {
     /// which is the event's unit for its owner.
     pub const fn event(&self) -> Event {
         let relation = NeighboringRelation::ShiftOne { unit: self.unit };
-        Event::Gaussian { noise_multiplier: self.noise_multiplier, relation }
+        Event::Gaussian {
+            noise_multiplier: self.noise_multiplier,
+            relation,
+        }
     }
 
     /// Releases a table of n rows. `pool` and `out` hold n·out_dim numbers.
@@ -253,9 +281,11 @@ impl<'p> GaussianProjection<'p> {
         out: &'o mut [f64],
     ) -> Result<Release<&'o [f64], S::Provenance>, ProjectionError> {
         let rows = table.len() / self.dim;
-        for (found, expected) in
-            [(table.len(), rows * self.dim), (pool.len(), rows * self.out_dim), (out.len(), rows * self.out_dim)]
-        {
+        for (found, expected) in [
+            (table.len(), rows * self.dim),
+            (pool.len(), rows * self.out_dim),
+            (out.len(), rows * self.out_dim),
+        ] {
             if found != expected {
                 return Err(ProjectionError::Shape { found, expected });
             }
@@ -280,12 +310,17 @@ impl<'p> GaussianProjection<'p> {
     fn release_row(&self, row: &[f64], noise: &mut [i64], out: &mut [f64]) {
         // A row so long that its norm overflows is pulled back from its largest entry's scale.
         let mut largest = 0.0;
-        row.iter().for_each(|x| largest = Scalar::max(largest, x.abs()));
+        row.iter()
+            .for_each(|x| largest = Scalar::max(largest, x.abs()));
         let unit = if largest > 1e150 { largest } else { 1.0 };
         let mut squares = 0.0;
         row.iter().for_each(|x| squares += (x / unit) * (x / unit));
         let norm = Scalar::sqrt(squares);
-        let shrink = if norm > self.norm_max / unit { self.norm_max / norm } else { unit };
+        let shrink = if norm > self.norm_max / unit {
+            self.norm_max / norm
+        } else {
+            unit
+        };
         for (k, (noise, out)) in noise.iter_mut().zip(out.iter_mut()).enumerate() {
             let value = match self.projection {
                 None => row[k] / unit * shrink,
@@ -375,16 +410,25 @@ mod tests {
         let (mut pool, mut out) = (vec![0; 4000], vec![0.0; 4000]);
         let mut source = Simulated::new(Stream::from_seed(4));
         let release = m.release(&table, &mut source, &mut pool, &mut out).unwrap();
-        let variance = release.value().iter().map(|z| (z - 1.0).powi(2)).sum::<f64>() / 4000.0;
+        let variance = release
+            .value()
+            .iter()
+            .map(|z| (z - 1.0).powi(2))
+            .sum::<f64>()
+            / 4000.0;
         // Standard error of the ratio √(2/4000) = 0.022.
         assert!((variance / m.noise_std().powi(2) - 1.0).abs() < 0.1);
         assert!(pool.iter().all(|noise| *noise == 0));
         let bad = [1.0, f64::NAN];
         assert_eq!(
-            m.release(&bad, &mut source, &mut pool[..2], &mut out[..2]).unwrap_err(),
+            m.release(&bad, &mut source, &mut pool[..2], &mut out[..2])
+                .unwrap_err(),
             ProjectionError::NotFinite { row: 0 }
         );
-        assert!(m.release(&table[..3], &mut source, &mut pool[..2], &mut out[..2]).is_err());
+        assert!(
+            m.release(&table[..3], &mut source, &mut pool[..2], &mut out[..2])
+                .is_err()
+        );
     }
 
     #[test]
@@ -406,6 +450,9 @@ mod tests {
         }
         assert!(GaussianProjection::identity(0, 1.0, 1e-5, 25.0, 20).is_err());
         assert!(GaussianProjection::identity(2, 1.0, 1e-5, 0.0, 20).is_err());
-        assert!(matches!(GaussianProjection::identity(4, 1e-4, 1e-9, 25.0, 10), Err(ProjectionError::Grid { .. })));
+        assert!(matches!(
+            GaussianProjection::identity(4, 1e-4, 1e-9, 25.0, 10),
+            Err(ProjectionError::Grid { .. })
+        ));
     }
 }

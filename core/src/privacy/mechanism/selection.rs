@@ -48,8 +48,12 @@ impl fmt::Display for SelectionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SelectionError::NoCandidates => f.write_str("no candidates to select from"),
-            SelectionError::Sensitivity(x) => write!(f, "sensitivity {x} is not in 1..=1099511627776"),
-            SelectionError::Scratch { len, candidates } => write!(f, "scratch of {len} for {candidates} candidates"),
+            SelectionError::Sensitivity(x) => {
+                write!(f, "sensitivity {x} is not in 1..=1099511627776")
+            }
+            SelectionError::Scratch { len, candidates } => {
+                write!(f, "scratch of {len} for {candidates} candidates")
+            }
             SelectionError::Noise(e) => e.fmt(f),
         }
     }
@@ -99,21 +103,36 @@ pub struct Selection {
 
 impl Selection {
     /// A mechanism: `sensitivity` Δ in 1..=2⁴⁰, the most any utility changes between neighbours under `relation`.
-    pub fn new(sensitivity: u64, epsilon: Epsilon, relation: NeighboringRelation) -> Result<Self, SelectionError> {
+    pub fn new(
+        sensitivity: u64,
+        epsilon: Epsilon,
+        relation: NeighboringRelation,
+    ) -> Result<Self, SelectionError> {
         if sensitivity == 0 || sensitivity > 1 << 40 {
             return Err(SelectionError::Sensitivity(sensitivity));
         }
-        Ok(Selection { sensitivity, epsilon, relation })
+        Ok(Selection {
+            sensitivity,
+            epsilon,
+            relation,
+        })
     }
 
     /// What permute-and-flip costs.
     pub fn event(&self) -> Event {
-        Event::PureEpsilon { epsilon: self.epsilon.value(), relation: self.relation }
+        Event::PureEpsilon {
+            epsilon: self.epsilon.value(),
+            relation: self.relation,
+        }
     }
 
     /// What the exponential mechanism with its bounded loop costs.
     pub fn exponential_event(&self) -> Event {
-        Event::ApproximateEpsilon { epsilon: self.epsilon.value(), delta: GIVE_UP_DELTA, relation: self.relation }
+        Event::ApproximateEpsilon {
+            epsilon: self.epsilon.value(),
+            delta: GIVE_UP_DELTA,
+            relation: self.relation,
+        }
     }
 
     /// Visits candidates in random order and accepts each with its coin; a best one is accepted for certain, so at
@@ -129,7 +148,10 @@ impl Selection {
         let best = *utilities.iter().max().ok_or(SelectionError::NoCandidates)?;
         let candidates = utilities.len();
         if order.len() != candidates {
-            return Err(SelectionError::Scratch { len: order.len(), candidates });
+            return Err(SelectionError::Scratch {
+                len: order.len(),
+                candidates,
+            });
         }
         order.iter_mut().zip(0..).for_each(|(slot, i)| *slot = i);
         let mut bits = Bits::new(source);
@@ -166,8 +188,15 @@ impl Selection {
     }
 
     /// True with probability e^(−ε(best − utility)/(2Δ)).
-    fn accept<S: NoiseSource>(&self, best: i64, utility: i64, bits: &mut Bits<'_, S>) -> Result<bool, NoiseError> {
-        let numerator = best.abs_diff(utility).saturating_mul(self.epsilon.numerator());
+    fn accept<S: NoiseSource>(
+        &self,
+        best: i64,
+        utility: i64,
+        bits: &mut Bits<'_, S>,
+    ) -> Result<bool, NoiseError> {
+        let numerator = best
+            .abs_diff(utility)
+            .saturating_mul(self.epsilon.numerator());
         bits.bernoulli_exp(numerator, 2 * self.sensitivity * Epsilon::DENOMINATOR)
     }
 }
@@ -181,7 +210,12 @@ mod tests {
     use std::vec::Vec;
 
     fn selection(sensitivity: u64, epsilon: f64) -> Selection {
-        Selection::new(sensitivity, Epsilon::new(epsilon).unwrap(), NeighboringRelation::ReplaceOne).unwrap()
+        Selection::new(
+            sensitivity,
+            Epsilon::new(epsilon).unwrap(),
+            NeighboringRelation::ReplaceOne,
+        )
+        .unwrap()
     }
 
     /// Law of permute-and-flip by all orders of at most four candidates.
@@ -202,7 +236,11 @@ mod tests {
 
     fn chi2(count: &[u32], law: &[f64]) -> f64 {
         let n: f64 = count.iter().map(|c| f64::from(*c)).sum();
-        count.iter().zip(law).map(|(c, p)| (f64::from(*c) - n * p).powi(2) / (n * p)).sum()
+        count
+            .iter()
+            .zip(law)
+            .map(|(c, p)| (f64::from(*c) - n * p).powi(2) / (n * p))
+            .sum()
     }
 
     /// 3 degrees of freedom: 99.99 % quantile 21.1.
@@ -211,19 +249,31 @@ mod tests {
     #[test]
     fn both_have_their_law_and_the_test_can_fail() {
         let utilities = [5i64, 3, 2, 5];
-        let accept: Vec<f64> = utilities.iter().map(|u| (-((5 - u) as f64) * 0.8 / 2.0).exp()).collect();
+        let accept: Vec<f64> = utilities
+            .iter()
+            .map(|u| (-((5 - u) as f64) * 0.8 / 2.0).exp())
+            .collect();
         let total: f64 = accept.iter().sum();
         let (mut flip, mut exponential) = ([0u32; 4], [0u32; 4]);
         let mut source = Simulated::new(Stream::from_seed(12));
         let m = selection(1, 0.8);
         for _ in 0..100_000 {
             let mut order = [0; 4];
-            flip[*m.permute_and_flip(&utilities, &mut order, &mut source).unwrap().value() as usize] += 1;
+            flip[*m
+                .permute_and_flip(&utilities, &mut order, &mut source)
+                .unwrap()
+                .value() as usize] += 1;
             exponential[*m.exponential(&utilities, &mut source).unwrap().value() as usize] += 1;
         }
-        let (flip_law, law) = (flip_law(&accept), accept.iter().map(|a| a / total).collect::<Vec<_>>());
+        let (flip_law, law) = (
+            flip_law(&accept),
+            accept.iter().map(|a| a / total).collect::<Vec<_>>(),
+        );
         assert!(chi2(&flip, &flip_law) < LIMIT && chi2(&exponential, &law) < LIMIT);
-        assert!(chi2(&flip, &law) > LIMIT, "the two laws differ and the test sees it");
+        assert!(
+            chi2(&flip, &law) > LIMIT,
+            "the two laws differ and the test sees it"
+        );
     }
 
     #[test]
@@ -232,7 +282,11 @@ mod tests {
         let epsilon = 0.8f64;
         let law = |u: &[i64]| {
             let best = *u.iter().max().unwrap();
-            flip_law(&u.iter().map(|x| (-((best - x) as f64) * epsilon / 2.0).exp()).collect::<Vec<_>>())
+            flip_law(
+                &u.iter()
+                    .map(|x| (-((best - x) as f64) * epsilon / 2.0).exp())
+                    .collect::<Vec<_>>(),
+            )
         };
         let mut worst = 0.0f64;
         for code in 0..27 {
@@ -251,12 +305,20 @@ mod tests {
         let m = selection(1, 256.0);
         let mut order = [0; 2];
         for _ in 0..100 {
-            let release = m.permute_and_flip(&[i64::MIN, i64::MAX], &mut order, &mut source).unwrap();
+            let release = m
+                .permute_and_flip(&[i64::MIN, i64::MAX], &mut order, &mut source)
+                .unwrap();
             assert_eq!(*release.value(), 1);
         }
         assert_eq!(*m.exponential(&[7], &mut source).unwrap().value(), 0);
-        assert_eq!(m.exponential(&[], &mut source).unwrap_err(), SelectionError::NoCandidates);
-        assert_eq!(m.permute_and_flip(&[], &mut [], &mut source).unwrap_err(), SelectionError::NoCandidates);
+        assert_eq!(
+            m.exponential(&[], &mut source).unwrap_err(),
+            SelectionError::NoCandidates
+        );
+        assert_eq!(
+            m.permute_and_flip(&[], &mut [], &mut source).unwrap_err(),
+            SelectionError::NoCandidates
+        );
         assert!(m.permute_and_flip(&[1], &mut order, &mut source).is_err());
         let relation = NeighboringRelation::ReplaceOne;
         assert!(Selection::new(0, Epsilon::new(1.0).unwrap(), relation).is_err());

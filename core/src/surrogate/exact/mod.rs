@@ -115,7 +115,13 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
     ///
     /// **Errors**: [`SurrogateError::Storage`] if `storage` holds less than [`storage_len`];
     /// [`SurrogateError::NoiseVariance`]; [`SurrogateError::Dimension`] if `dim` is 0.
-    pub fn new(kernel: K, noise_variance: T, dim: usize, capacity: usize, storage: S) -> Result<Self, SurrogateError> {
+    pub fn new(
+        kernel: K,
+        noise_variance: T,
+        dim: usize,
+        capacity: usize,
+        storage: S,
+    ) -> Result<Self, SurrogateError> {
         Self::resume(kernel, noise_variance, dim, capacity, 0, storage)
     }
 
@@ -134,7 +140,10 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
     ) -> Result<Self, SurrogateError> {
         let noise = RowNoise::new(noise_variance, T::ZERO)?;
         if dim == 0 {
-            return Err(SurrogateError::Dimension { expected: 1, given: 0 });
+            return Err(SurrogateError::Dimension {
+                expected: 1,
+                given: 0,
+            });
         }
         let (needed, given) = (storage_len(dim, capacity), storage.as_ref().len());
         if given < needed {
@@ -165,8 +174,14 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
                 head(parts.whitened, len),
                 head(parts.factor, packed_len(len)),
             ];
-            if let Some(bad) = used.iter().flat_map(|part| part.iter()).find(|x| !x.is_finite()) {
-                return Err(SurrogateError::NonFinite { value: bad.to_f64() });
+            if let Some(bad) = used
+                .iter()
+                .flat_map(|part| part.iter())
+                .find(|x| !x.is_finite())
+            {
+                return Err(SurrogateError::NonFinite {
+                    value: bad.to_f64(),
+                });
             }
         }
         Ok(gp)
@@ -177,7 +192,9 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
     /// **Errors**: [`SurrogateError::NonFinite`]; [`SurrogateError::Full`] once there are observations.
     pub fn with_prior_mean(mut self, prior_mean: T) -> Result<Self, SurrogateError> {
         if !prior_mean.is_finite() {
-            return Err(SurrogateError::NonFinite { value: prior_mean.to_f64() });
+            return Err(SurrogateError::NonFinite {
+                value: prior_mean.to_f64(),
+            });
         }
         if self.len > 0 {
             return Err(SurrogateError::Full { capacity: self.len });
@@ -228,7 +245,11 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         if self.len == self.capacity {
             match self.when_full {
                 WhenFull::DropOldest if self.len > 0 => self.remove(0)?,
-                _ => return Err(SurrogateError::Full { capacity: self.capacity }),
+                _ => {
+                    return Err(SurrogateError::Full {
+                        capacity: self.capacity,
+                    });
+                }
             }
         }
         let (n, dim) = (self.len, self.dim);
@@ -247,10 +268,16 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         }
         let pivot = match lower::append_row(parts.factor, n, suspicious * diagonal) {
             Ok(pivot) => pivot,
-            Err(error) if self.when_repeated == WhenRepeated::Refuse => return Err(SurrogateError::Singular(error)),
+            Err(error) if self.when_repeated == WhenRepeated::Refuse => {
+                return Err(SurrogateError::Singular(error));
+            }
             Err(error) => {
                 let hopeless = !(T::from_f64(error.pivot) > rounding * diagonal);
-                let tolerance = if hopeless { T::EPSILON.sqrt().max(rounding) } else { rounding };
+                let tolerance = if hopeless {
+                    T::EPSILON.sqrt().max(rounding)
+                } else {
+                    rounding
+                };
                 if let Some(index) = self.nearest(x, tolerance) {
                     return self.merge(index, target);
                 }
@@ -285,11 +312,15 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         let n = self.len;
         let parts = split(self.storage.as_mut(), self.dim, self.capacity);
         let v = head_mut(parts.scratch, n);
-        self.kernel.covariances(x, head(parts.inputs, n * self.dim), v);
+        self.kernel
+            .covariances(x, head(parts.inputs, n * self.dim), v);
         lower::solve(parts.factor, v);
         let mean = self.prior_mean + dot(v, head(parts.whitened, n));
         let variance = self.kernel.variance(x) - sum_of_squares(v);
-        Ok(Posterior { mean, variance: clamp(variance, &mut self.variance_clamps) })
+        Ok(Posterior {
+            mean,
+            variance: clamp(variance, &mut self.variance_clamps),
+        })
     }
 
     /// Means and variances at a row-major list of points, as many as `mean` and `variance` hold: 5 to 12 times faster
@@ -307,7 +338,10 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
     ) -> Result<(), SurrogateError> {
         let (n, dim) = (self.len, self.dim);
         if points.len() != mean.len() * dim || mean.len() != variance.len() {
-            return Err(SurrogateError::Dimension { expected: mean.len() * dim, given: points.len() });
+            return Err(SurrogateError::Dimension {
+                expected: mean.len() * dim,
+                given: points.len(),
+            });
         }
         check_finite(points)?;
         let (needed, given) = (batch_scratch_len(n), scratch.len());
@@ -316,20 +350,34 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
         }
         let parts = split(self.storage.as_mut(), dim, self.capacity);
         let block = head_mut(scratch.as_chunks_mut::<WIDTH>().0, n);
-        let lists = points.chunks((WIDTH * dim).max(1)).zip(mean.chunks_mut(WIDTH)).zip(variance.chunks_mut(WIDTH));
+        let lists = points
+            .chunks((WIDTH * dim).max(1))
+            .zip(mean.chunks_mut(WIDTH))
+            .zip(variance.chunks_mut(WIDTH));
         for ((points, mean), variance) in lists {
             if mean.len() < WIDTH {
                 block.as_flattened_mut().fill(T::ZERO);
             }
-            self.kernel.covariance_rows(head(parts.inputs, n * dim), points, dim, WIDTH, block.as_flattened_mut());
+            self.kernel.covariance_rows(
+                head(parts.inputs, n * dim),
+                points,
+                dim,
+                WIDTH,
+                block.as_flattened_mut(),
+            );
             block_of::solve(parts.factor, block);
             let means = block_of::dot(head(parts.whitened, n), block);
             let squares = block_of::sum_of_squares(block);
-            for ((mean, variance), (found, (square, point))) in
-                mean.iter_mut().zip(variance).zip(means.iter().zip(squares.iter().zip(points.chunks_exact(dim))))
-            {
+            for ((mean, variance), (found, (square, point))) in mean.iter_mut().zip(variance).zip(
+                means
+                    .iter()
+                    .zip(squares.iter().zip(points.chunks_exact(dim))),
+            ) {
                 *mean = self.prior_mean + *found;
-                *variance = clamp(self.kernel.variance(point) - *square, &mut self.variance_clamps);
+                *variance = clamp(
+                    self.kernel.variance(point) - *square,
+                    &mut self.variance_clamps,
+                );
             }
         }
         Ok(())
@@ -344,7 +392,13 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
             return Err(SurrogateError::Index { index, len: n });
         }
         let parts = split(self.storage.as_mut(), dim, self.capacity);
-        lower::delete_row(parts.factor, n, index, head_mut(parts.whitened, n), parts.scratch);
+        lower::delete_row(
+            parts.factor,
+            n,
+            index,
+            head_mut(parts.whitened, n),
+            parts.scratch,
+        );
         let later = n - index - 1;
         for list in [parts.targets, parts.counts, parts.scatters] {
             move_back(list, index + 1, index, later);
@@ -365,7 +419,10 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
     /// **Cost**: 2n² flops.
     pub fn solve(&self, rhs: &mut [T]) -> Result<(), SurrogateError> {
         if rhs.len() != self.len {
-            return Err(SurrogateError::Dimension { expected: self.len, given: rhs.len() });
+            return Err(SurrogateError::Dimension {
+                expected: self.len,
+                given: rhs.len(),
+            });
         }
         let factor = self.factor();
         lower::solve(factor, rhs);
@@ -378,13 +435,19 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
     pub fn log_marginal_likelihood(&self) -> T {
         let half = T::from_f64(0.5);
         let constant = T::from_f64(LN_TWO_PI) * T::from_u32(self.len as u32);
-        let rows = -half * (sum_of_squares(self.whitened()) + lower::ln_det(self.factor(), self.len) + constant);
+        let rows = -half
+            * (sum_of_squares(self.whitened()) + lower::ln_det(self.factor(), self.len) + constant);
         rows + self.observations().ln_within(self.noise.variance).0
     }
 
     /// What is stored, for [`fit`](super::fit): inputs, values less the prior mean, and how often each was repeated.
     pub fn observations(&self) -> Observations<'_, T> {
-        Observations { points: self.inputs(), y: self.targets(), counts: self.counts(), scatters: self.scatters() }
+        Observations {
+            points: self.inputs(),
+            y: self.targets(),
+            counts: self.counts(),
+            scatters: self.scatters(),
+        }
     }
 
     /// Observations in use; merged ones count once.
@@ -419,7 +482,8 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
 
     /// Noise variance of row `index`, unit y²: σ² over its repeats, not below the floor. σ² where there is no such row.
     pub fn row_noise(&self, index: usize) -> T {
-        self.noise.of(self.counts().get(index).copied().unwrap_or(T::ONE))
+        self.noise
+            .of(self.counts().get(index).copied().unwrap_or(T::ONE))
     }
 
     /// Constant mean m of the prior, unit y.
@@ -449,7 +513,11 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
 
     /// The factor L, packed by rows.
     pub fn factor(&self) -> &[T] {
-        part(self.storage.as_ref(), self.capacity * (self.dim + 5), packed_len(self.len))
+        part(
+            self.storage.as_ref(),
+            self.capacity * (self.dim + 5),
+            packed_len(self.len),
+        )
     }
 
     /// The whitened residuals z = L⁻¹(y − m).
@@ -469,7 +537,11 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
 
     /// Of the lists of one number per row that follow the inputs, number `index`.
     fn column(&self, index: usize) -> &[T] {
-        part(self.storage.as_ref(), self.capacity * (self.dim + index), self.len)
+        part(
+            self.storage.as_ref(),
+            self.capacity * (self.dim + index),
+            self.len,
+        )
     }
 
     fn parts(&mut self) -> Parts<'_, T> {
@@ -478,7 +550,10 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
 
     fn check_point(&self, x: &[T]) -> Result<(), SurrogateError> {
         if x.len() != self.dim {
-            return Err(SurrogateError::Dimension { expected: self.dim, given: x.len() });
+            return Err(SurrogateError::Dimension {
+                expected: self.dim,
+                given: x.len(),
+            });
         }
         check_finite(x)
     }

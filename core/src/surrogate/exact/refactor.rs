@@ -41,7 +41,12 @@ pub fn refactor<T: Scalar, K: Kernel<T>>(
     let parts = split(storage, dim, capacity);
     let (factor, rest) = slice::split(scratch, packed_len(len));
     let whitened = head_mut(rest, len);
-    let rows = Rows { inputs: head(parts.inputs, len * dim), counts: parts.counts, targets: parts.targets, dim };
+    let rows = Rows {
+        inputs: head(parts.inputs, len * dim),
+        counts: parts.counts,
+        targets: parts.targets,
+        dim,
+    };
     rows.factor(kernel, noise, factor, whitened)?;
     slice::copy(factor, head_mut(parts.factor, packed_len(len)));
     slice::copy(whitened, head_mut(parts.whitened, len));
@@ -52,7 +57,10 @@ pub fn refactor<T: Scalar, K: Kernel<T>>(
 /// less, the noise variance of a row grows. The factor is another then: [`refactor_in_place`].
 pub(crate) fn fade<T: Scalar>(kept: T, dim: usize, capacity: usize, len: usize, storage: &mut [T]) {
     let parts = split(storage, dim, capacity);
-    for (count, scatter) in head_mut(parts.counts, len).iter_mut().zip(head_mut(parts.scatters, len)) {
+    for (count, scatter) in head_mut(parts.counts, len)
+        .iter_mut()
+        .zip(head_mut(parts.scatters, len))
+    {
         (*count, *scatter) = (*count * kept, *scatter * kept);
     }
 }
@@ -71,7 +79,12 @@ pub(crate) fn refactor_in_place<T: Scalar, K: Kernel<T>>(
 ) -> Result<(), SurrogateError> {
     let noise = checked(noise_variance, noise_floor, dim, capacity, len, storage)?;
     let parts = split(storage, dim, capacity);
-    let rows = Rows { inputs: head(parts.inputs, len * dim), counts: parts.counts, targets: parts.targets, dim };
+    let rows = Rows {
+        inputs: head(parts.inputs, len * dim),
+        counts: parts.counts,
+        targets: parts.targets,
+        dim,
+    };
     rows.factor(kernel, noise, parts.factor, head_mut(parts.whitened, len))
 }
 
@@ -118,6 +131,12 @@ impl<T: Scalar> Rows<'_, T> {
         slice::copy(self.targets, whitened);
         lower::solve(factor, whitened);
         let squares = sum_of_squares(whitened);
-        if squares.is_finite() { Ok(()) } else { Err(SurrogateError::NonFinite { value: squares.to_f64() }) }
+        if squares.is_finite() {
+            Ok(())
+        } else {
+            Err(SurrogateError::NonFinite {
+                value: squares.to_f64(),
+            })
+        }
     }
 }

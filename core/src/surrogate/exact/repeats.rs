@@ -20,7 +20,11 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
                 (nearest, best) = (Some(i), explained);
             }
         }
-        if variance - best <= tolerance * variance { nearest } else { None }
+        if variance - best <= tolerance * variance {
+            nearest
+        } else {
+            None
+        }
     }
 
     /// Averages `target` into observation `index`.
@@ -45,7 +49,9 @@ impl<T: Scalar, K: Kernel<T>, S: AsRef<[T]> + AsMut<[T]>> ExactGp<T, K, S> {
             set(parts.targets, index, before);
             slice::copy(parts.targets, z);
             lower::solve(parts.factor, z);
-            return Err(SurrogateError::NonFinite { value: target.to_f64() });
+            return Err(SurrogateError::NonFinite {
+                value: target.to_f64(),
+            });
         }
         set(parts.counts, index, grown);
         set(parts.scatters, index, scatter);

@@ -35,7 +35,11 @@ pub(in crate::surrogate) struct Parts<'a, T> {
     pub(in crate::surrogate) factor: &'a mut [T],
 }
 
-pub(in crate::surrogate) fn split<T>(storage: &mut [T], dim: usize, capacity: usize) -> Parts<'_, T> {
+pub(in crate::surrogate) fn split<T>(
+    storage: &mut [T],
+    dim: usize,
+    capacity: usize,
+) -> Parts<'_, T> {
     fn take<'a, T>(rest: &mut &'a mut [T], len: usize) -> &'a mut [T] {
         let (part, tail) = slice::split(core::mem::take(rest), len);
         *rest = tail;
@@ -55,7 +59,9 @@ pub(in crate::surrogate) fn split<T>(storage: &mut [T], dim: usize, capacity: us
 
 pub(in crate::surrogate) fn check_finite<T: Scalar>(x: &[T]) -> Result<(), SurrogateError> {
     match x.iter().find(|x| !x.is_finite()) {
-        Some(bad) => Err(SurrogateError::NonFinite { value: bad.to_f64() }),
+        Some(bad) => Err(SurrogateError::NonFinite {
+            value: bad.to_f64(),
+        }),
         None => Ok(()),
     }
 }

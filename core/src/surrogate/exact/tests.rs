@@ -35,8 +35,13 @@ fn difference(a: &mut Gp<f64>, b: &mut Gp<f64>) -> f64 {
     let mut worst = 0.0f64;
     for i in 0..50 {
         let x = [f64::from(i) / 49.0, f64::from(i * 7 % 50) / 49.0];
-        let (p, q) = (a.posterior(&x[..a.dim]).unwrap(), b.posterior(&x[..b.dim]).unwrap());
-        worst = worst.max((p.mean - q.mean).abs()).max((p.variance - q.variance).abs());
+        let (p, q) = (
+            a.posterior(&x[..a.dim]).unwrap(),
+            b.posterior(&x[..b.dim]).unwrap(),
+        );
+        worst = worst
+            .max((p.mean - q.mean).abs())
+            .max((p.variance - q.variance).abs());
     }
     worst
 }
@@ -60,7 +65,8 @@ fn batch_and_point_predictions_have_the_same_bits() {
             for n in 0..=37 {
                 let (mut mean, mut variance) = (vec![0.0; 41], vec![0.0; 41]);
                 let mut scratch = vec![f64::NAN; batch_scratch_len(n)];
-                gp.posteriors(&tests, &mut mean, &mut variance, &mut scratch).unwrap();
+                gp.posteriors(&tests, &mut mean, &mut variance, &mut scratch)
+                    .unwrap();
                 for (i, x) in tests.chunks(2).enumerate() {
                     let one = gp.posterior(x).unwrap();
                     assert_eq!(one.mean.to_bits(), mean[i].to_bits());
@@ -96,7 +102,10 @@ fn appending_equals_refitting_after_a_thousand_points() {
         let mean = dot(&k, &alpha);
         lower::solve(&matrix, &mut k);
         let found = appended.posterior(&x).unwrap();
-        assert!((found.mean - mean).abs() < 1e-10 && (found.variance - (1.0 - dot(&k, &k))).abs() < 1e-10);
+        assert!(
+            (found.mean - mean).abs() < 1e-10
+                && (found.variance - (1.0 - dot(&k, &k))).abs() < 1e-10
+        );
     }
     // Factored anew in its own storage; other parameters and back.
     let kernel = *appended.kernel();
@@ -104,7 +113,17 @@ fn appending_equals_refitting_after_a_thousand_points() {
     let other = SquaredExponential::new(0.3, 1.0).unwrap();
     let mut scratch = vec![0.0; refactor_scratch_len(1000)];
     for (kernel, noise) in [(&other, 0.02), (&kernel, 0.01)] {
-        refactor(kernel, noise, 0.0, 2, 1000, 1000, &mut storage, &mut scratch).unwrap();
+        refactor(
+            kernel,
+            noise,
+            0.0,
+            2,
+            1000,
+            1000,
+            &mut storage,
+            &mut scratch,
+        )
+        .unwrap();
     }
     let mut refactored = ExactGp::resume(kernel, 0.01, 2, 1000, 1000, storage).unwrap();
     assert!(difference(&mut appended, &mut refactored) < 1e-10);
@@ -117,13 +136,18 @@ fn delete_then_add_equals_never_added() {
     let mut other = filled(&points, &y, 2, 0.01);
     // 20 of the later ones go, from the middle, the end and again.
     while other.len() > 40 {
-        other.remove(40 + (other.len() * 7) % (other.len() - 40)).unwrap();
+        other
+            .remove(40 + (other.len() * 7) % (other.len() - 40))
+            .unwrap();
     }
     assert!(difference(&mut plain, &mut other) < 1e-12);
     // Negative control: one more deletion is seen.
     other.remove(0).unwrap();
     assert!(difference(&mut plain, &mut other) > 1e-6);
-    assert_eq!(other.remove(39), Err(SurrogateError::Index { index: 39, len: 39 }));
+    assert_eq!(
+        other.remove(39),
+        Err(SurrogateError::Index { index: 39, len: 39 })
+    );
 }
 
 #[test]
@@ -137,8 +161,14 @@ fn a_window_slides_and_equals_the_model_of_its_points() {
     assert!(difference(&mut plain, &mut window) < 1e-11);
     let mut strict = gp::<f64>(0.2, 0.01, 2, 1);
     strict.observe(&[0.1, 0.1], 0.0).unwrap();
-    assert_eq!(strict.observe(&[0.9, 0.1], 0.0), Err(SurrogateError::Full { capacity: 1 }));
-    assert_eq!(gp::<f64>(0.2, 0.01, 1, 0).observe(&[0.0], 1.0), Err(SurrogateError::Full { capacity: 0 }));
+    assert_eq!(
+        strict.observe(&[0.9, 0.1], 0.0),
+        Err(SurrogateError::Full { capacity: 1 })
+    );
+    assert_eq!(
+        gp::<f64>(0.2, 0.01, 1, 0).observe(&[0.0], 1.0),
+        Err(SurrogateError::Full { capacity: 0 })
+    );
 }
 
 #[test]
@@ -153,7 +183,10 @@ fn twenty_duplicates_at_vanishing_noise_give_their_mean() {
             sum += y / 20.0;
         }
         let found = gp.posterior(&[0.5]).unwrap();
-        assert!((found.mean - sum).abs() < 1e-6, "{noise_std}: {found:?} {sum}");
+        assert!(
+            (found.mean - sum).abs() < 1e-6,
+            "{noise_std}: {found:?} {sum}"
+        );
         assert!(found.variance >= 0.0 && found.variance <= noise_std * noise_std + 1e-12);
         // Other points are unharmed.
         assert!((gp.posterior(&[0.1]).unwrap().mean + 0.4).abs() < 1e-6);
@@ -162,12 +195,15 @@ fn twenty_duplicates_at_vanishing_noise_give_their_mean() {
 
 #[test]
 fn twenty_duplicates_in_single_precision_and_on_a_list() {
-    let (kernel, number) = (SquaredExponential::new(0.3f32, 1.0).unwrap(), |i: u32| 1.0 + 0.01 * (i % 5) as f32);
+    let (kernel, number) = (SquaredExponential::new(0.3f32, 1.0).unwrap(), |i: u32| {
+        1.0 + 0.01 * (i % 5) as f32
+    });
     for noise_std in [1e-2f32, 1e-4, 1e-9, 0.0] {
         let mut gp = gp::<f32>(0.3, f64::from(noise_std * noise_std), 1, 24);
         let storage = vec![0.0; crate::surrogate::candidates::storage_len(2, 24)];
         let noise = noise_std * noise_std;
-        let mut list = crate::surrogate::CandidateGp::new(kernel, noise, 1, [0.1, 0.5], 24, storage).unwrap();
+        let mut list =
+            crate::surrogate::CandidateGp::new(kernel, noise, 1, [0.1, 0.5], 24, storage).unwrap();
         let mut refused = 0;
         for i in 0..20 {
             gp.observe(&[0.5], number(i)).unwrap();
@@ -179,10 +215,16 @@ fn twenty_duplicates_in_single_precision_and_on_a_list() {
         }
         let found = gp.posterior(&[0.5]).unwrap();
         let shrunk = 1.02 / (1.0 + noise / 20.0);
-        assert!((found.mean - shrunk).abs() < 1e-5 && found.variance >= 0.0, "{noise_std}: {found:?}");
+        assert!(
+            (found.mean - shrunk).abs() < 1e-5 && found.variance >= 0.0,
+            "{noise_std}: {found:?}"
+        );
         // The list has no merging: a candidate that is known is refused, and what is there stays finite and near.
         let listed = list.posterior(1).unwrap();
-        assert!((listed.mean - 1.02).abs() < 0.03 && listed.variance >= 0.0, "{noise_std}: {listed:?}");
+        assert!(
+            (listed.mean - 1.02).abs() < 0.03 && listed.variance >= 0.0,
+            "{noise_std}: {listed:?}"
+        );
         assert_eq!(refused > 0, noise_std < 1e-3, "{noise_std}: {refused}");
     }
 }
@@ -213,7 +255,10 @@ fn merged_repeats_equal_appended_ones() {
 fn repeats_can_be_refused_and_determined_points_are_never_merged() {
     let mut strict = gp::<f64>(0.3, 0.0, 1, 8).when_repeated(WhenRepeated::Refuse);
     strict.observe(&[0.5], 1.0).unwrap();
-    assert!(matches!(strict.observe(&[0.5], 2.0), Err(SurrogateError::Singular(_))));
+    assert!(matches!(
+        strict.observe(&[0.5], 2.0),
+        Err(SurrogateError::Singular(_))
+    ));
     assert_eq!(strict.posterior(&[0.5]).unwrap().mean, 1.0);
     // Noiseless and very smooth: at some point a new point is determined by the others, not equal to one of them.
     let mut smooth = gp::<f64>(1.0, 0.0, 1, 60);
@@ -233,7 +278,10 @@ fn repeats_can_be_refused_and_determined_points_are_never_merged() {
     for i in 0..=100 {
         let x = f64::from(i) / 100.0;
         let found = smooth.posterior(&[x]).unwrap();
-        assert!((found.mean - libm::sin(3.0 * x)).abs() < 1e-4, "{x} {found:?}");
+        assert!(
+            (found.mean - libm::sin(3.0 * x)).abs() < 1e-4,
+            "{x} {found:?}"
+        );
     }
 }
 
@@ -242,15 +290,36 @@ fn nonsense_is_refused_and_changes_nothing() {
     let mut gp = gp::<f64>(0.3, 0.01, 2, 4);
     gp.observe(&[0.2, 0.3], 1.0).unwrap();
     let before = gp.posterior(&[0.3, 0.3]).unwrap();
-    assert!(matches!(gp.observe(&[f64::NAN, 0.0], 1.0), Err(SurrogateError::NonFinite { .. })));
-    assert!(matches!(gp.observe(&[0.5, 0.0], f64::INFINITY), Err(SurrogateError::NonFinite { .. })));
-    assert!(matches!(gp.observe(&[0.5, 0.0], 1e300), Err(SurrogateError::NonFinite { .. })));
-    assert_eq!(gp.observe(&[0.5], 1.0), Err(SurrogateError::Dimension { expected: 2, given: 1 }));
+    assert!(matches!(
+        gp.observe(&[f64::NAN, 0.0], 1.0),
+        Err(SurrogateError::NonFinite { .. })
+    ));
+    assert!(matches!(
+        gp.observe(&[0.5, 0.0], f64::INFINITY),
+        Err(SurrogateError::NonFinite { .. })
+    ));
+    assert!(matches!(
+        gp.observe(&[0.5, 0.0], 1e300),
+        Err(SurrogateError::NonFinite { .. })
+    ));
+    assert_eq!(
+        gp.observe(&[0.5], 1.0),
+        Err(SurrogateError::Dimension {
+            expected: 2,
+            given: 1
+        })
+    );
     assert!(gp.posterior(&[0.1, 0.2, 0.3]).is_err() && gp.posterior(&[0.1, f64::NAN]).is_err());
-    assert!(gp.posteriors(&[0.1; 3], &mut [0.0; 2], &mut [0.0; 2], &mut [0.0; 16]).is_err());
+    assert!(
+        gp.posteriors(&[0.1; 3], &mut [0.0; 2], &mut [0.0; 2], &mut [0.0; 16])
+            .is_err()
+    );
     assert!(matches!(
         gp.posteriors(&[0.1; 4], &mut [0.0; 2], &mut [0.0; 2], &mut [0.0; 15]),
-        Err(SurrogateError::Storage { needed: 16, given: 15 })
+        Err(SurrogateError::Storage {
+            needed: 16,
+            given: 15
+        })
     ));
     assert_eq!(gp.posterior(&[0.3, 0.3]).unwrap(), before);
     let kernel = Matern12::new(0.1, 1.0).unwrap();
@@ -276,8 +345,14 @@ fn resuming_has_the_same_bits() {
     for (x, y) in points.chunks(2).zip(&y).skip(5) {
         half.observe(x, *y).unwrap();
     }
-    assert_eq!(whole.posterior(&[0.4, 0.4]).unwrap(), half.posterior(&[0.4, 0.4]).unwrap());
-    assert_eq!(whole.log_marginal_likelihood().to_bits(), half.log_marginal_likelihood().to_bits());
+    assert_eq!(
+        whole.posterior(&[0.4, 0.4]).unwrap(),
+        half.posterior(&[0.4, 0.4]).unwrap()
+    );
+    assert_eq!(
+        whole.log_marginal_likelihood().to_bits(),
+        half.log_marginal_likelihood().to_bits()
+    );
 }
 
 #[test]
@@ -294,8 +369,32 @@ fn mended_a_refused_refactorisation_changes_nothing() {
     let error = refactor(&kernel, 0.0, 0.0, 1, 30, 30, &mut storage, &mut scratch).unwrap_err();
     assert!(matches!(error, SurrogateError::Singular(_)), "{error}");
     assert_eq!(storage, before);
-    assert!(refactor(&kernel, 1e-3, 0.0, 1, 30, 30, &mut storage, &mut scratch[1..]).is_err());
-    assert!(refactor(&kernel, 1e-3, f32::NAN, 1, 30, 30, &mut storage, &mut scratch).is_err());
+    assert!(
+        refactor(
+            &kernel,
+            1e-3,
+            0.0,
+            1,
+            30,
+            30,
+            &mut storage,
+            &mut scratch[1..]
+        )
+        .is_err()
+    );
+    assert!(
+        refactor(
+            &kernel,
+            1e-3,
+            f32::NAN,
+            1,
+            30,
+            30,
+            &mut storage,
+            &mut scratch
+        )
+        .is_err()
+    );
     assert_eq!(storage, before);
     // In place it has the same bits, and those of the rows appended one by one.
     refactor(&kernel, 1e-3, 0.0, 1, 30, 30, &mut storage, &mut scratch).unwrap();
@@ -317,7 +416,10 @@ fn mended_many_repeats_do_not_bring_a_row_below_the_floor() {
         }
         for repeat in 0..300 * N {
             let index = repeat % N;
-            assert_eq!(gp.observe(&[index as f32 / N as f32], 1.0), Ok(Observed::Merged { index }));
+            assert_eq!(
+                gp.observe(&[index as f32 / N as f32], 1.0),
+                Ok(Observed::Merged { index })
+            );
         }
         assert_eq!((0..N).all(|i| gp.row_noise(i) == floor), resolved);
         let mut storage = gp.into_storage();

@@ -15,7 +15,12 @@ fn points(n: usize) -> Vec<f64> {
 
 /// Largest errors of a finite posterior in `f32` over 1,000 observations, as fractions of the documented bounds:
 /// (variance, mean).
-fn drift<K: Kernel<f64>, L: Kernel<f32>>(wide: &K, narrow: &L, noise: f64, largest_first: bool) -> (f64, f64) {
+fn drift<K: Kernel<f64>, L: Kernel<f32>>(
+    wide: &K,
+    narrow: &L,
+    noise: f64,
+    largest_first: bool,
+) -> (f64, f64) {
     const N: usize = 60;
     let grid = points(N);
     let single: Vec<f32> = grid.iter().map(|x| *x as f32).collect();
@@ -28,17 +33,24 @@ fn drift<K: Kernel<f64>, L: Kernel<f32>>(wide: &K, narrow: &L, noise: f64, large
             true => (0..N).max_by(|i, j| at(i).total_cmp(&at(j))).unwrap(),
             false => stream.below(N as u32) as usize,
         };
-        let y = libm::sin(6.0 * grid[2 * i]) + Scalar::sqrt(noise) * normal::draw::<f64>(&mut stream);
+        let y =
+            libm::sin(6.0 * grid[2 * i]) + Scalar::sqrt(noise) * normal::draw::<f64>(&mut stream);
         largest = largest.max(Scalar::abs(y));
         a.observe(i, y).unwrap();
         b.observe(i, y as f32).unwrap();
         let epsilon = f64::from(f32::EPSILON);
-        let (of_variance, of_mean) =
-            (f64::from(b.variance_error()), 8.0 * (f64::from(t) + wide.variance(&[]) / noise) * epsilon * largest);
+        let (of_variance, of_mean) = (
+            f64::from(b.variance_error()),
+            8.0 * (f64::from(t) + wide.variance(&[]) / noise) * epsilon * largest,
+        );
         for i in 0..N {
             let (x, y) = (a.posterior(i).unwrap(), b.posterior(i).unwrap());
-            worst.0 = worst.0.max(Scalar::abs(x.variance - f64::from(y.variance)) / of_variance);
-            worst.1 = worst.1.max(Scalar::abs(x.mean - f64::from(y.mean)) / of_mean);
+            worst.0 = worst
+                .0
+                .max(Scalar::abs(x.variance - f64::from(y.variance)) / of_variance);
+            worst.1 = worst
+                .1
+                .max(Scalar::abs(x.mean - f64::from(y.mean)) / of_mean);
         }
     }
     worst
@@ -54,17 +66,31 @@ fn single_precision_keeps_its_bounds_down_to_the_least_noise_that_is_accepted() 
             for noise in [1.0, 0.1, 1e-2, 1.3e-4] {
                 for largest_first in [false, true] {
                     let found = drift(&wide, &narrow, noise, largest_first);
-                    assert!(found.0 < 1.0 && found.1 < 1.0, "{shape:?} {lengthscale} {noise} {found:?}");
+                    assert!(
+                        found.0 < 1.0 && found.1 < 1.0,
+                        "{shape:?} {lengthscale} {noise} {found:?}"
+                    );
                     worst = (worst.0.max(found.0), worst.1.max(found.1));
                 }
             }
             let least = 1024.0 * f32::EPSILON;
             let storage = vec![0.0; storage_len(2)];
-            let refused = FiniteGp::new(&narrow, 0.99 * least, 1, &[0.0, 1.0], storage).unwrap_err();
-            assert!(matches!(refused, SurrogateError::Unresolved { smallest, .. } if smallest == f64::from(least)));
-            for (noise, accepted) in [(1e-12, true), (0.0, false), (-1.0, false), (f64::NAN, false)] {
+            let refused =
+                FiniteGp::new(&narrow, 0.99 * least, 1, &[0.0, 1.0], storage).unwrap_err();
+            assert!(
+                matches!(refused, SurrogateError::Unresolved { smallest, .. } if smallest == f64::from(least))
+            );
+            for (noise, accepted) in [
+                (1e-12, true),
+                (0.0, false),
+                (-1.0, false),
+                (f64::NAN, false),
+            ] {
                 let storage = vec![0.0; storage_len(2)];
-                assert_eq!(FiniteGp::new(&wide, noise, 1, &[0.0, 1.0], storage).is_ok(), accepted);
+                assert_eq!(
+                    FiniteGp::new(&wide, noise, 1, &[0.0, 1.0], storage).is_ok(),
+                    accepted
+                );
             }
         }
     }

@@ -71,13 +71,22 @@ impl<T: Scalar, const N: usize> Fitting<T, N> {
     pub fn begin(config: &FitConfig<'_, T>, parameters: &[T]) -> Result<Self, SurrogateError> {
         let count = parameters.len();
         if count == 0 || count > N.min(PARAMETERS_MAX) || config.bounds.len() != count {
-            return Err(SurrogateError::Dimension { expected: config.bounds.len(), given: count });
+            return Err(SurrogateError::Dimension {
+                expected: config.bounds.len(),
+                given: count,
+            });
         }
         let zero = [T::ZERO; N];
-        let (mut bounds, mut low, mut high, mut first) = ([(T::ZERO, T::ZERO); N], zero, zero, zero);
+        let (mut bounds, mut low, mut high, mut first) =
+            ([(T::ZERO, T::ZERO); N], zero, zero, zero);
         for (i, ((a, b), value)) in config.bounds.iter().zip(parameters).enumerate() {
-            if let Some(bad) = [*a, *b, *value].iter().find(|x| !(**x > T::ZERO && x.is_finite())) {
-                return Err(SurrogateError::NonFinite { value: bad.to_f64() });
+            if let Some(bad) = [*a, *b, *value]
+                .iter()
+                .find(|x| !(**x > T::ZERO && x.is_finite()))
+            {
+                return Err(SurrogateError::NonFinite {
+                    value: bad.to_f64(),
+                });
             }
             if !(*a <= *b) {
                 return Err(SurrogateError::NonFinite { value: b.to_f64() });
@@ -128,19 +137,35 @@ impl<T: Scalar, const N: usize> Fitting<T, N> {
             self.evaluations = self.evaluations.saturating_add(1);
             let (values, mut gradient) = (self.values_at(&self.search.at), [T::ZERO; N]);
             let count = self.count;
-            let evaluated = match (head(&values, count).split_last(), kernel(head(&values, count.saturating_sub(1)))) {
-                (Some((noise, _)), Some(kernel)) => {
-                    likelihood(&kernel, *noise, floor, data, head_mut(&mut gradient, count), scratch)
-                }
-                _ => Err(SurrogateError::NonFinite { value: at(&values, 0).to_f64() }),
+            let evaluated = match (
+                head(&values, count).split_last(),
+                kernel(head(&values, count.saturating_sub(1))),
+            ) {
+                (Some((noise, _)), Some(kernel)) => likelihood(
+                    &kernel,
+                    *noise,
+                    floor,
+                    data,
+                    head_mut(&mut gradient, count),
+                    scratch,
+                ),
+                _ => Err(SurrogateError::NonFinite {
+                    value: at(&values, 0).to_f64(),
+                }),
             };
             let bounds = (&self.low, &self.high);
-            if let Some(ended) = self.search.advance(count, bounds, self.budget, evaluated, &mut gradient) {
+            if let Some(ended) =
+                self.search
+                    .advance(count, bounds, self.budget, evaluated, &mut gradient)
+            {
                 self.end_start(ended);
             }
         }
         Poll::Ready(match &self.best {
-            Some((fit, _)) => Ok(Fit { evaluations: self.evaluations, ..*fit }),
+            Some((fit, _)) => Ok(Fit {
+                evaluations: self.evaluations,
+                ..*fit
+            }),
             None => Err(self.failed),
         })
     }
@@ -154,11 +179,25 @@ impl<T: Scalar, const N: usize> Fitting<T, N> {
     fn end_start(&mut self, ended: Result<(T, Ending), SurrogateError>) {
         match ended {
             Ok((value, ending)) => {
-                if self.best.as_ref().is_none_or(|(best, _)| value > best.log_marginal_likelihood) {
+                if self
+                    .best
+                    .as_ref()
+                    .is_none_or(|(best, _)| value > best.log_marginal_likelihood)
+                {
                     let theta = self.search.theta;
-                    let on = |i: &usize| at(&theta, *i) <= at(&self.low, *i) || at(&theta, *i) >= at(&self.high, *i);
+                    let on = |i: &usize| {
+                        at(&theta, *i) <= at(&self.low, *i) || at(&theta, *i) >= at(&self.high, *i)
+                    };
                     let at_bound = (0..self.count).filter(on).count() as u32;
-                    self.best = Some((Fit { log_marginal_likelihood: value, evaluations: 0, ending, at_bound }, theta));
+                    self.best = Some((
+                        Fit {
+                            log_marginal_likelihood: value,
+                            evaluations: 0,
+                            ending,
+                            at_bound,
+                        },
+                        theta,
+                    ));
                 }
             }
             Err(error) => self.failed = error,
@@ -180,7 +219,12 @@ impl<T: Scalar, const N: usize> Fitting<T, N> {
     /// exp θ; exp(ln bound) may leave the bounds by a rounding.
     fn values_at(&self, theta: &[T; N]) -> [T; N] {
         let mut values = [T::ZERO; N];
-        for ((value, theta), (low, high)) in values.iter_mut().zip(theta).zip(&self.bounds).take(self.count) {
+        for ((value, theta), (low, high)) in values
+            .iter_mut()
+            .zip(theta)
+            .zip(&self.bounds)
+            .take(self.count)
+        {
             *value = theta.exp().max(*low).min(*high);
         }
         values
@@ -190,7 +234,14 @@ impl<T: Scalar, const N: usize> Fitting<T, N> {
 impl<T: Scalar, const N: usize> Search<T, N> {
     fn new(theta: [T; N]) -> Self {
         let (previous, step) = ([T::ZERO; N], [T::from_f64(0.3); N]);
-        Search { theta, at: theta, previous, step, best: None, evaluated: 0 }
+        Search {
+            theta,
+            at: theta,
+            previous,
+            step,
+            best: None,
+            evaluated: 0,
+        }
     }
 
     /// Takes in what the likelihood is at `at`, and moves on; how the search ended, if it has.
@@ -209,7 +260,9 @@ impl<T: Scalar, const N: usize> Search<T, N> {
             (Err(error), None) => return Some(Err(error)),
             (Err(_), Some(best)) => {
                 self.at = self.theta;
-                self.step.iter_mut().for_each(|step| *step *= T::from_f64(0.5));
+                self.step
+                    .iter_mut()
+                    .for_each(|step| *step *= T::from_f64(0.5));
                 self.previous = [T::ZERO; N];
                 return used_up.then_some(Ok((best, Ending::Budget)));
             }
@@ -230,8 +283,15 @@ impl<T: Scalar, const N: usize> Search<T, N> {
     /// One step of every parameter against its bounds; the largest step that moved one.
     fn move_on(&mut self, count: usize, low: &[T; N], high: &[T; N], gradient: &mut [T; N]) -> T {
         let mut largest = T::ZERO;
-        let parameters = self.at.iter_mut().zip(&mut self.step).zip(&mut self.previous).zip(gradient);
-        for ((((at, step), previous), gradient), (low, high)) in parameters.zip(low.iter().zip(high)).take(count) {
+        let parameters = self
+            .at
+            .iter_mut()
+            .zip(&mut self.step)
+            .zip(&mut self.previous)
+            .zip(gradient);
+        for ((((at, step), previous), gradient), (low, high)) in
+            parameters.zip(low.iter().zip(high)).take(count)
+        {
             let product = *gradient * *previous;
             if product > T::ZERO {
                 *step = (*step * T::from_f64(1.2)).min(T::from_f64(1.0));

@@ -24,7 +24,14 @@ fn likelihood_gradient_agrees_with_finite_differences() {
         let parameters = [0.3, 0.6, 1.3, 0.2];
         let mut value = |p: &[f64; 4], gradient: &mut [f64]| {
             let kernel = StationaryKernel::ard_with_shape(shape, &p[..2], p[2]).unwrap();
-            log_marginal_likelihood(&kernel, p[3], &Observations::single(&x, &y), gradient, &mut scratch).unwrap()
+            log_marginal_likelihood(
+                &kernel,
+                p[3],
+                &Observations::single(&x, &y),
+                gradient,
+                &mut scratch,
+            )
+            .unwrap()
         };
         let mut gradient = [0.0; 4];
         let at = value(&parameters, &mut gradient);
@@ -33,10 +40,15 @@ fn likelihood_gradient_agrees_with_finite_differences() {
             up[j] *= libm::exp(1e-5);
             down[j] *= libm::exp(-1e-5);
             let slope = (value(&up, &mut [0.0; 4]) - value(&down, &mut [0.0; 4])) / 2e-5;
-            assert!((slope - gradient[j]).abs() < 1e-6 * (1.0 + slope.abs()), "{shape:?} {j}: {slope} {}", gradient[j]);
+            assert!(
+                (slope - gradient[j]).abs() < 1e-6 * (1.0 + slope.abs()),
+                "{shape:?} {j}: {slope} {}",
+                gradient[j]
+            );
         }
         let kernel = StationaryKernel::ard_with_shape(shape, &parameters[..2], 1.3).unwrap();
-        let mut gp = ExactGp::new(kernel, 0.2, 2, 15, vec![0.0; exact::storage_len(2, 15)]).unwrap();
+        let mut gp =
+            ExactGp::new(kernel, 0.2, 2, 15, vec![0.0; exact::storage_len(2, 15)]).unwrap();
         x.chunks(2).zip(&y).for_each(|(x, y)| {
             gp.observe(x, *y).unwrap();
         });
@@ -60,23 +72,49 @@ fn merged_repeats_have_the_likelihood_and_the_gradient_of_single_ones() {
         x.extend(vec![points[i]; repeats]);
         y.extend(values);
     }
-    let merged = Observations { points: &points, y: &means, counts: &counts, scatters: &scatters };
+    let merged = Observations {
+        points: &points,
+        y: &means,
+        counts: &counts,
+        scatters: &scatters,
+    };
     let evaluate = |data: &Observations<'_, f64>| {
         let (mut gradient, mut scratch) = ([0.0; 3], vec![0.0; scratch_len(11)]);
-        let value = log_marginal_likelihood(&kernel, noise, data, &mut gradient, &mut scratch).unwrap();
+        let value =
+            log_marginal_likelihood(&kernel, noise, data, &mut gradient, &mut scratch).unwrap();
         [value, gradient[0], gradient[1], gradient[2]]
     };
     let (expected, found) = (evaluate(&Observations::single(&x, &y)), evaluate(&merged));
     let close = |a: f64, b: f64| Scalar::abs(a - b) < 1e-10 * (1.0 + Scalar::abs(b));
-    assert!(found.iter().zip(expected).all(|(a, b)| close(*a, b)), "{found:?} {expected:?}");
+    assert!(
+        found.iter().zip(expected).all(|(a, b)| close(*a, b)),
+        "{found:?} {expected:?}"
+    );
     // Negative control: without scatters, or counted once, it is another number.
-    for fewer in [Observations { scatters: &[], ..merged }, Observations::single(&points, &means)] {
+    for fewer in [
+        Observations {
+            scatters: &[],
+            ..merged
+        },
+        Observations::single(&points, &means),
+    ] {
         assert!(!close(evaluate(&fewer)[0], expected[0]));
     }
-    for (count, scatter) in [(0.5, 0.0), (f64::NAN, 0.0), (1.0, -1.0), (2.0, f64::INFINITY)] {
-        let wrong = Observations { counts: &[count], scatters: &[scatter], ..merged };
+    for (count, scatter) in [
+        (0.5, 0.0),
+        (f64::NAN, 0.0),
+        (1.0, -1.0),
+        (2.0, f64::INFINITY),
+    ] {
+        let wrong = Observations {
+            counts: &[count],
+            scatters: &[scatter],
+            ..merged
+        };
         let mut scratch = vec![0.0; scratch_len(4)];
-        assert!(log_marginal_likelihood(&kernel, noise, &wrong, &mut [0.0; 3], &mut scratch).is_err());
+        assert!(
+            log_marginal_likelihood(&kernel, noise, &wrong, &mut [0.0; 3], &mut scratch).is_err()
+        );
     }
 }
 
@@ -88,11 +126,19 @@ fn a_fit_learns_the_noise_from_repeats_that_were_merged() {
     let mut stream = Stream::from_seed(15);
     for i in 0..60 {
         let x = f64::from(i % 6) / 5.0;
-        gp.observe(&[x], libm::sin(4.0 * x) + 0.1 * normal::draw::<f64>(&mut stream)).unwrap();
+        gp.observe(
+            &[x],
+            libm::sin(4.0 * x) + 0.1 * normal::draw::<f64>(&mut stream),
+        )
+        .unwrap();
     }
     assert_eq!(gp.len(), 6);
     let bounds = [(0.05, 2.0), (0.1, 10.0), (1e-8, 1.0)];
-    let config = FitConfig { bounds: &bounds, starts: 3, evaluations_per_start: 60 };
+    let config = FitConfig {
+        bounds: &bounds,
+        starts: 3,
+        evaluations_per_start: 60,
+    };
     let run = |data: &Observations<'_, f64>| {
         let mut p = [0.3, 1.0, 1e-4];
         let make = |p: &[f64]| SquaredExponential::new(p[0], p[1]).ok();
@@ -111,7 +157,8 @@ fn a_fit_recovers_what_made_the_data_and_is_deterministic() {
     // 80 values of a process with lengthscales 0.15 and 0.8, s² = 2, σ² = 0.01.
     let (n, truth) = (80, [0.15, 0.8, 2.0, 0.01]);
     let x = points(n, 2, 10);
-    let kernel = StationaryKernel::ard_with_shape(Stationary::Matern52, &truth[..2], truth[2]).unwrap();
+    let kernel =
+        StationaryKernel::ard_with_shape(Stationary::Matern52, &truth[..2], truth[2]).unwrap();
     let mut factor = vec![0.0; packed_len(n)];
     for (i, point) in x.chunks(2).enumerate() {
         let row = lower::row_mut(&mut factor, i);
@@ -122,38 +169,67 @@ fn a_fit_recovers_what_made_the_data_and_is_deterministic() {
     let mut y = vec![0.0; n];
     joint::draw_with_factor(&mut Stream::from_seed(11), &[], &factor, &mut y);
     let bounds = [(0.02, 5.0), (0.02, 5.0), (0.05, 20.0), (1e-6, 1.0)];
-    let config = FitConfig { bounds: &bounds, starts: 4, evaluations_per_start: 60 };
+    let config = FitConfig {
+        bounds: &bounds,
+        starts: 4,
+        evaluations_per_start: 60,
+    };
     let mut scratch = vec![0.0; scratch_len(n)];
     let data = Observations::single(&x, &y);
     let mut run = |first: [f64; 4]| {
         let mut p = first;
-        let make = |p: &[f64]| StationaryKernel::ard_with_shape(Stationary::Matern52, [p[0], p[1]], p[2]).ok();
+        let make = |p: &[f64]| {
+            StationaryKernel::ard_with_shape(Stationary::Matern52, [p[0], p[1]], p[2]).ok()
+        };
         let found = maximize(&config, &mut p, &data, &mut scratch, make).unwrap();
         (found, p)
     };
     let (found, p) = run([1.0, 1.0, 1.0, 0.1]);
-    assert!(found.log_marginal_likelihood > gradient_free(&x, &y, &truth), "{found:?}");
+    assert!(
+        found.log_marginal_likelihood > gradient_free(&x, &y, &truth),
+        "{found:?}"
+    );
     for (found, truth) in p.iter().zip(truth) {
-        assert!((found / truth).abs() < 2.5 && (truth / found).abs() < 2.5, "{p:?}");
+        assert!(
+            (found / truth).abs() < 2.5 && (truth / found).abs() < 2.5,
+            "{p:?}"
+        );
     }
     assert_eq!(run([1.0, 1.0, 1.0, 0.1]), (found, p));
     // From anywhere, the same optimum to the search's own accuracy.
     let (other, q) = run([0.03, 3.0, 0.3, 1e-5]);
-    assert!((other.log_marginal_likelihood - found.log_marginal_likelihood).abs() < 1e-3, "{p:?} {q:?}");
+    assert!(
+        (other.log_marginal_likelihood - found.log_marginal_likelihood).abs() < 1e-3,
+        "{p:?} {q:?}"
+    );
     // Bounds hold; nonsense is refused.
-    let tight = FitConfig { bounds: &[(0.5, 0.6), (0.5, 0.6), (1.0, 1.0), (0.1, 0.1)], ..config };
+    let tight = FitConfig {
+        bounds: &[(0.5, 0.6), (0.5, 0.6), (1.0, 1.0), (0.1, 0.1)],
+        ..config
+    };
     let mut p = [1.0; 4];
-    let make = |p: &[f64]| StationaryKernel::ard_with_shape(Stationary::Matern52, [p[0], p[1]], p[2]).ok();
+    let make =
+        |p: &[f64]| StationaryKernel::ard_with_shape(Stationary::Matern52, [p[0], p[1]], p[2]).ok();
     let found = maximize(&tight, &mut p, &data, &mut vec![0.0; scratch_len(n)], make).unwrap();
     assert!(p[0] >= 0.5 && p[0] <= 0.6 && p[2] == 1.0 && p[3] == 0.1 && found.at_bound >= 2);
-    let broken = FitConfig { bounds: &[(0.5, f64::NAN); 4], ..config };
+    let broken = FitConfig {
+        bounds: &[(0.5, f64::NAN); 4],
+        ..config
+    };
     assert!(maximize(&broken, &mut p, &data, &mut vec![0.0; scratch_len(n)], make).is_err());
 }
 
 fn gradient_free(x: &[f64], y: &[f64], p: &[f64; 4]) -> f64 {
     let kernel = StationaryKernel::ard_with_shape(Stationary::Matern52, &p[..2], p[2]).unwrap();
     let mut scratch = vec![0.0; scratch_len(y.len())];
-    log_marginal_likelihood(&kernel, p[3], &Observations::single(x, y), &mut [0.0; 4], &mut scratch).unwrap()
+    log_marginal_likelihood(
+        &kernel,
+        p[3],
+        &Observations::single(x, y),
+        &mut [0.0; 4],
+        &mut scratch,
+    )
+    .unwrap()
 }
 
 #[test]
@@ -163,7 +239,12 @@ fn mended_the_likelihood_on_the_floor_has_its_gradient() {
     // The row of 40 is on the floor of 0.01 times the signal, the others are above it.
     let mut counts = vec![1.0; 12];
     counts[5] = 40.0;
-    let data = Observations { points: &x, y: &y, counts: &counts, scatters: &[] };
+    let data = Observations {
+        points: &x,
+        y: &y,
+        counts: &counts,
+        scatters: &[],
+    };
     let mut value = |p: &[f64; 3], floor: f64, gradient: &mut [f64]| {
         let kernel = StationaryKernel::with_shape(Stationary::Matern52, p[0], p[1]).unwrap();
         likelihood(&kernel, p[2], floor, &data, gradient, &mut scratch).unwrap()
@@ -175,11 +256,18 @@ fn mended_the_likelihood_on_the_floor_has_its_gradient() {
         up[j] *= libm::exp(1e-5);
         down[j] *= libm::exp(-1e-5);
         let slope = (value(&up, 0.01, &mut [0.0; 3]) - value(&down, 0.01, &mut [0.0; 3])) / 2e-5;
-        assert!((slope - gradient[j]).abs() < 1e-6 * (1.0 + slope.abs()), "{j}: {slope} {}", gradient[j]);
+        assert!(
+            (slope - gradient[j]).abs() < 1e-6 * (1.0 + slope.abs()),
+            "{j}: {slope} {}",
+            gradient[j]
+        );
     }
     // Negative control: without the floor it is another number and another gradient.
     let mut other = [0.0; 3];
-    assert!((value(&parameters, 0.0, &mut other) - at).abs() > 1e-3 && (other[1] - gradient[1]).abs() > 1e-3);
+    assert!(
+        (value(&parameters, 0.0, &mut other) - at).abs() > 1e-3
+            && (other[1] - gradient[1]).abs() > 1e-3
+    );
 }
 
 #[test]
@@ -187,7 +275,11 @@ fn single_precision_elements_are_the_double_ones_rounded() {
     for axis in 0..PARAMETERS_MAX {
         for index in 0..20_000 {
             let (single, double) = (halton::<f32>(index, axis), halton::<f64>(index, axis));
-            assert_eq!(single.to_bits(), (double as f32).to_bits(), "{index} {axis}");
+            assert_eq!(
+                single.to_bits(),
+                (double as f32).to_bits(),
+                "{index} {axis}"
+            );
         }
     }
     // Beyond 2²⁴ both roundings and the sum are off by a few units.

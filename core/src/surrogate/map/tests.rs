@@ -59,7 +59,11 @@ fn the_gradient_is_that_of_the_value() {
                 evaluated(storage, |rows| rows.value(&moved).unwrap())
             };
             let expected = (at(1e-5, &mut storage) - at(-1e-5, &mut storage)) / 2e-5;
-            assert!((gradient[i] - expected).abs() < 1e-5 * (1.0 + expected.abs()), "{i} {} {expected}", gradient[i]);
+            assert!(
+                (gradient[i] - expected).abs() < 1e-5 * (1.0 + expected.abs()),
+                "{i} {} {expected}",
+                gradient[i]
+            );
         }
     }
 }
@@ -76,11 +80,23 @@ fn mean_and_scale_are_the_best_ones_of_the_likelihood_of_all_observations() {
     let (_, deviation) = moments(&targets);
     let lengthscales = [libm::exp(-1.0), libm::exp(0.5)];
     let ln_p = |mean: f64, variance: f64| {
-        let kernel =
-            crate::kernel::StationaryKernel::ard_with_shape(Stationary::Matern52, lengthscales, variance).unwrap();
-        let y: Vec<f64> = targets.iter().map(|y| (y - moments(&targets).0) / deviation - mean).collect();
+        let kernel = crate::kernel::StationaryKernel::ard_with_shape(
+            Stationary::Matern52,
+            lengthscales,
+            variance,
+        )
+        .unwrap();
+        let y: Vec<f64> = targets
+            .iter()
+            .map(|y| (y - moments(&targets).0) / deviation - mean)
+            .collect();
         let scatters: Vec<f64> = scatters.iter().map(|s| s / deviation / deviation).collect();
-        let data = crate::surrogate::fit::Observations { points: &points, y: &y, counts: &counts, scatters: &scatters };
+        let data = crate::surrogate::fit::Observations {
+            points: &points,
+            y: &y,
+            counts: &counts,
+            scatters: &scatters,
+        };
         let mut scratch = [0.0; crate::surrogate::fit::scratch_len(N)];
         crate::surrogate::fit::log_marginal_likelihood(
             &kernel,
@@ -100,7 +116,11 @@ fn mean_and_scale_are_the_best_ones_of_the_likelihood_of_all_observations() {
     // Up to constants of n: N/2 (1 + ln 2π).
     let observations = 14.0;
     let constant = 0.5 * observations * (1.0 + 1.837_877_066_409_345_3);
-    assert!((value - constant - best).abs() < 2e-3, "{} {best}", value - constant);
+    assert!(
+        (value - constant - best).abs() < 2e-3,
+        "{} {best}",
+        value - constant
+    );
 }
 
 #[test]
@@ -110,6 +130,8 @@ fn adding_and_multiplying_changes_nothing() {
     let moved = evaluated(&mut model(1e4, -250.0), |rows| rows.value(&theta).unwrap());
     assert!((plain - moved).abs() < 1e-6, "{plain} {moved}");
     // Negative control: another lengthscale is another value.
-    let other = evaluated(&mut model(0.0, 1.0), |rows| rows.value(&[-1.1, 0.5, -4.0]).unwrap());
+    let other = evaluated(&mut model(0.0, 1.0), |rows| {
+        rows.value(&[-1.1, 0.5, -4.0]).unwrap()
+    });
     assert!((plain - other).abs() > 1e-3);
 }

@@ -6,7 +6,10 @@ use crate::surrogate::weights::WeightsError;
 
 /// 10^u, u uniform between `low` and `high`.
 fn power<T: Scalar>(stream: &mut Stream, low: f64, high: f64) -> T {
-    T::from_f64(crate::math::pow(10.0, low + stream.unit::<f64>() * (high - low)))
+    T::from_f64(crate::math::pow(
+        10.0,
+        low + stream.unit::<f64>() * (high - low),
+    ))
 }
 
 fn same<T: Scalar>(a: T, b: T) -> bool {
@@ -32,12 +35,17 @@ impl<T: Scalar> Case<T> {
         let (dim, n) = (1 + stream.below(3) as usize, stream.below(24) as usize);
         let shape = Stationary::ALL[stream.below(4) as usize];
         let (lengthscale, signal) = (power(stream, -3.0, 3.0), power(stream, -6.0, 6.0));
-        let noise = if number.is_multiple_of(4) { T::ZERO } else { power(stream, -20.0, 2.0) };
+        let noise = if number.is_multiple_of(4) {
+            T::ZERO
+        } else {
+            power(stream, -20.0, 2.0)
+        };
         let scale: T = power(stream, -6.0, 6.0);
         let mut x: Vec<T> = Vec::new();
         for i in 0..n {
             if i % 3 == 2 {
-                let first = x[0] * (T::ONE + T::from_u32(i as u32 % 2) * T::EPSILON * T::from_u32(8));
+                let first =
+                    x[0] * (T::ONE + T::from_u32(i as u32 % 2) * T::EPSILON * T::from_u32(8));
                 x.push(first);
                 x.extend_from_within(1..dim);
             } else {
@@ -47,7 +55,15 @@ impl<T: Scalar> Case<T> {
         let y = (0..n).map(|_| power::<T>(stream, -6.0, 6.0)).collect();
         let tests = (0..TESTS * dim).map(|_| stream.unit()).collect();
         let kernel = StationaryKernel::with_shape(shape, lengthscale, signal).unwrap();
-        Case { dim, kernel, signal, noise, x, y, tests }
+        Case {
+            dim,
+            kernel,
+            signal,
+            noise,
+            x,
+            y,
+            tests,
+        }
     }
 
     fn n(&self) -> usize {
@@ -73,20 +89,36 @@ impl<T: Scalar> Case<T> {
     }
 }
 
-fn rows_are_sound<T: Scalar>(case: &Case<T>, gp: &mut ExactGp<T, StationaryKernel<T>, Vec<T>>, stream: &mut Stream) {
+fn rows_are_sound<T: Scalar>(
+    case: &Case<T>,
+    gp: &mut ExactGp<T, StationaryKernel<T>, Vec<T>>,
+    stream: &mut Stream,
+) {
     let (mut mean, mut variance) = ([T::ZERO; TESTS], [T::ZERO; TESTS]);
     let mut scratch = vec![T::ZERO; exact::batch_scratch_len(gp.len())];
-    gp.posteriors(&case.tests, &mut mean, &mut variance, &mut scratch).unwrap();
+    gp.posteriors(&case.tests, &mut mean, &mut variance, &mut scratch)
+        .unwrap();
     let most = case.signal * (T::ONE + T::EPSILON * T::from_u32(64));
     for (x, (mean, variance)) in case.tests.chunks(case.dim).zip(mean.iter().zip(variance)) {
         let found = gp.posterior(x).unwrap();
-        assert!(found.mean.is_finite() && found.variance >= T::ZERO && found.variance <= most, "{found:?}");
+        assert!(
+            found.mean.is_finite() && found.variance >= T::ZERO && found.variance <= most,
+            "{found:?}"
+        );
         assert!(same(found.mean, *mean) && same(found.variance, variance));
     }
     assert!(gp.log_marginal_likelihood().is_finite());
     let mut gradient = [T::ZERO; 3];
     let mut scratch = vec![T::ZERO; fit::scratch_len(gp.len())];
-    if fit::log_marginal_likelihood(gp.kernel(), case.noise, &gp.observations(), &mut gradient, &mut scratch).is_ok() {
+    if fit::log_marginal_likelihood(
+        gp.kernel(),
+        case.noise,
+        &gp.observations(),
+        &mut gradient,
+        &mut scratch,
+    )
+    .is_ok()
+    {
         assert!(gradient.iter().all(|g| g.is_finite()), "{gradient:?}");
     }
     let (mut factor, mut out) = (vec![T::ZERO; packed_len(TESTS)], [T::ZERO; TESTS]);
@@ -99,17 +131,29 @@ fn rows_are_sound<T: Scalar>(case: &Case<T>, gp: &mut ExactGp<T, StationaryKerne
 }
 
 /// A drawn function, and a posterior over weights, on the same random features.
-fn features_are_sound<T: Scalar>(case: &Case<T>, gp: &ExactGp<T, StationaryKernel<T>, Vec<T>>, stream: &mut Stream) {
-    let (n, m, shape) = (gp.len(), 1 + stream.below(24) as usize, *case.kernel.shape());
+fn features_are_sound<T: Scalar>(
+    case: &Case<T>,
+    gp: &ExactGp<T, StationaryKernel<T>, Vec<T>>,
+    stream: &mut Stream,
+) {
+    let (n, m, shape) = (
+        gp.len(),
+        1 + stream.below(24) as usize,
+        *case.kernel.shape(),
+    );
     let mut frequencies = vec![T::ZERO; random_fourier::storage_len(case.dim, m)];
     let lengthscale = case.kernel.lengthscale(0).to_f64();
     random_fourier::draw(1, 0, shape, &[lengthscale], case.dim, m, &mut frequencies).unwrap();
     let map = RandomFourier::new(case.dim, m, case.signal, false, &frequencies[..]).unwrap();
     let (mut weights, mut update) = (vec![T::ZERO; m], vec![T::ZERO; n]);
-    let mut scratch = vec![T::ZERO; pathwise::batch_scratch_len(m, n).max(pathwise::scratch_len(m, n))];
-    let draw = pathwise::PathwiseDraw::new(gp, &map, stream, &mut weights, &mut update, &mut scratch).unwrap();
+    let mut scratch =
+        vec![T::ZERO; pathwise::batch_scratch_len(m, n).max(pathwise::scratch_len(m, n))];
+    let draw =
+        pathwise::PathwiseDraw::new(gp, &map, stream, &mut weights, &mut update, &mut scratch)
+            .unwrap();
     let mut values = [T::ZERO; TESTS];
-    draw.values(gp, &map, &case.tests, &mut values, &mut scratch).unwrap();
+    draw.values(gp, &map, &case.tests, &mut values, &mut scratch)
+        .unwrap();
     for (x, value) in case.tests.chunks(case.dim).zip(values) {
         let one = draw.value(gp, &map, x, &mut scratch).unwrap();
         assert!(one.is_finite() && same(one, value), "{one}");
@@ -121,10 +165,14 @@ fn features_are_sound<T: Scalar>(case: &Case<T>, gp: &ExactGp<T, StationaryKerne
     };
     let lambda = case.noise.max(T::from_f64(1e-14));
     let regularization = weights::Regularization::new(lambda).unwrap();
-    let mut posterior = WeightPosterior::new(m, regularization, vec![T::ZERO; weights::storage_len(m)]).unwrap();
+    let mut posterior =
+        WeightPosterior::new(m, regularization, vec![T::ZERO; weights::storage_len(m)]).unwrap();
     let rows: Vec<T> = case.tests.chunks(case.dim).flat_map(phi).collect();
-    let (mut mean, mut variance, mut scratch) =
-        ([T::ZERO; TESTS], [T::ZERO; TESTS], vec![T::ZERO; weights::batch_scratch_len(m)]);
+    let (mut mean, mut variance, mut scratch) = (
+        [T::ZERO; TESTS],
+        [T::ZERO; TESTS],
+        vec![T::ZERO; weights::batch_scratch_len(m)],
+    );
     for count in 0..=case.n() {
         posterior.extend(count, |i, out| {
             out.copy_from_slice(&phi(&case.x[i * case.dim..][..case.dim]));
@@ -132,15 +180,26 @@ fn features_are_sound<T: Scalar>(case: &Case<T>, gp: &ExactGp<T, StationaryKerne
         });
         let mut omega = vec![T::ZERO; m];
         posterior.draw(stream, &mut omega);
-        assert!(omega.iter().all(|w| w.is_finite()), "a draw after {count} of {m}, λ = {lambda}");
-        posterior.posteriors(&rows, &mut mean, &mut variance, &mut scratch).unwrap();
+        assert!(
+            omega.iter().all(|w| w.is_finite()),
+            "a draw after {count} of {m}, λ = {lambda}"
+        );
+        posterior
+            .posteriors(&rows, &mut mean, &mut variance, &mut scratch)
+            .unwrap();
         for (row, (mean, variance)) in rows.chunks(m).zip(mean.iter().zip(variance)) {
             let one = posterior.posterior(row, &mut scratch).unwrap();
-            assert!(one.mean.is_finite() && one.variance >= T::ZERO && one.variance.is_finite(), "{one:?}");
+            assert!(
+                one.mean.is_finite() && one.variance >= T::ZERO && one.variance.is_finite(),
+                "{one:?}"
+            );
             assert!(same(one.mean, *mean) && same(one.variance, variance));
         }
     }
-    assert!(matches!(posterior.posterior(&rows, &mut scratch), Err(WeightsError::Features { .. })));
+    assert!(matches!(
+        posterior.posterior(&rows, &mut scratch),
+        Err(WeightsError::Features { .. })
+    ));
 }
 
 /// Both engines of a known list, observed at random.
@@ -150,22 +209,38 @@ fn lists_are_sound<T: Scalar>(case: &Case<T>, stream: &mut Stream) {
         return;
     }
     let storage = vec![T::ZERO; candidates::storage_len(count, n)];
-    let mut list = CandidateGp::new(case.kernel, case.noise, case.dim, &case.x[..], n, storage).unwrap();
-    let least = case.noise.max(T::from_f64(1024.001) * T::EPSILON * case.signal);
+    let mut list =
+        CandidateGp::new(case.kernel, case.noise, case.dim, &case.x[..], n, storage).unwrap();
+    let least = case
+        .noise
+        .max(T::from_f64(1024.001) * T::EPSILON * case.signal);
     let storage = vec![T::ZERO; finite::storage_len(count)];
     let mut full = FiniteGp::new(&case.kernel, least, case.dim, &case.x, storage).unwrap();
     // Its points times the tests, with the same kernel twice.
-    let side = |points| crate::surrogate::grid::Side { kernel: case.kernel, dim: case.dim, points };
-    let least = case.noise.max(T::from_f64(1024.001) * T::EPSILON * case.signal * case.signal);
-    let storage = vec![T::ZERO; crate::surrogate::grid::storage_len(count, case.tests.len() / case.dim, n)];
-    let mut product = GridGp::new(side(&case.x[..]), side(&case.tests[..]), least, n, storage).unwrap();
+    let side = |points| crate::surrogate::grid::Side {
+        kernel: case.kernel,
+        dim: case.dim,
+        points,
+    };
+    let least = case
+        .noise
+        .max(T::from_f64(1024.001) * T::EPSILON * case.signal * case.signal);
+    let storage =
+        vec![T::ZERO; crate::surrogate::grid::storage_len(count, case.tests.len() / case.dim, n)];
+    let mut product =
+        GridGp::new(side(&case.x[..]), side(&case.tests[..]), least, n, storage).unwrap();
     for _ in 0..n {
         let i = stream.below(count as u32) as usize;
         let _ = list.observe(i, T::ONE);
         let _ = full.observe(i, T::ONE);
         let _ = product.observe(i, T::ONE);
     }
-    let all = list.mean().iter().chain(list.variance()).chain(full.mean()).chain(full.covariance());
+    let all = list
+        .mean()
+        .iter()
+        .chain(list.variance())
+        .chain(full.mean())
+        .chain(full.covariance());
     let all = all.chain(product.mean()).chain(product.variance());
     assert!(all.into_iter().all(|x| x.is_finite()));
     let (mut factor, mut out) = (vec![T::ZERO; packed_len(count)], vec![T::ZERO; count]);
@@ -188,7 +263,10 @@ fn check<T: Scalar>(cases: u32) {
         lists_are_sound(&case, &mut stream);
     }
     // Half of the observations at least were of use.
-    assert!(seen > 8 * cases && refused < seen / 2, "{refused} of {seen}");
+    assert!(
+        seen > 8 * cases && refused < seen / 2,
+        "{refused} of {seen}"
+    );
 }
 
 #[test]
@@ -205,10 +283,29 @@ fn random_kernels_sizes_and_data_give_no_nan_and_no_panic_in_single_precision() 
 fn numbers_that_are_none_are_refused_by_every_engine() {
     let kernel = SquaredExponential::new(0.3f32, 1.0).unwrap();
     let mut gp = ExactGp::new(kernel, 0.1, 1, 4, vec![0.0; exact::storage_len(1, 4)]).unwrap();
-    let mut list = CandidateGp::new(kernel, 0.1, 1, [0.0, 1.0], 4, vec![0.0; candidates::storage_len(2, 4)]).unwrap();
-    let mut full = FiniteGp::new(&kernel, 0.1, 1, &[0.0, 1.0], vec![0.0; finite::storage_len(2)]).unwrap();
+    let mut list = CandidateGp::new(
+        kernel,
+        0.1,
+        1,
+        [0.0, 1.0],
+        4,
+        vec![0.0; candidates::storage_len(2, 4)],
+    )
+    .unwrap();
+    let mut full = FiniteGp::new(
+        &kernel,
+        0.1,
+        1,
+        &[0.0, 1.0],
+        vec![0.0; finite::storage_len(2)],
+    )
+    .unwrap();
     for bad in [f32::NAN, f32::INFINITY, -f32::INFINITY] {
-        assert!(gp.observe(&[0.0], bad).is_err() && list.observe(0, bad).is_err() && full.observe(0, bad).is_err());
+        assert!(
+            gp.observe(&[0.0], bad).is_err()
+                && list.observe(0, bad).is_err()
+                && full.observe(0, bad).is_err()
+        );
         assert!(gp.observe(&[bad], 0.0).is_err());
     }
     assert!(gp.is_empty() && list.is_empty() && full.observations() == 0);

@@ -19,17 +19,35 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
     /// **Errors**: [`WeightsError::Features`], [`WeightsError::Storage`].
     ///
     /// **Cost**: a mean and a variance: where several points are asked for, ask for them together.
-    pub fn posterior(&mut self, phi: &[T], scratch: &mut [T]) -> Result<Posterior<T>, WeightsError> {
-        let (m, (len, expected)) = (self.feature_count, (scratch.len(), batch_scratch_len(self.feature_count)));
+    pub fn posterior(
+        &mut self,
+        phi: &[T],
+        scratch: &mut [T],
+    ) -> Result<Posterior<T>, WeightsError> {
+        let (m, (len, expected)) = (
+            self.feature_count,
+            (scratch.len(), batch_scratch_len(self.feature_count)),
+        );
         if phi.len() != m {
-            return Err(WeightsError::Features { len: phi.len(), expected: m });
+            return Err(WeightsError::Features {
+                len: phi.len(),
+                expected: m,
+            });
         }
-        let Some((nu, copy)) = scratch.get_mut(..2 * m).and_then(|both| both.split_at_mut_checked(m)) else {
+        let Some((nu, copy)) = scratch
+            .get_mut(..2 * m)
+            .and_then(|both| both.split_at_mut_checked(m))
+        else {
             return Err(WeightsError::Storage { len, expected });
         };
         self.mean(nu);
-        copy.iter_mut().zip(phi).for_each(|(copy, phi)| *copy = *phi);
-        Ok(Posterior { mean: dot(phi, nu), variance: self.variance(copy) })
+        copy.iter_mut()
+            .zip(phi)
+            .for_each(|(copy, phi)| *copy = *phi);
+        Ok(Posterior {
+            mean: dot(phi, nu),
+            variance: self.variance(copy),
+        })
     }
 
     /// Means φᵢ·ν and variances at a list of points given by their features, rows of M numbers, with the bits of
@@ -48,29 +66,48 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
         variance: &mut [T],
         scratch: &mut [T],
     ) -> Result<(), WeightsError> {
-        let (m, n, form, lambda) = (self.feature_count, self.observations, self.form(), self.regularization);
+        let (m, n, form, lambda) = (
+            self.feature_count,
+            self.observations,
+            self.form(),
+            self.regularization,
+        );
         if rows.len() != mean.len() * m || mean.len() != variance.len() {
-            return Err(WeightsError::Features { len: rows.len(), expected: mean.len() * m });
+            return Err(WeightsError::Features {
+                len: rows.len(),
+                expected: mean.len() * m,
+            });
         }
         let (len, expected) = (scratch.len(), batch_scratch_len(m));
-        let Some((nu, rest)) = scratch.get_mut(..expected).and_then(|scratch| scratch.split_at_mut_checked(m)) else {
+        let Some((nu, rest)) = scratch
+            .get_mut(..expected)
+            .and_then(|scratch| scratch.split_at_mut_checked(m))
+        else {
             return Err(WeightsError::Storage { len, expected });
         };
         self.mean(nu);
         matvec(rows, nu, mean);
         let block = rest.as_chunks_mut::<WIDTH>().0;
-        for (rows, variance) in rows.chunks((WIDTH * m).max(1)).zip(variance.chunks_mut(WIDTH)) {
+        for (rows, variance) in rows
+            .chunks((WIDTH * m).max(1))
+            .zip(variance.chunks_mut(WIDTH))
+        {
             match form {
                 Form::Dual => {
                     let dual = split_dual(self.storage.as_mut(), m);
-                    let Some(block) = block.get_mut(..n) else { continue };
+                    let Some(block) = block.get_mut(..n) else {
+                        continue;
+                    };
                     for (column, row) in block.iter_mut().zip(dual.rows.chunks_exact(m.max(1))) {
                         matvec(rows, row, column);
                     }
                     block::solve(dual.factor, block);
                     let explained = block::sum_of_squares(block);
-                    for ((phi, variance), explained) in rows.chunks_exact(m.max(1)).zip(variance).zip(explained) {
-                        *variance = clamp(sum_of_squares(phi) - explained, &mut self.variance_clamps);
+                    for ((phi, variance), explained) in
+                        rows.chunks_exact(m.max(1)).zip(variance).zip(explained)
+                    {
+                        *variance =
+                            clamp(sum_of_squares(phi) - explained, &mut self.variance_clamps);
                     }
                 }
                 Form::Primal => {
@@ -83,7 +120,8 @@ impl<T: Scalar, S: AsRef<[T]> + AsMut<[T]>> WeightPosterior<T, S> {
                         }
                     }
                     block::solve_root_transposed(primal.root, block);
-                    for (variance, square) in variance.iter_mut().zip(block::sum_of_squares(block)) {
+                    for (variance, square) in variance.iter_mut().zip(block::sum_of_squares(block))
+                    {
                         *variance = lambda * square;
                     }
                 }

@@ -43,8 +43,12 @@ fn mean_solves_the_normal_equations_in_both_forms() {
         let mut nu = [0.0; M];
         posterior(n, 1).mean(&mut nu);
         for j in 0..M {
-            let residual: f64 =
-                0.1 * nu[j] + rows.iter().zip(&y).map(|(row, y)| row[j] * (dot(row, &nu) - y)).sum::<f64>();
+            let residual: f64 = 0.1 * nu[j]
+                + rows
+                    .iter()
+                    .zip(&y)
+                    .map(|(row, y)| row[j] * (dot(row, &nu) - y))
+                    .sum::<f64>();
             assert!(residual.abs() < 1e-12, "{n} {residual}");
         }
     }
@@ -76,14 +80,20 @@ fn moments(n: usize, wrong: f64) -> (f64, f64) {
         sum += d / draws;
         squares += d * d / draws;
     }
-    (sum / Scalar::sqrt(variance / draws), (squares / variance - 1.0) / Scalar::sqrt(2.0 / draws))
+    (
+        sum / Scalar::sqrt(variance / draws),
+        (squares / variance - 1.0) / Scalar::sqrt(2.0 / draws),
+    )
 }
 
 #[test]
 fn draws_have_the_posterior_law_in_both_forms_and_the_test_can_fail() {
     for n in [0, 3, 9] {
         let (mean, variance) = moments(n, 1.0);
-        assert!(mean.abs() < 4.0 && variance.abs() < 4.0, "{n}: {mean} {variance}");
+        assert!(
+            mean.abs() < 4.0 && variance.abs() < 4.0,
+            "{n}: {mean} {variance}"
+        );
         // Negative control: 7 % too wide is 14 % too much variance, 6 standard errors.
         assert!(moments(n, 1.07).1.abs() > 4.0);
     }
@@ -91,7 +101,8 @@ fn draws_have_the_posterior_law_in_both_forms_and_the_test_can_fail() {
 
 #[test]
 fn duplicates_at_vanishing_regularization_stay_finite() {
-    let mut posterior = WeightPosterior::new(M, lambda(1e-12f32), vec![0.0; storage_len(M)]).unwrap();
+    let mut posterior =
+        WeightPosterior::new(M, lambda(1e-12f32), vec![0.0; storage_len(M)]).unwrap();
     let mut omega = [0.0f32; M];
     for count in 1..=10 {
         posterior.extend(count, |_, phi| {
@@ -113,11 +124,17 @@ fn lists_and_points_have_the_same_bits() {
         let mut posterior = posterior(n, 1);
         let (mut mean, mut variance, mut nu) = ([0.0; POINTS], [0.0; POINTS], [0.0; M]);
         let mut scratch = [f64::NAN; batch_scratch_len(M)];
-        posterior.posteriors(rows.as_flattened(), &mut mean, &mut variance, &mut scratch).unwrap();
+        posterior
+            .posteriors(rows.as_flattened(), &mut mean, &mut variance, &mut scratch)
+            .unwrap();
         posterior.mean(&mut nu);
         for (i, row) in rows.iter().enumerate() {
             let one = posterior.posterior(row, &mut scratch).unwrap();
-            assert_eq!(bits(&[mean[i], variance[i]]), bits(&[one.mean, one.variance]), "{n}");
+            assert_eq!(
+                bits(&[mean[i], variance[i]]),
+                bits(&[one.mean, one.variance]),
+                "{n}"
+            );
             assert_eq!(
                 bits(&[one.mean, one.variance]),
                 bits(&[dot(row, &nu), posterior.variance(&mut row.clone())]),
@@ -125,11 +142,18 @@ fn lists_and_points_have_the_same_bits() {
             );
         }
         let before = bits(&mean);
-        for (rows, places, scratch) in [(3 * M, 2, 8 * M), (3 * M + 1, 3, 64 * M), (3 * M, 3, batch_scratch_len(M) - 1)]
-        {
+        for (rows, places, scratch) in [
+            (3 * M, 2, 8 * M),
+            (3 * M + 1, 3, 64 * M),
+            (3 * M, 3, batch_scratch_len(M) - 1),
+        ] {
             let wrong = &vec![0.0; rows];
-            let error =
-                posterior.posteriors(wrong, &mut mean[..places], &mut variance[..places], &mut vec![0.0; scratch]);
+            let error = posterior.posteriors(
+                wrong,
+                &mut mean[..places],
+                &mut variance[..places],
+                &mut vec![0.0; scratch],
+            );
             assert!(error.is_err());
         }
         assert!(posterior.posterior(&[0.0; M - 1], &mut scratch).is_err());
@@ -144,7 +168,8 @@ fn a_sliding_window_is_as_if_the_rest_had_never_been() {
     const ALL: usize = 40;
     let (rows, y) = data(ALL);
     for window in [1, 3, 4, 5, 9] {
-        let mut posterior = WeightPosterior::new(M, lambda(0.1), vec![0.0; storage_len(M)]).unwrap();
+        let mut posterior =
+            WeightPosterior::new(M, lambda(0.1), vec![0.0; storage_len(M)]).unwrap();
         let mut rebuilt = 0;
         for end in 1..=ALL {
             let start = end.saturating_sub(window);
@@ -154,13 +179,16 @@ fn a_sliding_window_is_as_if_the_rest_had_never_been() {
                     phi.copy_from_slice(&rows[first + i]);
                     y[first + i]
                 };
-                rebuilt += usize::from(posterior.forget_oldest(&mut oldest, y[start - 1], again) == Forgotten::Rebuilt);
+                rebuilt += usize::from(
+                    posterior.forget_oldest(&mut oldest, y[start - 1], again) == Forgotten::Rebuilt,
+                );
             }
             posterior.extend(end - start, |i, phi| {
                 phi.copy_from_slice(&rows[start + i]);
                 y[start + i]
             });
-            let mut fresh = WeightPosterior::new(M, lambda(0.1), vec![0.0; storage_len(M)]).unwrap();
+            let mut fresh =
+                WeightPosterior::new(M, lambda(0.1), vec![0.0; storage_len(M)]).unwrap();
             fresh.extend(end - start, |i, phi| {
                 phi.copy_from_slice(&rows[start + i]);
                 y[start + i]
@@ -168,13 +196,17 @@ fn a_sliding_window_is_as_if_the_rest_had_never_been() {
             let (mut slid, mut never) = ([0.0; M], [0.0; M]);
             posterior.mean(&mut slid);
             fresh.mean(&mut never);
-            assert!(slid.iter().zip(never).all(|(a, b)| (a - b).abs() < 1e-9), "{window} {end}");
+            assert!(
+                slid.iter().zip(never).all(|(a, b)| (a - b).abs() < 1e-9),
+                "{window} {end}"
+            );
         }
         // Only where removing an observation changes the form is the window rebuilt every time.
         assert_eq!(rebuilt > 0, window == M / 2 + 1, "{window}: {rebuilt}");
     }
     // In single precision at tiny λ an undone rotation would lose its digits: rebuilt, and finite.
-    let mut posterior = WeightPosterior::new(M, lambda(1e-9f32), vec![0.0; storage_len(M)]).unwrap();
+    let mut posterior =
+        WeightPosterior::new(M, lambda(1e-9f32), vec![0.0; storage_len(M)]).unwrap();
     let row = |i: usize| rows[i].map(|x| x as f32);
     let replay = |from: usize| {
         move |i: usize, phi: &mut [f32]| {
@@ -193,9 +225,15 @@ fn a_sliding_window_is_as_if_the_rest_had_never_been() {
 #[test]
 fn refuses_nonsense() {
     let storage = [0.0f64; 3];
-    assert_eq!(WeightPosterior::new(0, lambda(1.0), storage), Err(WeightsError::NoFeatures));
+    assert_eq!(
+        WeightPosterior::new(0, lambda(1.0), storage),
+        Err(WeightsError::NoFeatures)
+    );
     let expected = storage_len(4);
-    assert_eq!(WeightPosterior::new(4, lambda(1.0), storage), Err(WeightsError::Storage { len: 3, expected }));
+    assert_eq!(
+        WeightPosterior::new(4, lambda(1.0), storage),
+        Err(WeightsError::Storage { len: 3, expected })
+    );
 }
 
 /// λ is judged in the format computed with: what `f64` holds may be 0 or infinite in `f32`.
@@ -203,11 +241,19 @@ fn refuses_nonsense() {
 fn mended_lambda_is_checked_in_the_format_computed_with() {
     for value in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let refused = Regularization::<f64>::from_f64(value).unwrap_err();
-        assert!(matches!(refused, WeightsError::Regularization { value: found } if found.to_bits() == value.to_bits()));
+        assert!(
+            matches!(refused, WeightsError::Regularization { value: found } if found.to_bits() == value.to_bits())
+        );
     }
     for value in [1e-50, 1e50] {
-        assert_eq!(Regularization::<f32>::from_f64(value), Err(WeightsError::Regularization { value }));
-        assert_eq!(Regularization::<f64>::from_f64(value).unwrap().value(), value);
+        assert_eq!(
+            Regularization::<f32>::from_f64(value),
+            Err(WeightsError::Regularization { value })
+        );
+        assert_eq!(
+            Regularization::<f64>::from_f64(value).unwrap().value(),
+            value
+        );
     }
 }
 
@@ -243,7 +289,10 @@ fn digesting_in_slices_gives_the_same_bits() {
                 let (mut a, mut b) = ([0.0; M], [0.0; M]);
                 whole.draw(&mut Stream::from_seed(32), &mut a);
                 sliced.draw(&mut Stream::from_seed(32), &mut b);
-                assert_eq!((a.map(f64::to_bits), sliced.observations()), (b.map(f64::to_bits), *count));
+                assert_eq!(
+                    (a.map(f64::to_bits), sliced.observations()),
+                    (b.map(f64::to_bits), *count)
+                );
             }
         }
     }

@@ -11,7 +11,14 @@ use std::vec::Vec;
 
 fn runner(seed: u8) -> TestRunner {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
-    TestRunner::new_with_rng(Config { cases: 500, failure_persistence: None, ..Config::default() }, rng)
+    TestRunner::new_with_rng(
+        Config {
+            cases: 500,
+            failure_persistence: None,
+            ..Config::default()
+        },
+        rng,
+    )
 }
 
 /// All pieces of a frame in packets of this size.
@@ -27,7 +34,12 @@ fn pieces(frame: &[u8], packet: usize) -> Vec<Vec<u8>> {
 
 #[test]
 fn pieces_lost_doubled_reordered_and_foreign_give_the_frame_or_nothing() {
-    let inputs = (vec(any::<u8>(), 1..900), 20usize..240, vec((any::<u16>(), any::<u8>()), 0..120), any::<u8>());
+    let inputs = (
+        vec(any::<u8>(), 1..900),
+        20usize..240,
+        vec((any::<u16>(), any::<u8>()), 0..120),
+        any::<u8>(),
+    );
     runner(1)
         .run(&inputs, |(frame, packet, events, other)| {
             let mut foreign = frame.clone();
@@ -43,7 +55,10 @@ fn pieces_lost_doubled_reordered_and_foreign_give_the_frame_or_nothing() {
             for (which, kind) in events {
                 let index = usize::from(which) % ours.len();
                 if kind % 4 == 0 {
-                    let refused = matches!(reassembly.push(&theirs[index]), Err(FragmentError::Foreign { .. }));
+                    let refused = matches!(
+                        reassembly.push(&theirs[index]),
+                        Err(FragmentError::Foreign { .. })
+                    );
                     prop_assert!(refused);
                     continue;
                 }
@@ -53,7 +68,9 @@ fn pieces_lost_doubled_reordered_and_foreign_give_the_frame_or_nothing() {
                         prop_assert_eq!(found, &frame[..]);
                         whole = true;
                     }
-                    answer => prop_assert!(answer == Ok(Poll::Pending) && !have.iter().all(|have| *have)),
+                    answer => {
+                        prop_assert!(answer == Ok(Poll::Pending) && !have.iter().all(|have| *have))
+                    }
                 }
             }
             prop_assert_eq!(whole, have.iter().all(|have| *have));
@@ -87,19 +104,33 @@ fn frames_of_one_length_that_end_in_their_checksum_never_give_a_whole_that_decod
     let mut buffer = [0; 64];
     let mut reassembly = Reassembly::new(&mut buffer);
     assert_eq!(reassembly.push(&ours[0]), Ok(Poll::Pending));
-    let mixed: Vec<_> = theirs[1..].iter().map(|piece| reassembly.push(piece).map(|poll| poll.is_ready())).collect();
+    let mixed: Vec<_> = theirs[1..]
+        .iter()
+        .map(|piece| reassembly.push(piece).map(|poll| poll.is_ready()))
+        .collect();
     assert_eq!(mixed.last(), Some(&Err(FragmentError::Checksum)));
 }
 
 #[test]
 fn any_bytes_are_refused_or_taken_without_a_panic_and_no_frame_comes_of_a_changed_piece() {
-    let inputs = (vec(any::<u8>(), 1..300), 12usize..80, any::<u16>(), 1u8.., vec(any::<u8>(), 0..40));
+    let inputs = (
+        vec(any::<u8>(), 1..300),
+        12usize..80,
+        any::<u16>(),
+        1u8..,
+        vec(any::<u8>(), 0..40),
+    );
     runner(2)
         .run(&inputs, |(frame, packet, place, change, noise)| {
-            let Some(count) = count(frame.len(), packet) else { return Ok(()) };
+            let Some(count) = count(frame.len(), packet) else {
+                return Ok(());
+            };
             let mut buffer = vec![0; 300];
             let mut reassembly = Reassembly::new(&mut buffer);
-            prop_assert!(!matches!(reassembly.push(&noise), Ok(Poll::Ready(_))) || noise.first() == Some(&FORMAT));
+            prop_assert!(
+                !matches!(reassembly.push(&noise), Ok(Poll::Ready(_)))
+                    || noise.first() == Some(&FORMAT)
+            );
             reassembly.clear();
             let mut sent = pieces(&frame, packet);
             let changed = &mut sent[usize::from(place) % count];
@@ -126,15 +157,35 @@ fn packets_are_as_long_as_asked_for_and_no_longer() {
             };
             let sent = pieces(&frame, packet);
             assert_eq!(sent.len(), count);
-            assert!(sent.iter().all(|piece| (OVERHEAD + 1..=packet).contains(&piece.len())));
-            assert_eq!(sent.iter().map(|piece| piece.len() - OVERHEAD).sum::<usize>(), frame_len);
+            assert!(
+                sent.iter()
+                    .all(|piece| (OVERHEAD + 1..=packet).contains(&piece.len()))
+            );
+            assert_eq!(
+                sent.iter()
+                    .map(|piece| piece.len() - OVERHEAD)
+                    .sum::<usize>(),
+                frame_len
+            );
         }
     }
     let refused = |frame: &[u8], packet: usize, index| piece(frame, index, &mut vec![0; packet]);
-    assert!(matches!(refused(&[1; 20], 15, 4), Err(FragmentError::Piece { .. })));
-    assert!(matches!(refused(&[1; 20], OVERHEAD, 0), Err(FragmentError::Piece { .. })));
-    assert!(matches!(refused(&[], 50, 0), Err(FragmentError::Piece { .. })));
-    assert!(matches!(refused(&vec![1; FRAME_MAX + 1], 4096, 0), Err(FragmentError::Piece { .. })));
+    assert!(matches!(
+        refused(&[1; 20], 15, 4),
+        Err(FragmentError::Piece { .. })
+    ));
+    assert!(matches!(
+        refused(&[1; 20], OVERHEAD, 0),
+        Err(FragmentError::Piece { .. })
+    ));
+    assert!(matches!(
+        refused(&[], 50, 0),
+        Err(FragmentError::Piece { .. })
+    ));
+    assert!(matches!(
+        refused(&vec![1; FRAME_MAX + 1], 4096, 0),
+        Err(FragmentError::Piece { .. })
+    ));
 }
 
 #[test]
@@ -142,9 +193,24 @@ fn a_frame_that_the_buffer_cannot_hold_or_that_would_never_end_is_refused() {
     let sent = pieces(&[7; 40], 30);
     let mut buffer = [0; 39];
     let mut reassembly = Reassembly::new(&mut buffer);
-    assert_eq!(reassembly.push(&sent[0]), Err(FragmentError::Buffer { len: 39, needed: 40 }));
+    assert_eq!(
+        reassembly.push(&sent[0]),
+        Err(FragmentError::Buffer {
+            len: 39,
+            needed: 40
+        })
+    );
     // Five bytes in four pieces of two: the fourth would be empty.
-    assert_eq!(reassembly.push(&[FORMAT, 0, 0, 0, 0, 5, 0, 4, 0, 1, 2]), Err(FragmentError::Format));
-    assert_eq!(reassembly.push(&[FORMAT, 0, 0, 0, 0, 5, 0, 0, 0, 1, 2]), Err(FragmentError::Format));
-    assert_eq!(reassembly.push(&[FORMAT, 0, 0, 0, 0, 5, 0, 3, 0, 1, 2]), Ok(Poll::Pending));
+    assert_eq!(
+        reassembly.push(&[FORMAT, 0, 0, 0, 0, 5, 0, 4, 0, 1, 2]),
+        Err(FragmentError::Format)
+    );
+    assert_eq!(
+        reassembly.push(&[FORMAT, 0, 0, 0, 0, 5, 0, 0, 0, 1, 2]),
+        Err(FragmentError::Format)
+    );
+    assert_eq!(
+        reassembly.push(&[FORMAT, 0, 0, 0, 0, 5, 0, 3, 0, 1, 2]),
+        Ok(Poll::Pending)
+    );
 }

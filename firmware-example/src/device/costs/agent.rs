@@ -4,8 +4,8 @@ use core::hint::black_box;
 
 use sordino_core::domain::{Candidates, Regions};
 use sordino_core::federated::{
-    Agent, AgentState, AgentStorage, Aggregation, Config, InitialRegion, Input, Output, OwnDraw, Parameters, Phase,
-    Public, Signal,
+    Agent, AgentState, AgentStorage, Aggregation, Config, InitialRegion, Input, Output, OwnDraw,
+    Parameters, Phase, Public, Signal,
 };
 use sordino_core::privacy::{ClippingNorm, NoiseMultiplier};
 use sordino_core::random::RunSeed;
@@ -57,12 +57,22 @@ fn config() -> Option<Config> {
 
 /// A whole run without broadcasts: initial points of a quarter of the domain, uploads, own draws.
 fn slices(memory: &mut Memory, probe: &mut Probe, m: usize) {
-    let (Some(config), Some(features)) = (config(), map(&mut memory.features, m)) else { return };
-    let Ok(candidates) = Candidates::grid(PER_AXIS, DIM) else { return };
-    let Ok(public) = Public::streamed(&config, candidates, features) else { return };
+    let (Some(config), Some(features)) = (config(), map(&mut memory.features, m)) else {
+        return;
+    };
+    let Ok(candidates) = Candidates::grid(PER_AXIS, DIM) else {
+        return;
+    };
+    let Ok(public) = Public::streamed(&config, candidates, features) else {
+        return;
+    };
     let mut state = AgentState::new(3, RunSeed::new(1, 0));
-    let Ok(numbers) = AgentStorage::split(&public, &mut memory.numbers[..AGENT]) else { return };
-    let Ok(mut agent) = Agent::attach(&public, &mut state, numbers) else { return };
+    let Ok(numbers) = AgentStorage::split(&public, &mut memory.numbers[..AGENT]) else {
+        return;
+    };
+    let Ok(mut agent) = Agent::attach(&public, &mut state, numbers) else {
+        return;
+    };
     let (mut y, mut most) = (0.0, 0);
     while agent.state().phase() != Phase::Done {
         let input = match agent.state().phase() {

@@ -13,9 +13,19 @@ use sordino_core::random::{Simulated, Stream, normal};
 use super::{DIM, Memory, Mode, Operation, Probe};
 
 pub(super) const TABLE: &[Operation] = &[
-    Operation::new("digest of 64 numbers", &[(0, 16_000, 37_000)], |_| 0, digest),
+    Operation::new(
+        "digest of 64 numbers",
+        &[(0, 16_000, 37_000)],
+        |_| 0,
+        digest,
+    ),
     Operation::new("64 normal draws", &[(0, 13_000, 240_000)], |_| 0, normals),
-    Operation::new("one exact normal draw (Karney, m = 16)", &[(0, 1_500, 2_600)], |_| 0, karney),
+    Operation::new(
+        "one exact normal draw (Karney, m = 16)",
+        &[(0, 1_500, 2_600)],
+        |_| 0,
+        karney,
+    ),
     Operation::new(
         "M features, D = 2",
         &[(64, 10_000, 210_000), (100, 16_000, 330_000)],
@@ -61,22 +71,43 @@ fn karney(_: &mut Memory, probe: &mut Probe, _: usize) {
 /// The shared features in `storage`.
 pub(super) fn map(storage: &mut [f32], m: usize) -> Option<RandomFourier<f32, &[f32]>> {
     let storage = &mut storage[..random_fourier::storage_len(DIM, m)];
-    random_fourier::draw(1, 0, Stationary::SquaredExponential, &[0.2], DIM, m, storage).ok()?;
+    random_fourier::draw(
+        1,
+        0,
+        Stationary::SquaredExponential,
+        &[0.2],
+        DIM,
+        m,
+        storage,
+    )
+    .ok()?;
     RandomFourier::new(DIM, m, 1.0, true, &*storage).ok()
 }
 
 fn features(memory: &mut Memory, probe: &mut Probe, m: usize) {
-    let Some(map) = map(&mut memory.features, m) else { return };
+    let Some(map) = map(&mut memory.features, m) else {
+        return;
+    };
     probe.measure(|| map.features(black_box(&[0.3, 0.6]), black_box(&mut memory.vectors[..m])));
 }
 
 fn maximum(memory: &mut Memory, probe: &mut Probe, m: usize) {
-    let Some(map) = map(&mut memory.features, m) else { return };
-    let (Ok(candidates), Ok(whole)) = (Candidates::grid(8, DIM), Regions::whole(DIM)) else { return };
+    let Some(map) = map(&mut memory.features, m) else {
+        return;
+    };
+    let (Ok(candidates), Ok(whole)) = (Candidates::grid(8, DIM), Regions::whole(DIM)) else {
+        return;
+    };
     let (weights, scratch) = memory.vectors.split_at_mut(m);
     normal::fill(&mut Stream::from_seed(3), weights);
     probe.measure(|| {
         let scratch = &mut scratch[..DIM + m];
-        black_box(thompson::maximize_streamed(&candidates, &map, &whole, black_box(weights), scratch));
+        black_box(thompson::maximize_streamed(
+            &candidates,
+            &map,
+            &whole,
+            black_box(weights),
+            scratch,
+        ));
     });
 }

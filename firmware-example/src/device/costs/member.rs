@@ -9,8 +9,8 @@ use core::hint::black_box;
 
 use sordino_core::digest::Digest;
 use sordino_core::federated::prior::{
-    Behaviour, Config, Member, MemberSizes, MemberState, MemberStorage, Parameters, PriorProtocol, Public, Tables,
-    draw_designs, gram,
+    Behaviour, Config, Member, MemberSizes, MemberState, MemberStorage, Parameters, PriorProtocol,
+    Public, Tables, draw_designs, gram,
 };
 use sordino_core::federated::shares::{Attempts, Contribution, Modulus, SecretKey};
 use sordino_core::federated::{Frame, Member as _, Next, OwnDraw};
@@ -42,7 +42,8 @@ const fn storage(m: usize) -> usize {
     4 * (sizes(m).context() + sizes(m).storage() + sizes(m).designs_len())
 }
 
-const _: () = assert!(sizes(MOST).storage() + MOST * MOST <= NUMBERS && CANDIDATES * MOST <= PUBLIC);
+const _: () =
+    assert!(sizes(MOST).storage() + MOST * MOST <= NUMBERS && CANDIDATES * MOST <= PUBLIC);
 const _: () = assert!(MOST < INTEGERS);
 
 /// Bytes of a message to the first of two servers at most, with M = 50: the row below says it.
@@ -68,7 +69,11 @@ pub(super) const TABLE: &[Operation] = &[
         "member: contribution to a message of two servers, 265 bytes at M = 50",
         &[(16, 47_000, 90_000), (50, 100_000, 190_000)],
         storage,
-        |memory, probe, m| with_member(memory, m, |member, given, integers| hide(member, given, integers, probe)),
+        |memory, probe, m| {
+            with_member(memory, m, |member, given, integers| {
+                hide(member, given, integers, probe)
+            })
+        },
     )
     .with_stack_max(2560),
     Operation::new(
@@ -103,13 +108,24 @@ pub(super) const TABLE: &[Operation] = &[
 
 /// Clip, integers, mask and share, as every agent of two servers does it.
 fn hide(member: &mut Member<'_, f32>, given: &[f32], integers: &mut [i64], probe: &mut Probe) {
-    let Ok(Some(encoding)) = member.encoding() else { return };
-    let (own, helper) = (SecretKey::new([1; 32]), SecretKey::new([2; 32]).public_key());
-    let Ok(key) = own.with_helper(&helper) else { return };
+    let Ok(Some(encoding)) = member.encoding() else {
+        return;
+    };
+    let (own, helper) = (
+        SecretKey::new([1; 32]),
+        SecretKey::new([2; 32]).public_key(),
+    );
+    let Ok(key) = own.with_helper(&helper) else {
+        return;
+    };
     let mut attempts = Attempts::new(Digest([7; 32]));
     let mut out = [0; Modulus::Bits64.hidden_len(MOST + 1)];
     probe.measure(|| {
-        let contribution = Contribution { epoch: 0, encoding: &encoding, numbers: black_box(given) };
+        let contribution = Contribution {
+            epoch: 0,
+            encoding: &encoding,
+            numbers: black_box(given),
+        };
         let _ = black_box(key.hide(contribution, &mut attempts, &mut Flash, integers, &mut out));
     });
 }
@@ -118,7 +134,11 @@ fn hide(member: &mut Member<'_, f32>, given: &[f32], integers: &mut [i64], probe
 fn protocol(m: usize, designs: usize) -> Option<PriorProtocol> {
     let usual = Parameters::usual(200, m as u32, INITIAL as u32, 0.01);
     Some(PriorProtocol {
-        config: Config::new(Parameters { designs: designs as u32, ..usual }).ok()?,
+        config: Config::new(Parameters {
+            designs: designs as u32,
+            ..usual
+        })
+        .ok()?,
         rounds: ROUNDS as u32,
         offset: 0.0,
         release_rounds: [0].into_iter().collect(),
@@ -136,7 +156,11 @@ fn protocol(m: usize, designs: usize) -> Option<PriorProtocol> {
 }
 
 /// Hands on a member that has made its initial points and its contribution, and as many integers as that has numbers.
-fn with_member(memory: &mut Memory, m: usize, act: impl FnOnce(&mut Member<'_, f32>, &[f32], &mut [i64])) {
+fn with_member(
+    memory: &mut Memory,
+    m: usize,
+    act: impl FnOnce(&mut Member<'_, f32>, &[f32], &mut [i64]),
+) {
     before(memory, (m, FEW), |member, given, integers| {
         if let Ok(Next::Give(numbers)) = member.next()
             && numbers.len() == given.len()
@@ -148,7 +172,11 @@ fn with_member(memory: &mut Memory, m: usize, act: impl FnOnce(&mut Member<'_, f
 }
 
 /// Hands on a member before its contribution, and room for that.
-fn before(memory: &mut Memory, sizes: (usize, usize), act: impl FnOnce(&mut Member<'_, f32>, &mut [f32], &mut [i64])) {
+fn before(
+    memory: &mut Memory,
+    sizes: (usize, usize),
+    act: impl FnOnce(&mut Member<'_, f32>, &mut [f32], &mut [i64]),
+) {
     // What is refused measures nothing, and the table says so.
     let _ = made(memory, sizes, act);
 }
@@ -164,17 +192,38 @@ fn made(
     let (mean, numbers) = memory.numbers.split_at_mut_checked(m * m)?;
     gram(&protocol.config, rows, mean).ok()?;
     let designs = memory.designs.get_mut(..count * INITIAL)?;
-    draw_designs(&protocol.config, protocol.design_seed, CANDIDATES as u32, designs).ok()?;
-    let public = Public::new(&protocol.config, rows, Tables { prior_rows: &[], gram: mean, designs }).ok()?;
+    draw_designs(
+        &protocol.config,
+        protocol.design_seed,
+        CANDIDATES as u32,
+        designs,
+    )
+    .ok()?;
+    let public = Public::new(
+        &protocol.config,
+        rows,
+        Tables {
+            prior_rows: &[],
+            gram: mean,
+            designs,
+        },
+    )
+    .ok()?;
     let numbers = numbers.get_mut(..sizes(m).storage())?;
     let (models, mut state) = (protocol.models(), MemberState::new(7, RunSeed::new(1, 0)));
     let storage = MemberStorage::split(&protocol, &public, numbers).ok()?;
     let mut member = Member::attach(&protocol, public, &models, &mut state, storage).ok()?;
     member.enter(Frame::Start).ok()?;
     for _ in 0..INITIAL {
-        let Next::Query { candidate, .. } = member.next().ok()? else { return None };
+        let Next::Query { candidate, .. } = member.next().ok()? else {
+            return None;
+        };
         member.observed(Scalar::sin(0.05 * candidate as f32)).ok()?;
     }
-    act(&mut member, memory.vectors.get_mut(..m + 1)?, memory.integers.get_mut(..m + 1)?);
+    act(
+        &mut member,
+        memory.vectors.get_mut(..m + 1)?,
+        memory.integers.get_mut(..m + 1)?,
+    );
     Some(())
 }

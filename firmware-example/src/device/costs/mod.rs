@@ -102,7 +102,13 @@ impl Operation {
             None => true,
             Some(only) => equal(only.as_bytes(), name.as_bytes()),
         };
-        Operation { name, sizes, stack_max: 1024, storage, run: if chosen { run } else { |_, _, _| {} } }
+        Operation {
+            name,
+            sizes,
+            stack_max: 1024,
+            storage,
+            run: if chosen { run } else { |_, _, _| {} },
+        }
     }
 
     const fn with_stack_max(mut self, stack_max: u32) -> Self {
@@ -114,15 +120,30 @@ impl Operation {
     fn print(&self, out: &mut impl Write, memory: &mut Memory) -> u32 {
         let mut exceeded = 0;
         for (size, hard, soft) in self.sizes {
-            let instructions_max = if cfg!(target_abi = "eabihf") { hard } else { soft };
+            let instructions_max = if cfg!(target_abi = "eabihf") {
+                hard
+            } else {
+                soft
+            };
             let mut measure = |mode| {
-                let mut probe = Probe { mode, result: u32::MAX };
+                let mut probe = Probe {
+                    mode,
+                    result: u32::MAX,
+                };
                 (self.run)(memory, &mut probe, *size);
                 probe.result
             };
             let (instructions, stack) = (measure(Mode::Instructions), measure(Mode::Stack));
-            let Operation { name, stack_max, storage, .. } = self;
-            let _ = write!(out, "| {name} | {size} | {instructions} | {instructions_max} | ");
+            let Operation {
+                name,
+                stack_max,
+                storage,
+                ..
+            } = self;
+            let _ = write!(
+                out,
+                "| {name} | {size} | {instructions} | {instructions_max} | "
+            );
             let over = BOUNDED && (instructions > *instructions_max || stack > *stack_max);
             let mark = if over { " EXCEEDED" } else { "" };
             let _ = writeln!(out, "{stack} | {stack_max} | {} |{mark}", storage(*size));
@@ -143,13 +164,25 @@ const fn equal(a: &[u8], b: &[u8]) -> bool {
 /// Everything that is measured, under headings, from the bottom up.
 const TABLE: &[(&str, &[Operation])] = &[
     ("Basics", basics::TABLE),
-    ("Posteriors: n observations, N points, M features", posteriors::TABLE),
-    ("Ask and tell over a box of two axes, room for 64 observations", optimizer::TABLE),
+    (
+        "Posteriors: n observations, N points, M features",
+        posteriors::TABLE,
+    ),
+    (
+        "Ask and tell over a box of two axes, room for 64 observations",
+        optimizer::TABLE,
+    ),
     ("Private releases and a federation", private::TABLE),
     ("Boot, reports and frames", radio::TABLE),
     ("An agent in slices", agent::TABLE),
-    ("Federated prior: n observations, M features, 256 candidates", prior::TABLE),
-    ("A member of a federated prior: M features, 256 candidates, 256 designs", member::TABLE),
+    (
+        "Federated prior: n observations, M features, 256 candidates",
+        prior::TABLE,
+    ),
+    (
+        "A member of a federated prior: M features, 256 candidates, 256 designs",
+        member::TABLE,
+    ),
     ("A newcomer with a prior file", newcomer::TABLE),
     ("An agent of two servers", shares::TABLE),
     ("A site of a campaign", site::TABLE),
@@ -158,7 +191,10 @@ const TABLE: &[(&str, &[Operation])] = &[
 /// Prints the table and returns how many rows it has and how many bounds were exceeded.
 pub fn print(out: &mut impl Write, memory: &mut Memory) -> (usize, u32) {
     let (mut rows, mut exceeded) = (0, 0);
-    let _ = writeln!(out, "--- costs\n| operation | size | instructions | at most | stack B | at most | storage B |");
+    let _ = writeln!(
+        out,
+        "--- costs\n| operation | size | instructions | at most | stack B | at most | storage B |"
+    );
     for (heading, operations) in TABLE {
         let _ = writeln!(out, "# {heading}");
         for operation in *operations {

@@ -8,7 +8,9 @@ use sordino_core::domain::sobol::coordinate;
 use sordino_core::linalg::packed_len;
 use sordino_core::math::Scalar;
 use sordino_core::optimizer;
-use sordino_core::prior::{Newcomer, NewcomerSettings, OwnModel, PriorNumbers, PublicPrior, attach_len, storage_len};
+use sordino_core::prior::{
+    Newcomer, NewcomerSettings, OwnModel, PriorNumbers, PublicPrior, attach_len, storage_len,
+};
 
 use super::{Memory, Operation};
 
@@ -116,27 +118,45 @@ fn suggest(search: &mut Search<'_>) {
 /// Candidate and value i, in a unit of the newcomer's own.
 fn told(i: usize) -> (usize, f32) {
     let candidate = 37 * i % CANDIDATES;
-    (candidate, 700.0 + 40.0 * Scalar::sin(0.05 * candidate as f32))
+    (
+        candidate,
+        700.0 + 40.0 * Scalar::sin(0.05 * candidate as f32),
+    )
 }
 
 /// Hands on the numbers of a file, storage for it, storage for searches, candidates, and room for their moments.
-fn with_file(memory: &mut Memory, act: impl FnOnce(PriorNumbers<'_, f32>, &mut [f32], &mut [f32], &[f32], &mut [f32])) {
+fn with_file(
+    memory: &mut Memory,
+    act: impl FnOnce(PriorNumbers<'_, f32>, &mut [f32], &mut [f32], &[f32], &mut [f32]),
+) {
     let (landmarks, rest) = memory.public.split_at_mut(M * DIM);
     let (weights, rest) = rest.split_at_mut(M);
     let (covariance, rest) = rest.split_at_mut(packed_len(M));
     let (candidates, rest) = rest.split_at_mut(CANDIDATES * DIM);
     let moments = &mut rest[..2 * CANDIDATES];
     for (list, seed) in [(&mut *landmarks, 3), (&mut *candidates, 5)] {
-        list.iter_mut().enumerate().for_each(|(i, x)| *x = coordinate((i / DIM) as u32, i % DIM, seed));
+        list.iter_mut()
+            .enumerate()
+            .for_each(|(i, x)| *x = coordinate((i / DIM) as u32, i % DIM, seed));
     }
-    weights.iter_mut().enumerate().for_each(|(i, weight)| *weight = Scalar::sin(0.3 * i as f32));
+    weights
+        .iter_mut()
+        .enumerate()
+        .for_each(|(i, weight)| *weight = Scalar::sin(0.3 * i as f32));
     // A covariance whose rows fall off from their diagonals.
     for row in 0..M {
         for column in 0..=row {
             covariance[packed_len(row) + column] = 0.1 / (1 + 4 * (row - column)) as f32;
         }
     }
-    let numbers = PriorNumbers { dim: DIM, landmarks, lengthscale: 0.3, weights, covariance, self_test: TRUSTED };
+    let numbers = PriorNumbers {
+        dim: DIM,
+        landmarks,
+        lengthscale: 0.3,
+        weights,
+        covariance,
+        self_test: TRUSTED,
+    };
     let (attached, rest) = memory.numbers.split_at_mut(attach_len(M));
     act(numbers, attached, rest, candidates, moments);
 }
@@ -147,18 +167,37 @@ fn with_search(memory: &mut Memory, n: usize, listed: bool, act: impl FnOnce(&mu
 }
 
 /// The same with storage for a model of its own.
-fn with_searches(memory: &mut Memory, n: usize, listed: bool, act: impl FnOnce(&mut Search<'_>, &mut [f32])) {
+fn with_searches(
+    memory: &mut Memory,
+    n: usize,
+    listed: bool,
+    act: impl FnOnce(&mut Search<'_>, &mut [f32]),
+) {
     with_file(memory, |numbers, attached, storage, candidates, moments| {
         let (storage, own) = storage.split_at_mut(STORAGE);
-        let Ok(prior) = PublicPrior::attach(numbers, attached) else { return };
-        if prior.moments(candidates, moments, &mut storage[..M]).is_err() {
+        let Ok(prior) = PublicPrior::attach(numbers, attached) else {
+            return;
+        };
+        if prior
+            .moments(candidates, moments, &mut storage[..M])
+            .is_err()
+        {
             return;
         }
         let settings = NewcomerSettings::default();
         let search = Newcomer::new(candidates, DIM, Some(&prior), settings, CAPACITY, storage);
-        let search = search.and_then(|search| if listed { search.with_moments(moments) } else { Ok(search) });
+        let search = search.and_then(|search| {
+            if listed {
+                search.with_moments(moments)
+            } else {
+                Ok(search)
+            }
+        });
         let Ok(mut search) = search else { return };
-        if (0..n).map(told).all(|(candidate, value)| search.observe(candidate, value).is_ok()) {
+        if (0..n)
+            .map(told)
+            .all(|(candidate, value)| search.observe(candidate, value).is_ok())
+        {
             act(&mut search, own);
         }
     });

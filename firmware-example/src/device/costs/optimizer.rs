@@ -19,7 +19,11 @@ const fn storage(_: usize) -> usize {
 pub(super) const TABLE: &[Operation] = &[
     Operation::new(
         "suggestion after n, expected improvement",
-        &[(6, 700_000, 17_000_000), (32, 1_700_000, 67_000_000), (63, 33_000_000, 1_200_000_000)],
+        &[
+            (6, 700_000, 17_000_000),
+            (32, 1_700_000, 67_000_000),
+            (63, 33_000_000, 1_200_000_000),
+        ],
         storage,
         |memory, probe, n| suggest(memory, probe, Acquisition::ExpectedImprovement, n),
     )
@@ -29,7 +33,12 @@ pub(super) const TABLE: &[Operation] = &[
         &[(6, 730_000, 16_000_000), (32, 1_700_000, 66_000_000)],
         storage,
         |memory, probe, n| {
-            suggest(memory, probe, Acquisition::UpperConfidenceBound { width: 2.0 }, n);
+            suggest(
+                memory,
+                probe,
+                Acquisition::UpperConfidenceBound { width: 2.0 },
+                n,
+            );
         },
     )
     .with_stack_max(2560),
@@ -62,7 +71,11 @@ pub(super) const TABLE: &[Operation] = &[
     .with_stack_max(2560),
     Operation::new(
         "observation n of the optimizer",
-        &[(6, 4_000, 52_000), (32, 20_000, 410_000), (63, 72_000, 1_600_000)],
+        &[
+            (6, 4_000, 52_000),
+            (32, 20_000, 410_000),
+            (63, 72_000, 1_600_000),
+        ],
         storage,
         |memory, probe, n| {
             with(memory, Settings::default(), n - 1, |optimizer| {
@@ -76,13 +89,18 @@ pub(super) const TABLE: &[Operation] = &[
     .with_stack_max(1536),
     Operation::new(
         "suggestion after n, dearest slice of 4 evaluations",
-        &[(6, 35_000, 800_000), (32, 160_000, 4_200_000), (63, 320_000, 8_200_000)],
+        &[
+            (6, 35_000, 800_000),
+            (32, 160_000, 4_200_000),
+            (63, 320_000, 8_200_000),
+        ],
         storage,
         |memory, probe, n| {
             with(memory, Settings::default(), n, |optimizer| {
                 // The slices of a fit have a row of their own.
                 let _ = optimizer.fit();
-                probe.dearest(|| !matches!(black_box(optimizer.suggest_step(4)), Ok(Poll::Pending)));
+                probe
+                    .dearest(|| !matches!(black_box(optimizer.suggest_step(4)), Ok(Poll::Pending)));
             });
         },
     )
@@ -105,17 +123,33 @@ fn fit(memory: &mut Memory, probe: &mut Probe, n: usize) {
 
 /// Point i of a fixed sequence that fills the box, and its value: a hill at (6.5, 18).
 fn told(i: usize) -> ([f32; DIM], f32) {
-    let x = [20.0 * (i as f32 * 0.137 % 1.0), 1.0 + 49.0 * (i as f32 * 0.291 % 1.0)];
+    let x = [
+        20.0 * (i as f32 * 0.137 % 1.0),
+        1.0 + 49.0 * (i as f32 * 0.291 % 1.0),
+    ];
     let (a, b) = ((x[0] - 6.5) / 4.0, (x[1] - 18.0) / 12.0);
     (x, 40.0 - 10.0 * (a * a + b * b))
 }
 
 /// An optimizer that was told `count` values.
-fn with(memory: &mut Memory, settings: Settings, count: usize, measured: impl FnOnce(&mut Optimizer<f32, &mut [f32]>)) {
-    let Ok(domain) = BoxDomain::new(&[(0.0, 20.0), (1.0, 50.0)]) else { return };
-    let (numbers, _) = memory.numbers.split_at_mut(optimizer::storage_len(DIM, CAPACITY));
-    let Ok(mut optimizer) = Optimizer::new(domain, settings, CAPACITY, numbers) else { return };
-    let all = (0..count).map(told).all(|(x, y)| optimizer.observe(&x, y).is_ok());
+fn with(
+    memory: &mut Memory,
+    settings: Settings,
+    count: usize,
+    measured: impl FnOnce(&mut Optimizer<f32, &mut [f32]>),
+) {
+    let Ok(domain) = BoxDomain::new(&[(0.0, 20.0), (1.0, 50.0)]) else {
+        return;
+    };
+    let (numbers, _) = memory
+        .numbers
+        .split_at_mut(optimizer::storage_len(DIM, CAPACITY));
+    let Ok(mut optimizer) = Optimizer::new(domain, settings, CAPACITY, numbers) else {
+        return;
+    };
+    let all = (0..count)
+        .map(told)
+        .all(|(x, y)| optimizer.observe(&x, y).is_ok());
     if all && optimizer.len() == count {
         measured(&mut optimizer);
     }
@@ -125,14 +159,25 @@ fn with(memory: &mut Memory, settings: Settings, count: usize, measured: impl Fn
 const ROOM: usize = 48;
 
 /// An optimizer of three axes that was told `count` values: a hill that depends on its axes differently.
-fn with_three(memory: &mut Memory, count: usize, measured: impl FnOnce(&mut Optimizer<f32, &mut [f32]>)) {
-    let Ok(domain) = BoxDomain::new(&[(0.0, 1.0); 3]) else { return };
+fn with_three(
+    memory: &mut Memory,
+    count: usize,
+    measured: impl FnOnce(&mut Optimizer<f32, &mut [f32]>),
+) {
+    let Ok(domain) = BoxDomain::new(&[(0.0, 1.0); 3]) else {
+        return;
+    };
     let (numbers, _) = memory.numbers.split_at_mut(optimizer::storage_len(3, ROOM));
-    let Ok(mut optimizer) = Optimizer::new(domain, Settings::default(), ROOM, numbers) else { return };
+    let Ok(mut optimizer) = Optimizer::new(domain, Settings::default(), ROOM, numbers) else {
+        return;
+    };
     for i in 0..count {
         let x: [f32; 3] = [0.137, 0.291, 0.473].map(|step| i as f32 * step % 1.0);
         let (a, b, c) = (x[0] - 0.3, x[1] - 0.6, x[2] - 0.8);
-        if optimizer.observe(&x, 1.0 - a * a - 4.0 * b * b - 0.2 * c * c + a * b).is_err() {
+        if optimizer
+            .observe(&x, 1.0 - a * a - 4.0 * b * b - 0.2 * c * c + a * b)
+            .is_err()
+        {
             return;
         }
     }
@@ -141,9 +186,17 @@ fn with_three(memory: &mut Memory, count: usize, measured: impl FnOnce(&mut Opti
 
 /// The suggestion after `n` observations.
 fn suggest(memory: &mut Memory, probe: &mut Probe, acquisition: Acquisition, n: usize) {
-    with(memory, Settings { acquisition, ..Settings::default() }, n, |optimizer| {
-        probe.measure(|| {
-            let _ = black_box(optimizer.suggest());
-        });
-    });
+    with(
+        memory,
+        Settings {
+            acquisition,
+            ..Settings::default()
+        },
+        n,
+        |optimizer| {
+            probe.measure(|| {
+                let _ = black_box(optimizer.suggest());
+            });
+        },
+    );
 }

@@ -30,31 +30,53 @@ pub(super) const TABLE: &[Operation] = &[
         "prior agent, M = 50: draw to query after n, factors kept",
         &[(31, 180_000, 7_000_000), (63, 340_000, 15_000_000)],
         storage,
-        |memory, probe, n| agent(memory, n, true, |agent, draw| probe.measure(|| query(agent, draw))),
+        |memory, probe, n| {
+            agent(memory, n, true, |agent, draw| {
+                probe.measure(|| query(agent, draw))
+            })
+        },
     )
     .with_stack_max(2048),
     Operation::new(
         "prior agent, M = 50: draw to query after n, factors rebuilt",
         &[(63, 2_400_000, 100_000_000)],
         storage,
-        |memory, probe, n| agent(memory, n, false, |agent, draw| probe.measure(|| query(agent, draw))),
+        |memory, probe, n| {
+            agent(memory, n, false, |agent, draw| {
+                probe.measure(|| query(agent, draw))
+            })
+        },
     )
     .with_stack_max(2048),
     Operation::new(
         "prior agent, M = 50: terms to joint vector of n",
         &[(31, 250_000, 7_600_000), (63, 1_000_000, 36_000_000)],
         storage,
-        |memory, probe, n| agent(memory, n, false, |agent, draw| probe.measure(|| contribute(agent, draw))),
+        |memory, probe, n| {
+            agent(memory, n, false, |agent, draw| {
+                probe.measure(|| contribute(agent, draw))
+            })
+        },
     ),
 ];
 
 fn query(agent: &mut Agent<'_, f32>, draw: &[f32]) {
-    let _ = black_box(agent.handle(Input::Draw(Draw { weights: black_box(draw), values: &[] })));
+    let _ = black_box(agent.handle(Input::Draw(Draw {
+        weights: black_box(draw),
+        values: &[],
+    })));
 }
 
 fn contribute(agent: &mut Agent<'_, f32>, weights: &[f32]) {
-    let terms = Terms { ridge: 0.02, clip_radius: 3.0, response: 8.0 };
-    let _ = black_box(agent.handle(Input::Terms { terms: black_box(terms), weights: black_box(weights) }));
+    let terms = Terms {
+        ridge: 0.02,
+        clip_radius: 3.0,
+        response: 8.0,
+    };
+    let _ = black_box(agent.handle(Input::Terms {
+        terms: black_box(terms),
+        weights: black_box(weights),
+    }));
 }
 
 /// Bumps whose products are a squared exponential of lengthscale .03 and variance 1.
@@ -74,24 +96,43 @@ pub(super) fn features(rows: &mut [f32], m: usize) {
 /// Hands on an agent that waits after n observations, its factors kept up to the last but one or of nothing, and a draw.
 fn agent(memory: &mut Memory, n: usize, kept: bool, act: impl FnOnce(&mut Agent<'_, f32>, &[f32])) {
     features(&mut memory.public, M);
-    let Ok(config) = Config::new(Parameters::usual(200, M as u32, INITIAL as u32, 0.01)) else { return };
-    let Ok(public) = Public::new(&config, &memory.public, Tables::NONE) else { return };
+    let Ok(config) = Config::new(Parameters::usual(200, M as u32, INITIAL as u32, 0.01)) else {
+        return;
+    };
+    let Ok(public) = Public::new(&config, &memory.public, Tables::NONE) else {
+        return;
+    };
     let (log, workspace) = memory.numbers.split_at_mut(LOG);
     for (i, entry) in log.chunks_exact_mut(2).enumerate() {
         let candidate = 37 * i % CANDIDATES;
         entry.copy_from_slice(&[candidate as f32, Scalar::sin(0.05 * candidate as f32)]);
     }
     let draw = &mut memory.vectors[..M];
-    draw.iter_mut().enumerate().for_each(|(i, weight)| *weight = Scalar::sin(0.3 * i as f32));
+    draw.iter_mut()
+        .enumerate()
+        .for_each(|(i, weight)| *weight = Scalar::sin(0.3 * i as f32));
     // A stored state is its fields in order: what a device restores.
     let before = n - usize::from(kept);
-    let stored = (7u32, RunSeed::new(1, 0), Phase::Waiting, (before - INITIAL) as u32, before as u32, 0u32);
+    let stored = (
+        7u32,
+        RunSeed::new(1, 0),
+        Phase::Waiting,
+        (before - INITIAL) as u32,
+        before as u32,
+        0u32,
+    );
     let mut bytes = [0; 64];
-    let Ok(bytes) = postcard::to_slice(&stored, &mut bytes) else { return };
-    let Ok(mut state) = postcard::from_bytes::<AgentState>(bytes) else { return };
+    let Ok(bytes) = postcard::to_slice(&stored, &mut bytes) else {
+        return;
+    };
+    let Ok(mut state) = postcard::from_bytes::<AgentState>(bytes) else {
+        return;
+    };
     let models = models(0);
     let (rounds, workspace) = (ROUNDS as u32, Workspace::Kept(workspace));
-    let Ok(mut agent) = Agent::attach(&public, &models, rounds, &mut state, log, workspace) else { return };
+    let Ok(mut agent) = Agent::attach(&public, &models, rounds, &mut state, log, workspace) else {
+        return;
+    };
     if kept {
         query(&mut agent, draw);
         let _ = agent.handle(Input::Observed(0.3));

@@ -18,7 +18,12 @@ const M: usize = 64;
 const AGENT: usize = Sizes::new(1, M, 36).storage() + random_fourier::storage_len(1, M) + 2 * M;
 
 pub(super) const TABLE: &[Operation] = &[
-    Operation::new("clip and encode 64 numbers into 2 blocks", &[(0, 140_000, 280_000)], |_| 16 * M, encode),
+    Operation::new(
+        "clip and encode 64 numbers into 2 blocks",
+        &[(0, 140_000, 280_000)],
+        |_| 16 * M,
+        encode,
+    ),
     Operation::new(
         "RDP accountant, f64: a new event and ε",
         &[(0, 73_000_000, 200_000_000)],
@@ -64,7 +69,11 @@ fn encode(memory: &mut Memory, probe: &mut Probe, _: usize) {
     let vector = &mut memory.vectors[..M];
     normal::fill(&mut Stream::from_seed(6), vector);
     probe.measure(|| {
-        let _ = black_box(encoder.add(black_box(vector), &[0.6, 0.4], &mut memory.integers[..2 * M]));
+        let _ = black_box(encoder.add(
+            black_box(vector),
+            &[0.6, 0.4],
+            &mut memory.integers[..2 * M],
+        ));
     });
 }
 
@@ -92,25 +101,45 @@ fn again(memory: &mut Memory, probe: &mut Probe, _: usize) {
 
 /// Round 4: the maximum over 64 candidates, of the broadcast or of an own draw.
 fn agent_query(memory: &mut Memory, probe: &mut Probe, _: usize) {
-    let _ = federation::play_until(federation::SCRIPT, &mut memory.numbers[..AGENT], 3, |agent, broadcast, _| {
-        probe.measure(|| {
-            let _ = black_box(agent.handle(Input::Broadcast { vectors: black_box(broadcast), maximum: None }));
-        });
-    });
+    let _ = federation::play_until(
+        federation::SCRIPT,
+        &mut memory.numbers[..AGENT],
+        3,
+        |agent, broadcast, _| {
+            probe.measure(|| {
+                let _ = black_box(agent.handle(Input::Broadcast {
+                    vectors: black_box(broadcast),
+                    maximum: None,
+                }));
+            });
+        },
+    );
 }
 
 /// Round 4: the posterior takes one observation, and a draw becomes the upload.
 fn agent_upload(memory: &mut Memory, probe: &mut Probe, _: usize) {
-    let _ = federation::play_until(federation::SCRIPT, &mut memory.numbers[..AGENT], 3, |agent, broadcast, value| {
-        let _ = agent.handle(Input::Broadcast { vectors: broadcast, maximum: None });
-        probe.measure(|| {
-            let _ = black_box(agent.handle(Input::Observed(black_box(value))));
-        });
-    });
+    let _ = federation::play_until(
+        federation::SCRIPT,
+        &mut memory.numbers[..AGENT],
+        3,
+        |agent, broadcast, value| {
+            let _ = agent.handle(Input::Broadcast {
+                vectors: broadcast,
+                maximum: None,
+            });
+            probe.measure(|| {
+                let _ = black_box(agent.handle(Input::Observed(black_box(value))));
+            });
+        },
+    );
 }
 
 fn federation(memory: &mut Memory, probe: &mut Probe, _: usize) {
     probe.measure(|| {
-        let _ = black_box(federation::play(black_box(federation::SCRIPT), &mut memory.numbers[..AGENT], |_| {}));
+        let _ = black_box(federation::play(
+            black_box(federation::SCRIPT),
+            &mut memory.numbers[..AGENT],
+            |_| {},
+        ));
     });
 }

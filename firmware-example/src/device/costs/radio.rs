@@ -32,15 +32,30 @@ pub(super) const TABLE: &[Operation] = &[
         |_| size_of::<ReporterState>(),
         report,
     ),
-    Operation::new("frame of 64 numbers: write", &[(0, 16_000, 4_600)], |_| FRAME, encode),
-    Operation::new("frame of 64 numbers: read", &[(0, 16_000, 6_700)], |_| FRAME, decode),
+    Operation::new(
+        "frame of 64 numbers: write",
+        &[(0, 16_000, 4_600)],
+        |_| FRAME,
+        encode,
+    ),
+    Operation::new(
+        "frame of 64 numbers: read",
+        &[(0, 16_000, 6_700)],
+        |_| FRAME,
+        decode,
+    ),
     Operation::new(
         "16-bit upload of 64 numbers: write",
         &[(0, 60_000, 220_000)],
         |_| small::frame_len(M),
         encode_small,
     ),
-    Operation::new("16-bit upload of 64 numbers: read", &[(0, 40_000, 53_000)], |_| small::frame_len(M), decode_small),
+    Operation::new(
+        "16-bit upload of 64 numbers: read",
+        &[(0, 40_000, 53_000)],
+        |_| small::frame_len(M),
+        decode_small,
+    ),
     Operation::new(
         "frame of 64 numbers in packets of 51 bytes: write",
         &[(0, 60_000, 35_000)],
@@ -70,12 +85,16 @@ fn draw(memory: &mut Memory, probe: &mut Probe, m: usize) {
 
 fn report(_: &mut Memory, probe: &mut Probe, _: usize) {
     let Ok(one) = Epsilon::new(1.0) else { return };
-    let Ok(mechanism) = ClampedLaplace::new(1.5, 20, one) else { return };
+    let Ok(mechanism) = ClampedLaplace::new(1.5, 20, one) else {
+        return;
+    };
     let mut source = Simulated::new(Stream::from_seed(8));
     probe.measure(|| {
         let mut state = ReporterState::new(7, one);
         let mut reporter = Reporter::attach(&mechanism, &mut state);
-        let mut input = ReporterInput::Query { candidate: black_box(3) };
+        let mut input = ReporterInput::Query {
+            candidate: black_box(3),
+        };
         while let Ok(output) = reporter.handle::<f32, _>(input, &mut source) {
             input = match output {
                 ReporterOutput::Charge(charge) => match Unwritten.append(charge) {
@@ -102,14 +121,20 @@ fn encode(memory: &mut Memory, probe: &mut Probe, _: usize) {
     let vector = vector(memory);
     let mut frame = [0; FRAME];
     probe.measure(|| {
-        let _ = black_box(wire::encode(HEADER, black_box(vector), black_box(&mut frame)));
+        let _ = black_box(wire::encode(
+            HEADER,
+            black_box(vector),
+            black_box(&mut frame),
+        ));
     });
 }
 
 fn decode(memory: &mut Memory, probe: &mut Probe, _: usize) {
     let vector = vector(memory);
     let mut frame = [0; FRAME];
-    let Ok(used) = wire::encode(HEADER, vector, &mut frame) else { return };
+    let Ok(used) = wire::encode(HEADER, vector, &mut frame) else {
+        return;
+    };
     probe.measure(|| {
         if let Ok((_, payload)) = wire::decode(black_box(&frame[..used]), M as u32) {
             let _ = black_box(payload.read(black_box(&mut *vector)));
@@ -122,7 +147,12 @@ fn encode_small(memory: &mut Memory, probe: &mut Probe, _: usize) {
     let vector = vector(memory);
     let mut frame = [0; small::frame_len(M)];
     probe.measure(|| {
-        let _ = black_box(small::encode(&config, HEADER, black_box(vector), black_box(&mut frame)));
+        let _ = black_box(small::encode(
+            &config,
+            HEADER,
+            black_box(vector),
+            black_box(&mut frame),
+        ));
     });
 }
 
@@ -134,19 +164,30 @@ fn decode_small(memory: &mut Memory, probe: &mut Probe, _: usize) {
         return;
     }
     probe.measure(|| {
-        let _ = black_box(small::decode(&config, HEADER, black_box(&frame), black_box(&mut *vector)));
+        let _ = black_box(small::decode(
+            &config,
+            HEADER,
+            black_box(&frame),
+            black_box(&mut *vector),
+        ));
     });
 }
 
 fn cut(memory: &mut Memory, probe: &mut Probe, _: usize) {
     let vector = vector(memory);
     let mut frame = [0; FRAME];
-    let Ok(used) = wire::encode(HEADER, vector, &mut frame) else { return };
+    let Ok(used) = wire::encode(HEADER, vector, &mut frame) else {
+        return;
+    };
     let mut packet = [0; PACKET];
     let count = fragments::count(used, PACKET).unwrap_or(0);
     probe.measure(|| {
         for index in 0..count {
-            let _ = black_box(fragments::piece(black_box(&frame[..used]), index, black_box(&mut packet)));
+            let _ = black_box(fragments::piece(
+                black_box(&frame[..used]),
+                index,
+                black_box(&mut packet),
+            ));
         }
     });
 }

@@ -54,7 +54,10 @@ pub(super) const TABLE: &[Operation] = &[
         |memory, probe, _| {
             with_key(|key, attempts| {
                 let integers = &mut memory.integers[..NUMBERS];
-                integers.iter_mut().enumerate().for_each(|(i, x)| *x = 977 * i as i64 - 20_000);
+                integers
+                    .iter_mut()
+                    .enumerate()
+                    .for_each(|(i, x)| *x = 977 * i as i64 - 20_000);
                 probe.measure(|| share(key, attempts, integers));
             });
         },
@@ -72,7 +75,9 @@ pub(super) const TABLE: &[Operation] = &[
 /// What a release takes of an agent whose joint vector is there.
 fn encoded(memory: &mut Memory, probe: &mut Probe, _: usize) {
     let mechanism = GridGaussian::unsampled(20, 4.0, 200).ok();
-    let Some(encoder) = mechanism.and_then(|mechanism| mechanism.encoder(1.0, 1.0).ok()) else { return };
+    let Some(encoder) = mechanism.and_then(|mechanism| mechanism.encoder(1.0, 1.0).ok()) else {
+        return;
+    };
     let vector = &mut memory.vectors[..NUMBERS];
     let integers = &mut memory.integers[..NUMBERS];
     normal::fill(&mut Stream::from_seed(6), vector);
@@ -88,7 +93,10 @@ fn encoded(memory: &mut Memory, probe: &mut Probe, _: usize) {
 fn share(key: &AgentKey, attempts: &mut Attempts, integers: &mut [i64]) {
     let mut share = [0; SHARE];
     if let Ok(attempt) = attempts.reserve(0, &mut Flash) {
-        let _ = black_box(key.mask(attempt, Modulus::Bits32).split(black_box(integers), &mut share));
+        let _ = black_box(
+            key.mask(attempt, Modulus::Bits32)
+                .split(black_box(integers), &mut share),
+        );
     }
     black_box(share);
 }

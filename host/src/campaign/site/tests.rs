@@ -43,12 +43,17 @@ struct Kept {
 }
 
 /// Does something as a site, over its stored state.
-fn with<R>(campaign: &Campaign, kept: &mut Kept, act: impl FnOnce(&mut Site<'_>) -> Result<R, SiteError>) -> R {
+fn with<R>(
+    campaign: &Campaign,
+    kept: &mut Kept,
+    act: impl FnOnce(&mut Site<'_>) -> Result<R, SiteError>,
+) -> R {
     let mut upload = vec![0.0; campaign.context().config().contribution_len()];
     // What is stored is all there is.
     let stored = serde_json::to_string(&kept.state).unwrap();
     let mut state: SiteState = serde_json::from_str(&stored).unwrap();
-    let done = act(&mut Site::attach(campaign, &mut state, &mut kept.log, &mut upload).unwrap()).unwrap();
+    let done =
+        act(&mut Site::attach(campaign, &mut state, &mut kept.log, &mut upload).unwrap()).unwrap();
     kept.state = state;
     done
 }
@@ -83,14 +88,23 @@ fn sites() -> Vec<Kept> {
 
 fn ledger(delta: f64) -> Ledger {
     let (data, unit, epsilon_max) = ("test".into(), "agent".into(), Some(50.0));
-    let terms = Terms { data, unit, records: None, accounting: Accounting::Gaussian, epsilon_max, delta };
+    let terms = Terms {
+        data,
+        unit,
+        records: None,
+        accounting: Accounting::Gaussian,
+        epsilon_max,
+        delta,
+    };
     Ledger::in_memory(&terms).unwrap()
 }
 
 /// The whole campaign in this process, with noise of this seed; the sums of its releases.
 fn run(campaign: &Campaign, sites: &mut [Kept], seed: u64) -> Vec<f64> {
     let plan: Plan<'_> = campaign.protocol().plan();
-    let population = Population::new(campaign.context().clone(), plan).map_err(ServerError::from).unwrap();
+    let population = Population::new(campaign.context().clone(), plan)
+        .map_err(ServerError::from)
+        .unwrap();
     let sources = SimulatedSources::new(RunSeed::new(seed, 0));
     let mut host = ServerHost::new(population, sources, ledger(1e-3), None).unwrap();
     let mut released: Vec<f64> = Vec::new();
@@ -100,9 +114,17 @@ fn run(campaign: &Campaign, sites: &mut [Kept], seed: u64) -> Vec<f64> {
             assert!(host.open().unwrap());
         }
         let len = campaign.context().config().contribution_len();
-        let sums = released.rchunks_exact(len).next().unwrap_or_default().to_vec();
+        let sums = released
+            .rchunks_exact(len)
+            .next()
+            .unwrap_or_default()
+            .to_vec();
         for (agent, kept) in (0..).zip(sites.iter_mut()) {
-            let frame = if epoch == 0 { Frame::Start } else { Frame::Released(&sums) };
+            let frame = if epoch == 0 {
+                Frame::Start
+            } else {
+                Frame::Released(&sums)
+            };
             with(campaign, kept, |site| site.enter(frame));
             let given = works(campaign, kept);
             assert_eq!(given.is_empty(), is_last);
@@ -130,12 +152,18 @@ fn sites_make_the_file_of_one_party_with_all_values_and_go_on_with_it() {
         name: kept.state.agent.to_string(),
         values: kept.log[..20]
             .chunks_exact(2)
-            .map(|entry| (campaign.context().candidates()[entry[0] as usize].clone(), -entry[1]))
+            .map(|entry| {
+                (
+                    campaign.context().candidates()[entry[0] as usize].clone(),
+                    -entry[1],
+                )
+            })
             .collect(),
     };
     let studies: Vec<Study> = all.iter().map(study).collect();
     let sources = SimulatedSources::new(RunSeed::new(5, 0));
-    let (published, _) = publish(&publication(30.0), &studies, sources, ledger(1e-3), |_| {}).unwrap();
+    let (published, _) =
+        publish(&publication(30.0), &studies, sources, ledger(1e-3), |_| {}).unwrap();
     assert_eq!(file.digest(), published.digest());
     assert!(file == published);
     assert!(file.label.simulated && file.label.self_test > 1.0);
@@ -144,21 +172,46 @@ fn sites_make_the_file_of_one_party_with_all_values_and_go_on_with_it() {
     let mut ahead = 0;
     for kept in &all {
         assert!(kept.state.is_done(&campaign) && kept.state.observations() == EVALUATIONS);
-        let best = |entries: &[f64]| entries.chunks_exact(2).map(|entry| entry[1]).fold(f64::MIN, f64::max);
+        let best = |entries: &[f64]| {
+            entries
+                .chunks_exact(2)
+                .map(|entry| entry[1])
+                .fold(f64::MIN, f64::max)
+        };
         ahead += usize::from(best(&kept.log[20..30]) > best(&kept.log[..20]));
     }
-    assert!(ahead >= 14, "{ahead} of {AGENTS} sites found something better in five questions");
+    assert!(
+        ahead >= 14,
+        "{ahead} of {AGENTS} sites found something better in five questions"
+    );
 }
 
 #[test]
 fn a_release_less_is_a_file_of_one_and_none_is_a_search_alone() {
     let campaign = Campaign::new(publication(5.0), AGENTS).unwrap();
     let released = run(&campaign, &mut sites(), 6);
-    let one = campaign.file(&released[..released.len() / 2], false).unwrap().unwrap();
-    assert_eq!((one.label.releases, one.label.noise_multipliers.len(), one.label.simulated), (1, 1, false));
-    assert!(one.label.epsilon < 4.0, "one of two releases costs less: {}", one.label.epsilon);
+    let one = campaign
+        .file(&released[..released.len() / 2], false)
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (
+            one.label.releases,
+            one.label.noise_multipliers.len(),
+            one.label.simulated
+        ),
+        (1, 1, false)
+    );
+    assert!(
+        one.label.epsilon < 4.0,
+        "one of two releases costs less: {}",
+        one.label.epsilon
+    );
     assert!(campaign.file(&[], false).unwrap().is_none());
-    assert!(campaign.file(&released[..7], false).is_err() && campaign.file(&released.repeat(2), false).is_err());
+    assert!(
+        campaign.file(&released[..7], false).is_err()
+            && campaign.file(&released.repeat(2), false).is_err()
+    );
     // Without a release a site searches alone, to its end.
     let mut alone = sites().remove(3);
     for frame in [Frame::Start, Frame::Nothing, Frame::Missed(None)] {
@@ -176,8 +229,14 @@ fn terms_that_do_not_follow_from_the_text_are_refused_by_name() {
     assert!(Campaign::parse(&text, &agreed).is_ok());
     let mut quieter = agreed.clone();
     quieter.noise_multipliers[0] *= 0.5;
-    let longer = CampaignProtocol { lengthscale: 1.1 * agreed.lengthscale, ..agreed.clone() };
-    let fewer = CampaignProtocol { rounds: 3, ..agreed.clone() };
+    let longer = CampaignProtocol {
+        lengthscale: 1.1 * agreed.lengthscale,
+        ..agreed.clone()
+    };
+    let fewer = CampaignProtocol {
+        rounds: 3,
+        ..agreed.clone()
+    };
     for (text, agreed, what) in [
         (text.clone(), quieter, "noise multipliers"),
         (text.clone(), longer, "lengthscale or landmarks"),
@@ -185,39 +244,75 @@ fn terms_that_do_not_follow_from_the_text_are_refused_by_name() {
         (text.replace("wards", "words"), agreed.clone(), "the text"),
         (text.replace(",", ", "), agreed.clone(), "the text"),
     ] {
-        let refused = Campaign::parse(&text, &agreed).err().map(|error| error.to_string());
-        assert_eq!(refused, Some(format!("{what} of the terms do not follow from what is to be published")));
+        let refused = Campaign::parse(&text, &agreed)
+            .err()
+            .map(|error| error.to_string());
+        assert_eq!(
+            refused,
+            Some(format!(
+                "{what} of the terms do not follow from what is to be published"
+            ))
+        );
     }
-    assert!(matches!(Campaign::parse("{}", &agreed), Err(SiteError::Text(_))));
-    let large = Publication { delta: 0.1, ..publication(1.0) };
-    assert!(Campaign::new(large, AGENTS).is_err_and(|error| error.to_string().contains("delta is 0.1")));
+    assert!(matches!(
+        Campaign::parse("{}", &agreed),
+        Err(SiteError::Text(_))
+    ));
+    let large = Publication {
+        delta: 0.1,
+        ..publication(1.0)
+    };
+    assert!(
+        Campaign::new(large, AGENTS).is_err_and(|error| error.to_string().contains("delta is 0.1"))
+    );
     let mut given = publication(1.0);
     let text = "[parameters.load]\nlow = 0\nhigh = 1\ncontext = true\n[parameters.rate]\nlow = 1e-4\nhigh = 1";
     given.space = SpaceFile::parse("s", text).unwrap().space;
-    assert!(Campaign::new(given, AGENTS).is_err_and(|error| error.to_string().contains("context = true is load")));
+    assert!(
+        Campaign::new(given, AGENTS)
+            .is_err_and(|error| error.to_string().contains("context = true is load"))
+    );
 }
 
 #[test]
 fn what_no_site_can_be_told_leaves_it_as_it_was() {
     let campaign = Campaign::new(publication(1.0), AGENTS).unwrap();
-    let (mut kept, mut upload) = (sites().remove(0), vec![0.0; campaign.context().config().contribution_len()]);
+    let (mut kept, mut upload) = (
+        sites().remove(0),
+        vec![0.0; campaign.context().config().contribution_len()],
+    );
     let mut site = Site::attach(&campaign, &mut kept.state, &mut kept.log, &mut upload).unwrap();
-    assert!(matches!(site.enter(Frame::Nothing), Err(SiteError::Frame { taken: 0, frames: 3 })));
+    assert!(matches!(
+        site.enter(Frame::Nothing),
+        Err(SiteError::Frame {
+            taken: 0,
+            frames: 3
+        })
+    ));
     assert!(matches!(site.observed(1.0), Err(SiteError::NotAsked)));
     site.enter(Frame::Start).unwrap();
     assert!(matches!(site.next(), Ok(Next::Query { number: 0, .. })));
     for value in [f64::NAN, f64::INFINITY, 1e300] {
         assert!(matches!(site.observed(value), Err(SiteError::Value { .. })));
     }
-    assert!(matches!(site.enter(Frame::Released(&[1.0; 3])), Err(SiteError::Length { found: 3, .. })));
+    assert!(matches!(
+        site.enter(Frame::Released(&[1.0; 3])),
+        Err(SiteError::Length { found: 3, .. })
+    ));
     assert_eq!((kept.state.observations(), kept.state.frames), (0, 1));
     // States and logs that no site can have.
     let (mut short, mut state) = (vec![0.0; 7], kept.state.clone());
     assert!(Site::attach(&campaign, &mut state, &mut short, &mut upload).is_err());
     state.observations = EVALUATIONS_MAX + 1;
     assert!(Site::attach(&campaign, &mut state, &mut kept.log, &mut upload).is_err());
-    let mut state = SiteState { pending: Some(1 << 20), ..kept.state.clone() };
+    let mut state = SiteState {
+        pending: Some(1 << 20),
+        ..kept.state.clone()
+    };
     assert!(Site::attach(&campaign, &mut state, &mut kept.log, &mut upload).is_err());
-    let mut state = SiteState { released: vec![1.0; 5], ..kept.state.clone() };
+    let mut state = SiteState {
+        released: vec![1.0; 5],
+        ..kept.state.clone()
+    };
     assert!(Site::attach(&campaign, &mut state, &mut kept.log, &mut upload).is_err());
 }

@@ -10,7 +10,10 @@ struct Place(PathBuf);
 
 impl Place {
     fn new(name: &str) -> Place {
-        let path = std::env::temp_dir().join(format!("sordino-contributions-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!(
+            "sordino-contributions-{name}-{}",
+            std::process::id()
+        ));
         let _ = fs::remove_dir_all(&path);
         Place(path)
     }
@@ -27,7 +30,10 @@ impl Drop for Place {
 }
 
 fn gaussian(noise_multiplier: f64) -> Event {
-    Event::Gaussian { noise_multiplier, relation: NeighboringRelation::ReplaceSpecial }
+    Event::Gaussian {
+        noise_multiplier,
+        relation: NeighboringRelation::ReplaceSpecial,
+    }
 }
 
 /// An independent account: one Gaussian of 1/√Σ1/z².
@@ -43,26 +49,54 @@ fn two_federations_of_one_name_add_up_whatever_is_killed_between() {
     let plan = [(gaussian(3.0), 1), (gaussian(3.0), 1)];
     let mut first = place.agent(Some("wards"), "first", 0);
     let weighed = first.agree(&plan, DELTA, 0.1).unwrap().unwrap();
-    assert_eq!((weighed.federations, weighed.before), (0, 0.0), "alone it is for its own limit to say");
+    assert_eq!(
+        (weighed.federations, weighed.before),
+        (0, 0.0),
+        "alone it is for its own limit to say"
+    );
     assert!((weighed.together - exact(&[3.0; 2])).abs() < 1e-9);
     // Agreed, nothing given: it counts all the same, for other spellings of the name too.
     let mut second = place.agent(Some("Wards"), "second", 0);
     let weighed = second.weigh(&plan, DELTA).unwrap();
-    assert!((weighed.before - exact(&[3.0; 2])).abs() < 1e-9 && (weighed.together - exact(&[3.0; 4])).abs() < 1e-9);
-    assert_eq!(second.agree(&plan, DELTA, exact(&[3.0; 4]) * 0.999).unwrap(), None);
-    assert!(place.agent(Some("wards"), "second", 0).own.is_none(), "refused: nothing is written");
+    assert!(
+        (weighed.before - exact(&[3.0; 2])).abs() < 1e-9
+            && (weighed.together - exact(&[3.0; 4])).abs() < 1e-9
+    );
+    assert_eq!(
+        second
+            .agree(&plan, DELTA, exact(&[3.0; 4]) * 0.999)
+            .unwrap(),
+        None
+    );
+    assert!(
+        place.agent(Some("wards"), "second", 0).own.is_none(),
+        "refused: nothing is written"
+    );
     // What was given counts once, however often it is repeated, by this process or by another one.
     for _ in 0..3 {
         assert!(first.give(1, &gaussian(3.0)).unwrap());
         first = place.agent(Some("wards"), "first", 0);
-        assert!(!first.agree(&plan, DELTA, 0.0).unwrap().unwrap().is_more, "the same command needs nobody's leave");
+        assert!(
+            !first.agree(&plan, DELTA, 0.0).unwrap().unwrap().is_more,
+            "the same command needs nobody's leave"
+        );
     }
     assert!(first.give(0, &gaussian(3.0)).unwrap());
-    assert!(!first.give(2, &gaussian(3.0)).unwrap(), "more than was agreed");
+    assert!(
+        !first.give(2, &gaussian(3.0)).unwrap(),
+        "more than was agreed"
+    );
     assert!(!first.give(2, &gaussian(2.0)).unwrap(), "another event");
     assert!((second.weigh(&plan, DELTA).unwrap().together - exact(&[3.0; 4])).abs() < 1e-9);
     // Negative control: another name.
-    assert_eq!(place.agent(Some("others"), "second", 0).weigh(&plan, DELTA).unwrap().federations, 0);
+    assert_eq!(
+        place
+            .agent(Some("others"), "second", 0)
+            .weigh(&plan, DELTA)
+            .unwrap()
+            .federations,
+        0
+    );
 }
 
 #[test]
@@ -96,10 +130,23 @@ fn who_was_not_let_in_frees_what_it_agreed_to_and_may_agree_again() {
     first.agree(&plan, DELTA, 9.0).unwrap();
     // Another slot of the same federation is the same data twice, until the first is not let in.
     let mut second = place.agent(Some("wards"), "first", 1);
-    assert!(matches!(second.agree(&plan, DELTA, 9.0), Err(ContributionsError::Twice { slot: 0, .. })));
+    assert!(matches!(
+        second.agree(&plan, DELTA, 9.0),
+        Err(ContributionsError::Twice { slot: 0, .. })
+    ));
     first.withdraw().unwrap();
-    assert_eq!(second.agree(&plan, DELTA, 9.0).unwrap().unwrap().federations, 0);
-    assert!(!first.give(0, &gaussian(3.0)).unwrap(), "it agreed to nothing now");
+    assert_eq!(
+        second
+            .agree(&plan, DELTA, 9.0)
+            .unwrap()
+            .unwrap()
+            .federations,
+        0
+    );
+    assert!(
+        !first.give(0, &gaussian(3.0)).unwrap(),
+        "it agreed to nothing now"
+    );
     // What was given stays, and the same agent may come again.
     assert!(second.give(0, &gaussian(3.0)).unwrap());
     second.withdraw().unwrap();
@@ -116,18 +163,30 @@ fn two_folders_that_come_with_one_invitation_at_one_time_keep_each_other_s_recor
     let place = Place::new("race");
     let plan = [(gaussian(3.0), 2)];
     let both = || [(); 2].map(|()| place.agent(Some("wards"), "first", 0));
-    let counts = || place.agent(Some("wards"), "second", 0).weigh(&plan, DELTA).unwrap().before;
+    let counts = || {
+        place
+            .agent(Some("wards"), "second", 0)
+            .weigh(&plan, DELTA)
+            .unwrap()
+            .before
+    };
     // Both have looked before either agrees.
     let [mut one, mut two] = both();
     one.agree(&plan, DELTA, 9.0).unwrap();
     assert!(one.give(0, &gaussian(3.0)).unwrap());
     two.agree(&[], DELTA, 9.0).unwrap();
-    assert!((counts() - exact(&[3.0])).abs() < 1e-9, "what was given stays, whoever agrees after it");
+    assert!(
+        (counts() - exact(&[3.0])).abs() < 1e-9,
+        "what was given stays, whoever agrees after it"
+    );
     two.agree(&plan, DELTA, 9.0).unwrap();
     assert!((counts() - exact(&[3.0; 2])).abs() < 1e-9);
     // The second is not let in. The first goes on with what it agreed to.
     two.withdraw().unwrap();
-    assert!((counts() - exact(&[3.0; 2])).abs() < 1e-9, "what it withdraws is not another's");
+    assert!(
+        (counts() - exact(&[3.0; 2])).abs() < 1e-9,
+        "what it withdraws is not another's"
+    );
     assert!(one.give(1, &gaussian(3.0)).unwrap());
     // The other way round: the first is not let in, and the second is.
     drop(fs::remove_dir_all(&place.0));
@@ -173,26 +232,58 @@ fn agents_of_one_federation_are_different_data_unless_they_have_one_name() {
     let plan = [(gaussian(3.0), 2)];
     for slot in 0..5 {
         let mut agent = place.agent(None, "first", slot);
-        assert_eq!(agent.agree(&plan, DELTA, 1e-9).unwrap().unwrap().federations, 0);
+        assert_eq!(
+            agent
+                .agree(&plan, DELTA, 1e-9)
+                .unwrap()
+                .unwrap()
+                .federations,
+            0
+        );
     }
     // Of the other federation one agent counts, whichever it is.
     let weighed = place.agent(None, "second", 3).weigh(&plan, DELTA).unwrap();
-    assert!((weighed.before - exact(&[3.0; 2])).abs() < 1e-9 && weighed.federations == 1, "{weighed:?}");
-    place.agent(Some("wards"), "first", 0).agree(&plan, DELTA, 9.0).unwrap();
-    let refused = place.agent(Some("wards"), "first", 1).agree(&plan, DELTA, 9.0).unwrap_err();
-    assert!(matches!(&refused, ContributionsError::Twice { slot: 0, .. }), "{refused}");
+    assert!(
+        (weighed.before - exact(&[3.0; 2])).abs() < 1e-9 && weighed.federations == 1,
+        "{weighed:?}"
+    );
+    place
+        .agent(Some("wards"), "first", 0)
+        .agree(&plan, DELTA, 9.0)
+        .unwrap();
+    let refused = place
+        .agent(Some("wards"), "first", 1)
+        .agree(&plan, DELTA, 9.0)
+        .unwrap_err();
+    assert!(
+        matches!(&refused, ContributionsError::Twice { slot: 0, .. }),
+        "{refused}"
+    );
 }
 
 #[test]
 fn sampled_releases_are_counted_by_renyi_and_at_the_smallest_delta() {
     let place = Place::new("sampled");
     let relation = NeighboringRelation::ReplaceSpecial;
-    let sampled = Event::PoissonSampledGaussian { sampling_probability: 0.3, noise_multiplier: 1.5, relation };
-    place.agent(None, "first", 0).agree(&[(sampled, 40)], 1e-6, 9.0).unwrap();
-    let weighed = place.agent(None, "second", 0).weigh(&[(gaussian(3.0), 2)], DELTA).unwrap();
+    let sampled = Event::PoissonSampledGaussian {
+        sampling_probability: 0.3,
+        noise_multiplier: 1.5,
+        relation,
+    };
+    place
+        .agent(None, "first", 0)
+        .agree(&[(sampled, 40)], 1e-6, 9.0)
+        .unwrap();
+    let weighed = place
+        .agent(None, "second", 0)
+        .weigh(&[(gaussian(3.0), 2)], DELTA)
+        .unwrap();
     let mut renyi = RdpAccountant::new();
     renyi.compose(&sampled, 40).unwrap();
-    assert_eq!((weighed.delta, weighed.before), (1e-6, renyi.epsilon(1e-6).unwrap().epsilon));
+    assert_eq!(
+        (weighed.delta, weighed.before),
+        (1e-6, renyi.epsilon(1e-6).unwrap().epsilon)
+    );
     renyi.compose(&gaussian(3.0), 2).unwrap();
     assert_eq!(weighed.together, renyi.epsilon(1e-6).unwrap().epsilon);
 }
@@ -203,9 +294,15 @@ fn what_an_agent_gave_before_there_was_a_count_is_taken_over_once() {
     let mut agent = place.agent(None, "first", 0);
     agent.agree(&[(gaussian(3.0), 1)], DELTA, 9.0).unwrap();
     for _ in 0..2 {
-        agent.adopt([(0, gaussian(3.0)), (1, gaussian(3.0))]).unwrap();
+        agent
+            .adopt([(0, gaussian(3.0)), (1, gaussian(3.0))])
+            .unwrap();
     }
-    let before = place.agent(None, "second", 0).weigh(&[], DELTA).unwrap().before;
+    let before = place
+        .agent(None, "second", 0)
+        .weigh(&[], DELTA)
+        .unwrap()
+        .before;
     assert!((before - exact(&[3.0; 2])).abs() < 1e-9, "{before}");
 }
 
@@ -213,11 +310,17 @@ fn what_an_agent_gave_before_there_was_a_count_is_taken_over_once() {
 fn names_and_files_that_are_none_are_refused() {
     let place = Place::new("refuses");
     for name in ["", " wards", "a\nb", "p\u{430}tients"] {
-        assert!(Contributions::open(&place.0, Some(name), "first", 0).is_err(), "{name:?}");
+        assert!(
+            Contributions::open(&place.0, Some(name), "first", 0).is_err(),
+            "{name:?}"
+        );
     }
     let mut agent = place.agent(None, "first", 0);
     agent.agree(&[(gaussian(3.0), 1)], DELTA, 9.0).unwrap();
     fs::write(agent.path(), "{").unwrap();
     let other = place.agent(None, "second", 0);
-    assert!(matches!(other.weigh(&[], DELTA), Err(ContributionsError::Damaged { .. })));
+    assert!(matches!(
+        other.weigh(&[], DELTA),
+        Err(ContributionsError::Damaged { .. })
+    ));
 }

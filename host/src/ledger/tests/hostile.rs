@@ -14,7 +14,10 @@ fn mended_two_ledgers_of_one_data_set_do_not_both_spend_the_budget() {
     second.charge(0, &[pure(2.0)]).unwrap();
     drop(second);
     let refused = open("first.jsonl").and_then(|mut first| first.charge(0, &[pure(2.0)]));
-    assert!(matches!(refused, Err(LedgerError::OtherLedger { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(LedgerError::OtherLedger { .. })),
+        "{refused:?}"
+    );
 }
 
 /// The same with both open at once: the question is asked at opening, hours before the charge.
@@ -23,10 +26,17 @@ fn mended_two_open_ledgers_of_one_data_set_do_not_both_spend_the_budget() {
     let desk = Desk::new("at-once");
     let open = |name: &str| Ledger::open_secret(&desk.folder.join(name), &terms(), &desk.options());
     let (first, second) = (open("first.jsonl"), open("second.jsonl"));
-    let charged = [first, second].map(|ledger| ledger.and_then(|mut ledger| ledger.charge(0, &[pure(2.0)])));
-    assert!(matches!(charged, [Ok(()), Err(LedgerError::DataSetBusy { .. })]), "{charged:?}");
+    let charged =
+        [first, second].map(|ledger| ledger.and_then(|mut ledger| ledger.charge(0, &[pure(2.0)])));
+    assert!(
+        matches!(charged, [Ok(()), Err(LedgerError::DataSetBusy { .. })]),
+        "{charged:?}"
+    );
     // The second has its own say once the first is closed: the budget is spent elsewhere.
-    assert!(matches!(open("second.jsonl"), Err(LedgerError::OtherLedger { charges: 1, .. })));
+    assert!(matches!(
+        open("second.jsonl"),
+        Err(LedgerError::OtherLedger { charges: 1, .. })
+    ));
 }
 
 /// A temporary file of a predictable name is opened through whatever link lies there.
@@ -46,7 +56,10 @@ fn mended_a_file_that_is_no_ledger_is_left_alone() {
     let desk = Desk::new("no-ledger");
     fs::write(&desk.path, "precious").unwrap();
     let opened = desk.simulated().map(|_| ());
-    assert!(matches!(opened, Err(LedgerError::Damaged { line: 1, .. })), "{opened:?}");
+    assert!(
+        matches!(opened, Err(LedgerError::Damaged { line: 1, .. })),
+        "{opened:?}"
+    );
     assert_eq!(desk.text(), "precious");
     // The control: what a death leaves of the first line is begun again.
     fs::remove_file(&desk.path).unwrap();
@@ -68,7 +81,10 @@ fn mended_a_completed_ledger_keeps_its_permissions() {
     fs::set_permissions(&desk.path, fs::Permissions::from_mode(0o600)).unwrap();
     fs::write(&desk.path, format!("{}{{\"seq", desk.text())).unwrap();
     drop(desk.open().unwrap());
-    assert_eq!(fs::metadata(&desk.path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        fs::metadata(&desk.path).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
 }
 
 /// The question is asked again before a charge: a count that came in meanwhile, past the lock, is seen.
@@ -78,14 +94,28 @@ fn mended_a_charge_asks_again_whether_another_ledger_has_charges() {
     let mut ledger = desk.open().unwrap();
     ledger.charge(0, &[pure(0.5)]).unwrap();
     let before = desk.text();
-    let counts = || fs::read_dir(desk.folder.join("state")).unwrap().flatten().map(|entry| entry.path());
-    let own = counts().find(|path| path.extension().is_some_and(|end| end == "json")).unwrap();
+    let counts = || {
+        fs::read_dir(desk.folder.join("state"))
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.path())
+    };
+    let own = counts()
+        .find(|path| path.extension().is_some_and(|end| end == "json"))
+        .unwrap();
     let count = fs::read_to_string(&own).unwrap();
     let elsewhere = desk.folder.join("state/00.json");
     fs::write(&elsewhere, &count).unwrap();
     let refused = ledger.charge(1, &[pure(0.5)]);
-    assert!(matches!(refused, Err(LedgerError::OtherLedger { .. })), "{refused:?}");
-    assert_eq!((desk.text(), fs::read_to_string(&own).unwrap()), (before, count), "nothing was written");
+    assert!(
+        matches!(refused, Err(LedgerError::OtherLedger { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(
+        (desk.text(), fs::read_to_string(&own).unwrap()),
+        (before, count),
+        "nothing was written"
+    );
     // It is not broken by that.
     fs::remove_file(elsewhere).unwrap();
     ledger.charge(1, &[pure(0.5)]).unwrap();
@@ -96,22 +126,40 @@ fn mended_a_charge_asks_again_whether_another_ledger_has_charges() {
 fn mended_another_ledger_is_remembered_for_the_one_it_was_said_for() {
     let desk = Desk::new("remembered");
     let open = |name: &str, another: bool| {
-        Ledger::open_secret(&desk.folder.join(name), &terms(), &Options { another, ..desk.options() })
+        Ledger::open_secret(
+            &desk.folder.join(name),
+            &terms(),
+            &Options {
+                another,
+                ..desk.options()
+            },
+        )
     };
-    let charge = |name: &str, another: bool| open(name, another).and_then(|mut ledger| ledger.charge(0, &[pure(0.5)]));
+    let charge = |name: &str, another: bool| {
+        open(name, another).and_then(|mut ledger| ledger.charge(0, &[pure(0.5)]))
+    };
     charge("a", false).unwrap();
-    assert!(matches!(charge("b", false), Err(LedgerError::OtherLedger { .. })));
+    assert!(matches!(
+        charge("b", false),
+        Err(LedgerError::OtherLedger { .. })
+    ));
     assert!(!desk.folder.join("b").exists());
     charge("b", true).unwrap();
     charge("b", false).unwrap();
     // The first one was never told that there is another beside it.
-    assert!(matches!(charge("a", false), Err(LedgerError::OtherLedger { charges: 2, .. })));
+    assert!(matches!(
+        charge("a", false),
+        Err(LedgerError::OtherLedger { charges: 2, .. })
+    ));
     charge("a", true).unwrap();
     charge("a", false).unwrap();
     charge("b", false).unwrap();
     // Only one at a time, whatever was said.
     let held = open("a", false).unwrap();
-    assert!(matches!(open("b", true), Err(LedgerError::DataSetBusy { .. })));
+    assert!(matches!(
+        open("b", true),
+        Err(LedgerError::DataSetBusy { .. })
+    ));
     drop(held);
     drop(open("b", true).unwrap());
 }
@@ -121,12 +169,25 @@ fn mended_another_ledger_is_remembered_for_the_one_it_was_said_for() {
 fn mended_a_name_that_a_slip_makes_different_is_the_same_data_set() {
     let desk = Desk::new("slip");
     let open = |name: &str, data: &str| {
-        Ledger::open_secret(&desk.folder.join(name), &Terms { data: data.into(), ..terms() }, &desk.options())
+        Ledger::open_secret(
+            &desk.folder.join(name),
+            &Terms {
+                data: data.into(),
+                ..terms()
+            },
+            &desk.options(),
+        )
     };
-    open("a", "Northern wards").unwrap().charge(0, &[pure(2.0)]).unwrap();
+    open("a", "Northern wards")
+        .unwrap()
+        .charge(0, &[pure(2.0)])
+        .unwrap();
     for data in ["northern wards", "NORTHERN WARDS", "Northern  wards"] {
         let refused = open("b", data).map(|_| ());
-        assert!(matches!(&refused, Err(LedgerError::OtherLedger { data, .. }) if data == "Northern wards"), "{data}");
+        assert!(
+            matches!(&refused, Err(LedgerError::OtherLedger { data, .. }) if data == "Northern wards"),
+            "{data}"
+        );
     }
     let held = open("b", "Northern wards 2").unwrap();
     // Nor is it busy for a ledger of another.
@@ -139,7 +200,10 @@ fn mended_a_name_that_a_slip_makes_different_is_the_same_data_set() {
 fn mended_a_ledger_seen_for_the_first_time_is_told_also_if_it_is_empty() {
     let desk = Desk::new("first-time");
     assert_eq!(desk.open().unwrap().notes().len(), 0, "it is begun here");
-    let elsewhere = Options { counter: CounterPlace::Folder(desk.folder.join("a/b/c")), ..desk.options() };
+    let elsewhere = Options {
+        counter: CounterPlace::Folder(desk.folder.join("a/b/c")),
+        ..desk.options()
+    };
     let open = || Ledger::open_secret(&desk.path, &terms(), &elsewhere).unwrap();
     assert!(open().notes()[0].contains("seen for the first time here"));
     assert_eq!(open().notes().len(), 0, "known from now on");

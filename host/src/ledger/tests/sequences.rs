@@ -39,13 +39,23 @@ fn happening() -> impl Strategy<Value = Happening> {
 }
 
 fn runner(cases: u32, seed: u8) -> TestRunner {
-    let settings = Settings { cases, failure_persistence: None, ..Settings::default() };
-    TestRunner::new_with_rng(settings, TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]))
+    let settings = Settings {
+        cases,
+        failure_persistence: None,
+        ..Settings::default()
+    };
+    TestRunner::new_with_rng(
+        settings,
+        TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]),
+    )
 }
 
 fn desk(name: &str) -> Desk {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    Desk::new(&format!("{name}-{}", NUMBER.fetch_add(1, Ordering::Relaxed)))
+    Desk::new(&format!(
+        "{name}-{}",
+        NUMBER.fetch_add(1, Ordering::Relaxed)
+    ))
 }
 
 /// A ledger beside what it must say: eighths of ε, line by line, and every file it ever was.
@@ -64,7 +74,12 @@ impl Life {
     fn begin() -> Life {
         let desk = desk("sequence");
         let ledger = Some(desk.open().unwrap());
-        Life { copies: vec![desk.text()], desk, ledger, eighths: Vec::new() }
+        Life {
+            copies: vec![desk.text()],
+            desk,
+            ledger,
+            eighths: Vec::new(),
+        }
     }
 
     fn spent(&self) -> u32 {
@@ -74,7 +89,10 @@ impl Life {
     /// Opens it again: every charge that was ever acknowledged is there, and the file is what it was or longer.
     fn reopen(&mut self) -> Result<(), TestCaseError> {
         drop(self.ledger.take());
-        let ledger = self.desk.open().map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let ledger = self
+            .desk
+            .open()
+            .map_err(|error| TestCaseError::fail(error.to_string()))?;
         let spent = ledger.spent().unwrap();
         prop_assert_eq!(spent.charges, self.eighths.len() as u64);
         prop_assert_eq!(spent.epsilon, f64::from(self.spent()) / 8.0);
@@ -87,18 +105,32 @@ impl Life {
         drop(self.ledger.take());
         let whole = self.desk.text();
         fs::write(&self.desk.path, file).unwrap();
-        prop_assert!(self.desk.open().is_err(), "{}", String::from_utf8_lossy(file));
-        prop_assert_eq!(fs::read(&self.desk.path).unwrap(), file, "a refused ledger was changed");
+        prop_assert!(
+            self.desk.open().is_err(),
+            "{}",
+            String::from_utf8_lossy(file)
+        );
+        prop_assert_eq!(
+            fs::read(&self.desk.path).unwrap(),
+            file,
+            "a refused ledger was changed"
+        );
         fs::write(&self.desk.path, whole).unwrap();
         self.reopen()
     }
 
     fn charge(&mut self, eighths: u32) -> Result<(), TestCaseError> {
         let (before, release) = (self.desk.text(), self.eighths.len() as u64);
-        let Some(ledger) = &mut self.ledger else { return Err(TestCaseError::fail("closed")) };
+        let Some(ledger) = &mut self.ledger else {
+            return Err(TestCaseError::fail("closed"));
+        };
         let charged = ledger.charge(release, &[pure(f64::from(eighths) / 8.0)]);
         if self.spent() + eighths > Life::BUDGET {
-            prop_assert!(matches!(charged, Err(LedgerError::OverBudget { .. })), "{:?}", charged);
+            prop_assert!(
+                matches!(charged, Err(LedgerError::OverBudget { .. })),
+                "{:?}",
+                charged
+            );
             prop_assert_eq!(self.desk.text(), before, "refused before it is written");
             return Ok(());
         }
@@ -118,9 +150,15 @@ impl Life {
                     // The first line is written whole or not at all.
                     return self.reopen();
                 }
-                let last =
-                    whole[..whole.len() - 1].iter().rposition(|byte| *byte == b'\n').map_or(whole.len(), |at| at + 1);
-                fs::write(&self.desk.path, &whole[..last + index.index(whole.len() - last + 1)]).unwrap();
+                let last = whole[..whole.len() - 1]
+                    .iter()
+                    .rposition(|byte| *byte == b'\n')
+                    .map_or(whole.len(), |at| at + 1);
+                fs::write(
+                    &self.desk.path,
+                    &whole[..last + index.index(whole.len() - last + 1)],
+                )
+                .unwrap();
                 self.reopen()
             }
             Happening::Stray(index) => {
@@ -157,7 +195,9 @@ fn whatever_happens_to_a_ledger_no_charge_is_lost_and_no_budget_exceeded() {
     runner(48, 11)
         .run(&vec(happening(), 1..24), |happenings| {
             let mut life = Life::begin();
-            happenings.iter().try_for_each(|happening| life.live(happening))?;
+            happenings
+                .iter()
+                .try_for_each(|happening| life.live(happening))?;
             life.reopen()
         })
         .unwrap();
@@ -172,7 +212,9 @@ fn a_simulated_ledger_that_is_cut_anywhere_and_charged_again_is_that_of_an_unbro
         .run(&(vec(1..4u32, 1..8), cuts), |(eighths, cuts)| {
             let (unbroken, cut) = (desk("unbroken"), desk("cut"));
             let charge = |desk: &Desk, most: usize| {
-                let mut ledger = desk.simulated().map_err(|error| TestCaseError::fail(error.to_string()))?;
+                let mut ledger = desk
+                    .simulated()
+                    .map_err(|error| TestCaseError::fail(error.to_string()))?;
                 let mut spent = 0;
                 for (release, eighths) in eighths.iter().enumerate().take(most) {
                     let charged = ledger.charge(release as u64, &[pure(f64::from(*eighths) / 8.0)]);
@@ -183,7 +225,9 @@ fn a_simulated_ledger_that_is_cut_anywhere_and_charged_again_is_that_of_an_unbro
                     }
                     spent += eighths;
                 }
-                ledger.sync().map_err(|error| TestCaseError::fail(error.to_string()))
+                ledger
+                    .sync()
+                    .map_err(|error| TestCaseError::fail(error.to_string()))
             };
             charge(&unbroken, usize::MAX)?;
             for at in cuts {

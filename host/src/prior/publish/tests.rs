@@ -42,18 +42,31 @@ fn studies(count: usize, points: usize, shared: bool) -> Vec<Study> {
     let space = publication(1.0).space.core().unwrap();
     let mut stream = RunSeed::new(11, 0).stream(Party::World, Purpose::InitialPoints, 0);
     let study = |place: usize| {
-        let (moved, scale): (f64, f64) = (0.2 * (stream.unit::<f64>() - 0.5), (3.0 * stream.unit::<f64>()).exp());
+        let (moved, scale): (f64, f64) = (
+            0.2 * (stream.unit::<f64>() - 0.5),
+            (3.0 * stream.unit::<f64>()).exp(),
+        );
         let offset: f64 = 100.0 * stream.unit::<f64>();
         let at = |stream: &mut Stream| {
             let unit = |axis| (axis, stream.unit::<f64>());
-            [0, 1].map(unit).map(|(axis, u)| space.from_unit(axis, u).unwrap()).to_vec()
+            [0, 1]
+                .map(unit)
+                .map(|(axis, u)| space.from_unit(axis, u).unwrap())
+                .to_vec()
         };
         let values = (0..points).map(|_| {
             let numbers = at(&mut stream);
-            let value = if shared { loss(&numbers, moved) } else { stream.unit() };
+            let value = if shared {
+                loss(&numbers, moved)
+            } else {
+                stream.unit()
+            };
             (numbers, offset + scale * value)
         });
-        Study { name: format!("study {place}"), values: values.collect() }
+        Study {
+            name: format!("study {place}"),
+            values: values.collect(),
+        }
     };
     (0..count).map(study).collect()
 }
@@ -68,7 +81,14 @@ fn simulated(publication: &Publication, studies: &[Study]) -> Result<PriorFile, 
         delta: publication.delta,
     };
     let sources = SimulatedSources::new(RunSeed::new(5, 0));
-    publish(publication, studies, sources, Ledger::in_memory(&terms).unwrap(), |_| {}).map(|(file, _)| file)
+    publish(
+        publication,
+        studies,
+        sources,
+        Ledger::in_memory(&terms).unwrap(),
+        |_| {},
+    )
+    .map(|(file, _)| file)
 }
 
 /// Values that a search learns in so many questions.
@@ -91,13 +111,24 @@ fn best(values: &[f64]) -> f64 {
 #[test]
 fn what_forty_studies_know_is_where_a_newcomer_begins() {
     let file = simulated(&publication(2.0), &studies(40, 12, true)).unwrap();
-    assert!(file.label.simulated && file.label.self_test > 1.0, "{}", file.label.self_test);
-    assert!(file.label.epsilon <= 2.0 && file.label.epsilon > 1.99, "{}", file.label.epsilon);
+    assert!(
+        file.label.simulated && file.label.self_test > 1.0,
+        "{}",
+        file.label.self_test
+    );
+    assert!(
+        file.label.epsilon <= 2.0 && file.label.epsilon > 1.99,
+        "{}",
+        file.label.epsilon
+    );
     assert!(file.label.replace_epsilon > 3.5);
     let read = PriorFile::parse(&file.to_bytes()).unwrap();
     assert_eq!(read, file);
     let told = worth(&read).unwrap();
-    assert!(told.saved() >= 3 && told.with[0] < 0.5 * told.without[0], "{told:?}");
+    assert!(
+        told.saved() >= 3 && told.with[0] < 0.5 * told.without[0],
+        "{told:?}"
+    );
     let (mut with, mut without) = (0.0, 0.0);
     for seed in 0..6 {
         let head = || Head::new(file.label.space.clone(), Goal::Minimize, seed);
@@ -105,7 +136,10 @@ fn what_forty_studies_know_is_where_a_newcomer_begins() {
         with += best(&learned(Search::guided(head(), &read).unwrap(), moved, 3));
         without += best(&learned(Search::new(head()).unwrap(), moved, 3));
     }
-    assert!(with < 0.3 * without, "{with} with the file, {without} without");
+    assert!(
+        with < 0.3 * without,
+        "{with} with the file, {without} without"
+    );
 }
 
 /// Contributors that have nothing in common: the file says so, and harms nobody.
@@ -128,11 +162,15 @@ fn a_newcomer_of_whom_the_file_is_wrong_puts_it_away() {
     let space = file.label.space.clone();
     let guide = Guide::new(&file, &space, Goal::Minimize).unwrap();
     let questions = |sign: f64| {
-        let mut search = Search::guided(Head::new(space.clone(), Goal::Minimize, 2), &file).unwrap();
+        let mut search =
+            Search::guided(Head::new(space.clone(), Goal::Minimize, 2), &file).unwrap();
         let mut known: Vec<(Vec<f64>, f64)> = Vec::new();
         let (mut borne_out, mut same) = (Vec::new(), Vec::new());
         for _ in 0..8 {
-            let told: Vec<(&[f64], f64)> = known.iter().map(|(numbers, value)| (&numbers[..], -value)).collect();
+            let told: Vec<(&[f64], f64)> = known
+                .iter()
+                .map(|(numbers, value)| (&numbers[..], -value))
+                .collect();
             borne_out.push(guide.is_borne_out(&told).unwrap());
             let mut alone = Search::new(Head::new(space.clone(), Goal::Minimize, 2)).unwrap();
             for (numbers, value) in &known {
@@ -150,11 +188,17 @@ fn a_newcomer_of_whom_the_file_is_wrong_puts_it_away() {
     let (borne_out, same) = questions(-1.0);
     assert!(borne_out[0] && !borne_out[7], "{borne_out:?}");
     for (step, (borne_out, same)) in borne_out.iter().zip(&same).enumerate() {
-        assert!(*borne_out || *same, "question {step} is not that of a search without the file");
+        assert!(
+            *borne_out || *same,
+            "question {step} is not that of a search without the file"
+        );
     }
     // Negative control: the contributors' own function.
     let (borne_out, same) = questions(1.0);
-    assert!(borne_out.iter().all(|borne_out| *borne_out) && !same[0], "{borne_out:?} {same:?}");
+    assert!(
+        borne_out.iter().all(|borne_out| *borne_out) && !same[0],
+        "{borne_out:?} {same:?}"
+    );
 }
 
 /// From 15 values on the questions are those of the search's own model of what the file does not explain: neither those of the
@@ -165,22 +209,40 @@ fn a_newcomer_with_many_values_goes_on_with_a_model_of_its_own() {
     let space = file.label.space.clone();
     let head = || Head::new(space.clone(), Goal::Minimize, 2);
     let numbers = |point: &Value| space.numbers(point).unwrap();
-    let (mut search, mut other_unit) = (Search::guided(head(), &file).unwrap(), Search::guided(head(), &file).unwrap());
+    let (mut search, mut other_unit) = (
+        Search::guided(head(), &file).unwrap(),
+        Search::guided(head(), &file).unwrap(),
+    );
     let mut alone = Search::new(head()).unwrap();
     let guide = Guide::new(&file, &space, Goal::Minimize).unwrap();
     for evaluation in 0..20 {
         let point = Value::from(search.ask(&json!({})).unwrap());
-        assert_eq!(point, Value::from(other_unit.ask(&json!({})).unwrap()), "question {evaluation}");
-        assert!(point != Value::from(alone.ask(&json!({})).unwrap()), "question {evaluation}");
+        assert_eq!(
+            point,
+            Value::from(other_unit.ask(&json!({})).unwrap()),
+            "question {evaluation}"
+        );
+        assert!(
+            point != Value::from(alone.ask(&json!({})).unwrap()),
+            "question {evaluation}"
+        );
         let value = loss(&numbers(&point), 0.1);
         search.tell(&point, value).unwrap();
         other_unit.tell(&point, 1024.0 * value).unwrap();
         alone.tell(&point, value).unwrap();
     }
-    let told: Vec<(Vec<f64>, f64)> =
-        search.history().map(|(point, value)| (space.numbers(&point.into()).unwrap(), -value)).collect();
-    let told: Vec<(&[f64], f64)> = told.iter().map(|(numbers, value)| (&numbers[..], *value)).collect();
-    assert!(guide.is_borne_out(&told).unwrap(), "the values still speak for the file");
+    let told: Vec<(Vec<f64>, f64)> = search
+        .history()
+        .map(|(point, value)| (space.numbers(&point.into()).unwrap(), -value))
+        .collect();
+    let told: Vec<(&[f64], f64)> = told
+        .iter()
+        .map(|(numbers, value)| (&numbers[..], *value))
+        .collect();
+    assert!(
+        guide.is_borne_out(&told).unwrap(),
+        "the values still speak for the file"
+    );
     assert!(search.best().unwrap().1 < 0.01, "{:?}", search.best());
 }
 
@@ -191,19 +253,34 @@ fn a_guided_search_is_a_function_of_its_log_and_its_file() {
     let mut search = Search::guided(head.clone(), &file).unwrap();
     for _ in 0..4 {
         let point = search.ask(&json!({})).unwrap();
-        let value = loss(&file.label.space.numbers(&point.clone().into()).unwrap(), 0.0);
+        let value = loss(
+            &file.label.space.numbers(&point.clone().into()).unwrap(),
+            0.0,
+        );
         search.tell(&point.into(), value).unwrap();
     }
     let _under_way = search.ask(&json!({})).unwrap();
     let text = search.to_text();
     let mut again = Search::parse_guided(&text, &file).unwrap();
-    assert_eq!(again.ask(&json!({})).unwrap(), search.ask(&json!({})).unwrap());
-    assert!(matches!(Search::parse(&text), Err(SearchError::NoPrior { .. })));
+    assert_eq!(
+        again.ask(&json!({})).unwrap(),
+        search.ask(&json!({})).unwrap()
+    );
+    assert!(matches!(
+        Search::parse(&text),
+        Err(SearchError::NoPrior { .. })
+    ));
     let mut other = file.clone();
     other.weights[0] += 1.0;
-    assert!(matches!(Search::parse_guided(&text, &other), Err(SearchError::OtherPrior { .. })));
+    assert!(matches!(
+        Search::parse_guided(&text, &other),
+        Err(SearchError::OtherPrior { .. })
+    ));
     let plain = Search::new(head).unwrap().to_text();
-    assert!(matches!(Search::parse_guided(&plain, &file), Err(SearchError::OtherPrior { stored: None, .. })));
+    assert!(matches!(
+        Search::parse_guided(&plain, &file),
+        Err(SearchError::OtherPrior { stored: None, .. })
+    ));
 }
 
 #[test]
@@ -213,8 +290,16 @@ fn a_file_of_another_search_is_refused_by_what_differs() {
     for (text, goal, differs) in [
         (SPACE.to_owned(), Goal::Maximize, "goal"),
         (SPACE.replace("1e-4", "1e-5"), Goal::Minimize, "rate"),
-        (SPACE.replace("depth", "deep"), Goal::Minimize, "the list of parameters"),
-        (format!("{SPACE}\n[parameters.more]\nlow = 0\nhigh = 1"), Goal::Minimize, "the list of parameters"),
+        (
+            SPACE.replace("depth", "deep"),
+            Goal::Minimize,
+            "the list of parameters",
+        ),
+        (
+            format!("{SPACE}\n[parameters.more]\nlow = 0\nhigh = 1"),
+            Goal::Minimize,
+            "the list of parameters",
+        ),
     ] {
         match Guide::new(&file, &space(&text), goal) {
             Err(GuideError::Other { what, .. }) => assert_eq!(what, differs),
@@ -239,12 +324,36 @@ fn what_would_protect_nobody_is_refused_before_anything_is_computed() {
     let all = studies(20, 5, true);
     assert!(check(&publication(1.0), &all).is_ok());
     assert_eq!(refused(&publication(1.0), &all[..1]), "number of studies");
-    assert_eq!(refused(&Publication { delta: 0.006, ..publication(1.0) }, &all), "delta");
-    assert!(check(&Publication { delta: 0.005, ..publication(1.0) }, &all).is_ok());
+    assert_eq!(
+        refused(
+            &Publication {
+                delta: 0.006,
+                ..publication(1.0)
+            },
+            &all
+        ),
+        "delta"
+    );
+    assert!(
+        check(
+            &Publication {
+                delta: 0.005,
+                ..publication(1.0)
+            },
+            &all
+        )
+        .is_ok()
+    );
     assert_eq!(refused(&publication(0.0), &all), "epsilon");
-    let broken = Publication { note: Some("two\nlines".into()), ..publication(1.0) };
+    let broken = Publication {
+        note: Some("two\nlines".into()),
+        ..publication(1.0)
+    };
     assert_eq!(refused(&broken, &all), "note");
-    let long = Publication { by: Some("x".repeat(1001)), ..publication(1.0) };
+    let long = Publication {
+        by: Some("x".repeat(1001)),
+        ..publication(1.0)
+    };
     assert_eq!(refused(&long, &all), "by");
     let mut short = all.clone();
     short[7].values.truncate(2);
@@ -265,20 +374,41 @@ fn the_unit_of_a_contributor_changes_no_number_that_shows() {
     let mut moved = all.clone();
     for study in &mut moved {
         let (scale, offset): (f64, f64) = (normal::draw(&mut stream), normal::draw(&mut stream));
-        study.values.iter_mut().for_each(|(_, value)| *value = 30.0 * offset + (1.5 * scale).exp() * *value);
+        study
+            .values
+            .iter_mut()
+            .for_each(|(_, value)| *value = 30.0 * offset + (1.5 * scale).exp() * *value);
     }
     let [one, own] = [&all, &moved].map(|studies| simulated(&publication(2.0), studies).unwrap());
-    let apart = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    assert!(apart(&one.weights, &own.weights) < 1e-4, "{}", apart(&one.weights, &own.weights));
+    let apart = |a: &[f32], b: &[f32]| {
+        a.iter()
+            .zip(b)
+            .map(|(a, b)| (a - b).abs())
+            .fold(0.0, f32::max)
+    };
+    assert!(
+        apart(&one.weights, &own.weights) < 1e-4,
+        "{}",
+        apart(&one.weights, &own.weights)
+    );
     assert!(apart(&one.covariance, &own.covariance) < 1e-4);
     assert!((one.label.self_test - own.label.self_test).abs() < 1e-3);
     // Negative control: another order of the same values is another file.
     let mut turned = all;
     for study in &mut turned {
         let values: Vec<f64> = study.values.iter().rev().map(|(_, value)| *value).collect();
-        study.values.iter_mut().zip(values).for_each(|((_, value), other)| *value = other);
+        study
+            .values
+            .iter_mut()
+            .zip(values)
+            .for_each(|((_, value), other)| *value = other);
     }
-    assert!(apart(&one.weights, &simulated(&publication(2.0), &turned).unwrap().weights) > 0.01);
+    assert!(
+        apart(
+            &one.weights,
+            &simulated(&publication(2.0), &turned).unwrap().weights
+        ) > 0.01
+    );
 }
 
 /// Who is enrolled and has nothing to say counts in N and in nothing else; another number of contributors is refused.
@@ -296,7 +426,12 @@ fn an_enrolled_contributor_may_have_nothing_to_say() {
             delta: publication.delta,
         };
         let sources = SimulatedSources::new(RunSeed::new(5, 0));
-        prepared.publish(enrolled, sources, Ledger::in_memory(&terms).unwrap(), |_| {})
+        prepared.publish(
+            enrolled,
+            sources,
+            Ledger::in_memory(&terms).unwrap(),
+            |_| {},
+        )
     };
     let mut enrolled: Vec<Option<&Study>> = all.iter().map(Some).collect();
     let whole = made(&enrolled).unwrap();
@@ -304,7 +439,10 @@ fn an_enrolled_contributor_may_have_nothing_to_say() {
     assert_eq!((whole.releases.len(), whole.ledger.len()), (2, 2));
     enrolled[4] = None;
     let less = made(&enrolled).unwrap().file;
-    assert_eq!((less.label.contributors, less.label.epsilon), (12, whole.file.label.epsilon));
+    assert_eq!(
+        (less.label.contributors, less.label.epsilon),
+        (12, whole.file.label.epsilon)
+    );
     assert_ne!(less.weights, whole.file.weights);
     match made(&enrolled[1..]) {
         Err(PublishError::Refused(error)) => assert_eq!(error.what, "number of studies"),

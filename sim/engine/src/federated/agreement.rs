@@ -37,12 +37,18 @@ pub fn agreement(
     let (protocol, landmarks) = match method.parts().kind {
         Kind::Alone | Kind::Draws => {
             let (config, features) = (config(scenario, method)?, public_features(scenario, run));
-            (Protocol::Draws(DrawsProtocol { config, features }), Vec::new())
+            (
+                Protocol::Draws(DrawsProtocol { config, features }),
+                Vec::new(),
+            )
         }
         Kind::Prior => {
             let landmarks = landmarks(scenario, dim);
             let prior = protocol(scenario, method, &landmarks, dim, run_seed(scenario, run))?;
-            (Protocol::Prior(prior.ok_or(DriverError::NoPlan(method))?), landmarks)
+            (
+                Protocol::Prior(prior.ok_or(DriverError::NoPlan(method))?),
+                landmarks,
+            )
         }
         Kind::Vote => {
             let vote = vote::context::protocol(scenario, method, run, list.count())?;

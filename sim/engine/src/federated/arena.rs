@@ -50,7 +50,10 @@ pub struct Arena<T, S> {
 
 impl<T: Scalar, S: State> Logs for Arena<T, S> {
     fn bytes(&self) -> usize {
-        self.states.iter().map(|state| 2 * state.observations() as usize * T::BYTES).sum()
+        self.states
+            .iter()
+            .map(|state| 2 * state.observations() as usize * T::BYTES)
+            .sum()
     }
 
     fn each(&self, take: &mut dyn FnMut(&[u8]) -> Result<(), Stop>) -> Result<(), Stop> {
@@ -58,7 +61,10 @@ impl<T: Scalar, S: State> Logs for Arena<T, S> {
         for (state, log) in self.states.iter().zip(self.logs.chunks_exact(self.log)) {
             let filled = &log[..2 * state.observations() as usize];
             bytes.resize(filled.len() * T::BYTES, 0);
-            bytes.chunks_exact_mut(T::BYTES).zip(filled).for_each(|(bytes, x)| x.write_le(bytes));
+            bytes
+                .chunks_exact_mut(T::BYTES)
+                .zip(filled)
+                .for_each(|(bytes, x)| x.write_le(bytes));
             take(&bytes)?;
         }
         Ok(())
@@ -70,7 +76,9 @@ impl<S: State> Snapshot<S> {
     ///
     /// **Errors**: [`DriverError::Snapshot`] with the first agent that it does not hold.
     fn holds(&self, agents: &Range<u32>, width: usize, log: usize) -> Result<(), DriverError> {
-        let end = self.first.saturating_add(self.states.len().min(self.best.len()) as u32);
+        let end = self
+            .first
+            .saturating_add(self.states.len().min(self.best.len()) as u32);
         let mut left = self.logs.len();
         let short = (self.first..).zip(&self.states).find(|(_, state)| {
             let filled = 2 * state.observations() as usize;
@@ -79,10 +87,14 @@ impl<S: State> Snapshot<S> {
             rest.is_none() || filled > log
         });
         match short {
-            _ if agents.start < self.first => Err(DriverError::Snapshot { agent: agents.start }),
+            _ if agents.start < self.first => Err(DriverError::Snapshot {
+                agent: agents.start,
+            }),
             _ if end < agents.end => Err(DriverError::Snapshot { agent: end }),
             Some((agent, _)) => Err(DriverError::Snapshot { agent }),
-            None if left > 0 || self.states.len() != self.best.len() => Err(DriverError::Snapshot { agent: end }),
+            None if left > 0 || self.states.len() != self.best.len() => {
+                Err(DriverError::Snapshot { agent: end })
+            }
             None => Ok(()),
         }
     }
@@ -155,16 +167,30 @@ impl<T: Scalar, S: State> Arena<T, S> {
         Ok(arena)
     }
 
-    fn restore(&mut self, agents: Range<u32>, snapshot: &mut Snapshot<S>) -> Result<(), DriverError> {
+    fn restore(
+        &mut self,
+        agents: Range<u32>,
+        snapshot: &mut Snapshot<S>,
+    ) -> Result<(), DriverError> {
         snapshot.holds(&agents, T::BYTES, self.log)?;
-        self.late = snapshot.late.iter().filter(|(agent, _)| agents.contains(agent)).cloned().collect();
+        self.late = snapshot
+            .late
+            .iter()
+            .filter(|(agent, _)| agents.contains(agent))
+            .cloned()
+            .collect();
         // From the last to the first: the snapshot becomes shorter as the logs here are filled.
-        while let Some((agent, state, best)) = snapshot.last().filter(|(agent, ..)| *agent >= agents.start) {
+        while let Some((agent, state, best)) =
+            snapshot.last().filter(|(agent, ..)| *agent >= agents.start)
+        {
             let log = snapshot.logs.len() - 2 * state.observations() as usize * T::BYTES;
             if agents.contains(&agent) {
                 let place = (agent - agents.start) as usize;
                 let bytes = snapshot.logs[log..].chunks_exact(T::BYTES);
-                self.logs[place * self.log..].iter_mut().zip(bytes).for_each(|(x, bytes)| *x = T::read_le(bytes));
+                self.logs[place * self.log..]
+                    .iter_mut()
+                    .zip(bytes)
+                    .for_each(|(x, bytes)| *x = T::read_le(bytes));
                 // A copy knows nothing of a workspace: its posteriors are rebuilt once.
                 self.states[place] = state.clone();
                 self.best[place] = best;
@@ -176,7 +202,13 @@ impl<T: Scalar, S: State> Arena<T, S> {
 
     /// The state of its agents, lent.
     pub fn lent(&self) -> Lent<'_, S> {
-        Lent { first: self.first, states: &self.states, logs: self, best: &self.best, late: &self.late }
+        Lent {
+            first: self.first,
+            states: &self.states,
+            logs: self,
+            best: &self.best,
+            late: &self.late,
+        }
     }
 
     /// The indices of its agents.
@@ -187,16 +219,30 @@ impl<T: Scalar, S: State> Arena<T, S> {
     /// Calls `take` with every agent in turn.
     ///
     /// **Errors**: the first that `take` returns.
-    pub fn each(&mut self, mut take: impl FnMut(Seat<'_, T, S>) -> Result<(), DriverError>) -> Result<(), DriverError> {
+    pub fn each(
+        &mut self,
+        mut take: impl FnMut(Seat<'_, T, S>) -> Result<(), DriverError>,
+    ) -> Result<(), DriverError> {
         let logs = self.logs.chunks_exact_mut(self.log);
-        let seats = (self.first..).zip(&mut self.states).zip(logs).zip(&mut self.best);
+        let seats = (self.first..)
+            .zip(&mut self.states)
+            .zip(logs)
+            .zip(&mut self.best);
         for (place, (((agent, state), log), best)) in seats.enumerate() {
             let workspace = if self.kept {
-                Workspace::Kept(&mut self.workspaces[place * self.workspace..(place + 1) * self.workspace])
+                Workspace::Kept(
+                    &mut self.workspaces[place * self.workspace..(place + 1) * self.workspace],
+                )
             } else {
                 Workspace::Lent(&mut self.workspaces)
             };
-            take(Seat { agent, state, log, workspace, best })?;
+            take(Seat {
+                agent,
+                state,
+                log,
+                workspace,
+                best,
+            })?;
         }
         Ok(())
     }
@@ -213,11 +259,32 @@ impl<T: Scalar, S: State> Arena<T, S> {
     ) -> Partial {
         let agents = self.range();
         let optimum = |agent| method.run.optimum(agent);
-        let regrets: Vec<f64> = (agents.start..).zip(&self.best).map(|(agent, best)| optimum(agent) - best).collect();
-        let pieces = blocks::cut(agents.start, method.config.parameters().agents, leaves, &regrets);
-        let regrets = if report { Tally::of(&regrets) } else { Tally::default() };
+        let regrets: Vec<f64> = (agents.start..)
+            .zip(&self.best)
+            .map(|(agent, best)| optimum(agent) - best)
+            .collect();
+        let pieces = blocks::cut(
+            agents.start,
+            method.config.parameters().agents,
+            leaves,
+            &regrets,
+        );
+        let regrets = if report {
+            Tally::of(&regrets)
+        } else {
+            Tally::default()
+        };
         let (observations, messages) = (Vec::new(), Vec::new());
-        Partial { agents, collected, pieces, regrets, faults, observations, messages, answered: None }
+        Partial {
+            agents,
+            collected,
+            pieces,
+            regrets,
+            faults,
+            observations,
+            messages,
+            answered: None,
+        }
     }
 }
 
@@ -240,10 +307,16 @@ mod tests {
     }
 
     fn method() -> MethodContext<f32> {
-        let scenario = Shipped::find("firmware").unwrap().parse(&[format!("federation.agents={AGENTS}")]).unwrap();
+        let scenario = Shipped::find("firmware")
+            .unwrap()
+            .parse(&[format!("federation.agents={AGENTS}")])
+            .unwrap();
         let seed = sordino_core::random::RunSeed::new(scenario.seed, 0);
-        let functions = sordino_experiment::world::load(&scenario, None).unwrap().realize(seed);
-        let shared = ScenarioContext::new(&scenario, functions.candidates(), functions.dim()).unwrap();
+        let functions = sordino_experiment::world::load(&scenario, None)
+            .unwrap()
+            .realize(seed);
+        let shared =
+            ScenarioContext::new(&scenario, functions.candidates(), functions.dim()).unwrap();
         let run = Arc::new(RunContext::new(&scenario, Arc::new(shared), 0, functions).unwrap());
         MethodContext::new(&scenario, method::DP_FTS_DE, run, None).unwrap()
     }
@@ -260,7 +333,11 @@ mod tests {
         }
     }
 
-    fn arena(agents: Range<u32>, log: usize, from: &mut Snapshot<u32>) -> Result<Arena<f32, u32>, DriverError> {
+    fn arena(
+        agents: Range<u32>,
+        log: usize,
+        from: &mut Snapshot<u32>,
+    ) -> Result<Arena<f32, u32>, DriverError> {
         Arena::new(&method(), agents, [log, 1], |_| 0, Some(from))
     }
 
@@ -274,16 +351,28 @@ mod tests {
         let mut left = snapshot();
         let last = arena(300..AGENTS, 8, &mut left).unwrap();
         let logs = 300 / 5 * (1 + 2 + 3 + 4) * 2 * 4;
-        assert_eq!((left.states.len(), left.best.len(), left.logs.len()), (300, 300, logs));
+        assert_eq!(
+            (left.states.len(), left.best.len(), left.logs.len()),
+            (300, 300, logs)
+        );
         for (len, capacity) in [(300, left.states.capacity()), (logs, left.logs.capacity())] {
-            assert!(capacity <= len / 15 * 16 + 16, "{len} of {capacity} are in use");
+            assert!(
+                capacity <= len / 15 * 16 + 16,
+                "{len} of {capacity} are in use"
+            );
         }
         let first = arena(0..300, 8, &mut left).unwrap();
         assert!(left.states.is_empty() && left.logs.capacity() < 64);
         assert_eq!(bytes(&[first, last]), expected);
-        assert_eq!(bytes(&[arena(0..AGENTS, 8, &mut snapshot()).unwrap()]), expected);
+        assert_eq!(
+            bytes(&[arena(0..AGENTS, 8, &mut snapshot()).unwrap()]),
+            expected
+        );
         // Agents behind those that are asked for are dropped.
-        assert_eq!(arena(0..5, 8, &mut snapshot()).unwrap().states, [0, 1, 2, 3, 4]);
+        assert_eq!(
+            arena(0..5, 8, &mut snapshot()).unwrap().states,
+            [0, 1, 2, 3, 4]
+        );
     }
 
     #[test]
@@ -299,8 +388,22 @@ mod tests {
         assert_eq!(refused(0..AGENTS + 1, 8, |_| {}), AGENTS);
         assert_eq!(refused(0..5, 8, |snapshot| snapshot.first = 2), 0);
         assert_eq!(refused(0..AGENTS, 6, |_| {}), 4, "a log that is too long");
-        assert_eq!(refused(0..AGENTS, 8, |snapshot| snapshot.logs.truncate(snapshot.logs.len() - 1)), AGENTS - 1);
-        assert_eq!(refused(0..AGENTS, 8, |snapshot| snapshot.logs.push(0)), AGENTS, "bytes of nobody");
-        assert_eq!(refused(0..AGENTS, 8, |snapshot| snapshot.best.truncate(snapshot.best.len() - 1)), AGENTS - 1);
+        assert_eq!(
+            refused(0..AGENTS, 8, |snapshot| snapshot
+                .logs
+                .truncate(snapshot.logs.len() - 1)),
+            AGENTS - 1
+        );
+        assert_eq!(
+            refused(0..AGENTS, 8, |snapshot| snapshot.logs.push(0)),
+            AGENTS,
+            "bytes of nobody"
+        );
+        assert_eq!(
+            refused(0..AGENTS, 8, |snapshot| snapshot
+                .best
+                .truncate(snapshot.best.len() - 1)),
+            AGENTS - 1
+        );
     }
 }

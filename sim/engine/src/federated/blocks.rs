@@ -41,9 +41,15 @@ pub fn cut(first: u32, agents: u32, leaves: &[Digest], regrets: &[f64]) -> Vec<P
         let here = leaves.len().min((block * BLOCK + of - agent) as usize);
         let (own, own_regrets) = (&leaves[..here], &regrets[..here]);
         pieces.push(if here == of as usize {
-            Piece::Whole { leaf: block_leaf(block, own), regret: own_regrets.iter().sum() }
+            Piece::Whole {
+                leaf: block_leaf(block, own),
+                regret: own_regrets.iter().sum(),
+            }
         } else {
-            Piece::Part { leaves: own.to_vec(), regrets: own_regrets.to_vec() }
+            Piece::Part {
+                leaves: own.to_vec(),
+                regrets: own_regrets.to_vec(),
+            }
         });
         agent += here as u32;
         (leaves, regrets) = (&leaves[here..], &regrets[here..]);
@@ -55,7 +61,10 @@ pub fn cut(first: u32, agents: u32, leaves: &[Digest], regrets: &[f64]) -> Vec<P
 /// the blocks' regrets, added in that order.
 ///
 /// **Errors**: [`DriverError::Check`] if they are not every block exactly once.
-pub fn join<'p>(agents: u32, pieces: impl Iterator<Item = &'p Piece>) -> Result<(Vec<Digest>, f64), DriverError> {
+pub fn join<'p>(
+    agents: u32,
+    pieces: impl Iterator<Item = &'p Piece>,
+) -> Result<(Vec<Digest>, f64), DriverError> {
     let wrong = DriverError::Check("members whose agents are not all agents, each once");
     let blocks = agents.div_ceil(BLOCK) as usize;
     let (mut joined, mut sum) = (Vec::with_capacity(blocks), 0.0);
@@ -79,7 +88,11 @@ pub fn join<'p>(agents: u32, pieces: impl Iterator<Item = &'p Piece>) -> Result<
             }
         }
     }
-    if joined.len() == blocks { Ok((joined, sum)) } else { Err(wrong) }
+    if joined.len() == blocks {
+        Ok((joined, sum))
+    } else {
+        Err(wrong)
+    }
 }
 
 /// Agents in a block.
@@ -96,15 +109,22 @@ mod tests {
     #[test]
     fn pieces_join_to_the_same_bits_wherever_they_were_cut() {
         let agents = 2500;
-        let leaves: Vec<Digest> = (0..agents).map(|n| AgentLeaf::new(n, 0, 0).end::<f64>(&[])).collect();
+        let leaves: Vec<Digest> = (0..agents)
+            .map(|n| AgentLeaf::new(n, 0, 0).end::<f64>(&[]))
+            .collect();
         let regrets: Vec<f64> = (0..agents).map(|n| 1.0 / f64::from(n * n + 3)).collect();
-        let expected: f64 = regrets.chunks(BLOCK as usize).map(|block| block.iter().sum::<f64>()).sum();
+        let expected: f64 = regrets
+            .chunks(BLOCK as usize)
+            .map(|block| block.iter().sum::<f64>())
+            .sum();
         let cut_at = |edges: &[u32]| -> Vec<Piece> {
             let place = |edge: u32| edge as usize;
             edges
                 .windows(2)
                 .map(|pair| (pair[0], place(pair[0])..place(pair[1])))
-                .flat_map(|(first, range)| cut(first, agents, &leaves[range.clone()], &regrets[range]))
+                .flat_map(|(first, range)| {
+                    cut(first, agents, &leaves[range.clone()], &regrets[range])
+                })
                 .collect()
         };
         for edges in [
@@ -116,15 +136,29 @@ mod tests {
             &(0..=2500).collect::<Vec<_>>(),
         ] {
             let (joined, sum) = join(agents, cut_at(edges).iter()).unwrap();
-            assert_eq!((joined, sum.to_bits()), (block_leaves(&leaves).collect(), expected.to_bits()), "{edges:?}");
+            assert_eq!(
+                (joined, sum.to_bits()),
+                (block_leaves(&leaves).collect(), expected.to_bits()),
+                "{edges:?}"
+            );
         }
         // One serial sum over all agents is another number: the blocks matter.
         assert_ne!(expected.to_bits(), regrets.iter().sum::<f64>().to_bits());
         // Whole blocks cost 40 bytes, wherever members are cut between them.
-        assert!(cut_at(&[0, 1024, 2500]).iter().all(|piece| matches!(piece, Piece::Whole { .. })));
+        assert!(
+            cut_at(&[0, 1024, 2500])
+                .iter()
+                .all(|piece| matches!(piece, Piece::Whole { .. }))
+        );
         // Negative controls: an agent that is missing, twice, or too much.
         for edges in [&[0, 1024, 2499][..], &[1, 1024, 2500]] {
-            assert!(matches!(join(agents, cut_at(edges).iter()), Err(DriverError::Check(_))), "{edges:?}");
+            assert!(
+                matches!(
+                    join(agents, cut_at(edges).iter()),
+                    Err(DriverError::Check(_))
+                ),
+                "{edges:?}"
+            );
         }
         let mut twice = cut_at(&[0, 100, 2500]);
         twice.insert(0, twice[0].clone());

@@ -47,14 +47,25 @@ impl Books {
         released: &[T],
     ) -> Result<(), DriverError> {
         partials.sort_by_key(|partial| partial.agents.start);
-        let (agents, round) = (method.config.parameters().agents, (self.0.regret.len() as u32).saturating_sub(1));
-        let (leaves, _) = blocks::join(agents, partials.iter().flat_map(|partial| &partial.pieces))?;
+        let (agents, round) = (
+            method.config.parameters().agents,
+            (self.0.regret.len() as u32).saturating_sub(1),
+        );
+        let (leaves, _) =
+            blocks::join(agents, partials.iter().flat_map(|partial| &partial.pieces))?;
         self.0.digest = link(&self.0.digest, round, leaves.into_iter(), released);
         if let Some(last) = self.0.chain.last_mut() {
             *last = self.0.digest;
         }
-        if let Some(faults) = self.0.faults.last_mut().filter(|_| !method.faults.is_none()) {
-            partials.iter().for_each(|partial| faults.add(&partial.faults));
+        if let Some(faults) = self
+            .0
+            .faults
+            .last_mut()
+            .filter(|_| !method.faults.is_none())
+        {
+            partials
+                .iter()
+                .for_each(|partial| faults.add(&partial.faults));
         }
         self.0.releases += 1;
         // One run leaves a file of them.
@@ -75,18 +86,30 @@ impl Books {
         released: Option<(&[T], Counters)>,
     ) -> Result<(), DriverError> {
         partials.sort_by_key(|partial| partial.agents.start);
-        let (agents, rounds) = (method.config.parameters().agents, method.config.parameters().rounds);
+        let (agents, rounds) = (
+            method.config.parameters().agents,
+            method.config.parameters().rounds,
+        );
         let round = self.0.regret.len() as u32;
-        let (leaves, sum) = blocks::join(agents, partials.iter().flat_map(|partial| &partial.pieces))?;
+        let (leaves, sum) =
+            blocks::join(agents, partials.iter().flat_map(|partial| &partial.pieces))?;
         self.0.regret.push(rounded(sum / f64::from(agents), 5));
         if is_report_round(round, rounds) {
             let mut regrets = Tally::default();
-            partials.iter().for_each(|partial| regrets.add(&partial.regrets));
-            self.0.regret_quantiles.push((round, quantiles(agents, &regrets)?));
+            partials
+                .iter()
+                .for_each(|partial| regrets.add(&partial.regrets));
+            self.0
+                .regret_quantiles
+                .push((round, quantiles(agents, &regrets)?));
         }
         let mut faults = FaultCounts::default();
-        partials.iter().for_each(|partial| faults.add(&partial.faults));
-        partials.iter_mut().for_each(|partial| self.0.observations.append(&mut partial.observations));
+        partials
+            .iter()
+            .for_each(|partial| faults.add(&partial.faults));
+        partials
+            .iter_mut()
+            .for_each(|partial| self.0.observations.append(&mut partial.observations));
         let broadcast = released.map_or(&[][..], |(vectors, _)| vectors);
         self.0.digest = link(&self.0.digest, round, leaves.into_iter(), broadcast);
         self.0.chain.push(self.0.digest);
@@ -94,7 +117,10 @@ impl Books {
             self.0.faults.push(faults);
         }
         // A vote's release has a configuration of its own.
-        let draws = matches!(method.config.parameters().aggregation, Aggregation::Private { .. });
+        let draws = matches!(
+            method.config.parameters().aggregation,
+            Aggregation::Private { .. }
+        );
         let private = draws || method.method.is_vote();
         if let Some((_, counters)) = released.filter(|_| private) {
             self.0.releases += 1;
@@ -108,8 +134,12 @@ impl Books {
 /// The 10 %, 50 % and 90 % quantiles of the agents' regrets, by nearest rank.
 fn quantiles(agents: u32, regrets: &Tally) -> Result<[f64; 3], DriverError> {
     let wrong = DriverError::Check("a report round without the regrets of all agents, each once");
-    let last = agents.checked_sub(1).filter(|_| regrets.count() == u64::from(agents)).ok_or(wrong)?;
-    let [low, middle, high] = [0.1, 0.5, 0.9].map(|share| regrets.of_rank((f64::from(last) * share + 0.5) as u64));
+    let last = agents
+        .checked_sub(1)
+        .filter(|_| regrets.count() == u64::from(agents))
+        .ok_or(wrong)?;
+    let [low, middle, high] =
+        [0.1, 0.5, 0.9].map(|share| regrets.of_rank((f64::from(last) * share + 0.5) as u64));
     match (low, middle, high) {
         (Some(low), Some(middle), Some(high)) => Ok([low, middle, high]),
         _ => Err(DriverError::Check("a rank beyond the last agent's")),
@@ -138,15 +168,29 @@ mod tests {
     #[test]
     fn quantiles_of_counts_are_those_of_all_regrets_in_one_place() {
         for agents in [1u32, 2, 3, 10, 11, 200, 1025] {
-            let regrets: Vec<f64> = (0..agents).map(|n| 1.7 / f64::from(n * n % 997 + 3) - 1e-4).collect();
+            let regrets: Vec<f64> = (0..agents)
+                .map(|n| 1.7 / f64::from(n * n % 997 + 3) - 1e-4)
+                .collect();
             let mut tally = Tally::default();
-            regrets.chunks(7).for_each(|part| tally.add(&Tally::of(part)));
+            regrets
+                .chunks(7)
+                .for_each(|part| tally.add(&Tally::of(part)));
             let found = quantiles(agents, &tally).unwrap();
-            assert_eq!(found.map(f64::to_bits), of_all(regrets.clone()).map(f64::to_bits), "{agents} agents");
+            assert_eq!(
+                found.map(f64::to_bits),
+                of_all(regrets.clone()).map(f64::to_bits),
+                "{agents} agents"
+            );
             // Negative controls: an agent too few, one too many, and another agent's regret.
-            assert!(quantiles(agents + 1, &tally).is_err() && quantiles(agents - 1, &tally).is_err());
+            assert!(
+                quantiles(agents + 1, &tally).is_err() && quantiles(agents - 1, &tally).is_err()
+            );
             let other: Vec<f64> = regrets.iter().map(|regret| regret * 1.01).collect();
-            assert_ne!(quantiles(agents, &Tally::of(&other)).unwrap(), found, "{agents} agents");
+            assert_ne!(
+                quantiles(agents, &Tally::of(&other)).unwrap(),
+                found,
+                "{agents} agents"
+            );
         }
     }
 

@@ -51,20 +51,33 @@ impl<T: Scalar> ScenarioContext<T> {
     ///
     /// **Errors**: as [`ScenarioContext::of`].
     pub fn new(scenario: &Scenario, candidates: &[f64], dim: usize) -> Result<Self, DriverError> {
-        let shipped: Vec<Method> = scenario.methods().filter(|method| method.place().is_none()).collect();
+        let shipped: Vec<Method> = scenario
+            .methods()
+            .filter(|method| method.place().is_none())
+            .collect();
         Self::of(scenario, &shipped, candidates, dim)
     }
 
     /// The same for these methods, whose keys are those of `scenario`.
     ///
     /// **Errors**: a kernel or candidates that are not admissible; the accountant's.
-    pub fn of(scenario: &Scenario, methods: &[Method], candidates: &[f64], dim: usize) -> Result<Self, DriverError> {
+    pub fn of(
+        scenario: &Scenario,
+        methods: &[Method],
+        candidates: &[f64],
+        dim: usize,
+    ) -> Result<Self, DriverError> {
         let points: Arc<Vec<T>> = Arc::new(candidates.iter().map(|x| T::from_f64(*x)).collect());
         Candidates::list(&points, dim)?;
         let surrogate = &scenario.surrogate;
         let (mut factor, mut residual) = (Vec::new(), 0.0);
         if surrogate.own_draw == OwnDraw::Joint {
-            (factor, residual) = prior_factor(&surrogate.kernel.build()?, candidates, dim, surrogate.prior_tolerance);
+            (factor, residual) = prior_factor(
+                &surrogate.kernel.build()?,
+                candidates,
+                dim,
+                surrogate.prior_tolerance,
+            );
         }
         let prior_rows: Arc<Vec<T>> = Arc::new(factor.into_iter().map(T::from_f64).collect());
         let count = candidates.len() / dim.max(1);
@@ -72,7 +85,14 @@ impl<T: Scalar> ScenarioContext<T> {
         let storage = vec![0.0; outline::storage_len(count, rank)];
         let prior_outline = Outline::new(&prior_rows, rank, storage).map(Arc::new);
         let losses = private_losses(scenario, methods)?;
-        Ok(ScenarioContext { points, dim, prior_rows, prior_outline, prior_residual: residual, losses })
+        Ok(ScenarioContext {
+            points,
+            dim,
+            prior_rows,
+            prior_outline,
+            prior_residual: residual,
+            losses,
+        })
     }
 
     /// The same for methods of another scenario with the same candidates, whose agents hold the same prior beliefs.
@@ -80,10 +100,20 @@ impl<T: Scalar> ScenarioContext<T> {
     /// **Errors**: the accountant's.
     pub fn beside(&self, scenario: &Scenario, methods: &[Method]) -> Result<Self, DriverError> {
         let losses = private_losses(scenario, methods)?;
-        let (points, prior_rows, prior_outline) =
-            (self.points.clone(), self.prior_rows.clone(), self.prior_outline.clone());
+        let (points, prior_rows, prior_outline) = (
+            self.points.clone(),
+            self.prior_rows.clone(),
+            self.prior_outline.clone(),
+        );
         let (dim, prior_residual) = (self.dim, self.prior_residual);
-        Ok(ScenarioContext { points, dim, prior_rows, prior_outline, prior_residual, losses })
+        Ok(ScenarioContext {
+            points,
+            dim,
+            prior_rows,
+            prior_outline,
+            prior_residual,
+            losses,
+        })
     }
 
     /// The points of all candidates, count × D.
@@ -108,7 +138,10 @@ impl<T: Scalar> ScenarioContext<T> {
 
     /// The candidates.
     pub fn candidates(&self) -> Candidates<'_, T> {
-        Candidates::List { points: &self.points, dim: self.dim }
+        Candidates::List {
+            points: &self.points,
+            dim: self.dim,
+        }
     }
 }
 
@@ -116,7 +149,12 @@ impl<T: Scalar> ScenarioContext<T> {
 ///
 /// The rank is not known beforehand: the factor is tried at growing widths (its columns do not depend on the width) and
 /// packed to the rank it reached.
-pub fn prior_factor(kernel: &impl Kernel<f64>, candidates: &[f64], dim: usize, tolerance: f64) -> (Vec<f64>, f64) {
+pub fn prior_factor(
+    kernel: &impl Kernel<f64>,
+    candidates: &[f64],
+    dim: usize,
+    tolerance: f64,
+) -> (Vec<f64>, f64) {
     let n = candidates.len() / dim;
     // With n columns the factor is whole, whatever the tolerance.
     prior_factor_within(kernel, candidates, dim, tolerance, n).unwrap_or_default()
@@ -145,7 +183,10 @@ pub fn prior_factor_within(
         });
         if reached.residual <= tolerance || width == n {
             let rank = reached.rank.max(1);
-            let packed = factor.chunks_exact(width).flat_map(|row| row[..rank].iter().copied()).collect();
+            let packed = factor
+                .chunks_exact(width)
+                .flat_map(|row| row[..rank].iter().copied())
+                .collect();
             return Some((packed, reached.residual));
         }
         if width == columns_max {
@@ -159,10 +200,15 @@ pub fn prior_factor_within(
 type Losses = Vec<(u32, Option<f64>)>;
 
 /// The tight ε over all releases that a run can make, by [`Method::purse`], of private methods with the keys of `scenario`.
-fn private_losses(scenario: &Scenario, methods: &[Method]) -> Result<[Losses; Method::PURSES], DriverError> {
+fn private_losses(
+    scenario: &Scenario,
+    methods: &[Method],
+) -> Result<[Losses; Method::PURSES], DriverError> {
     let mut all = [const { Losses::new() }; Method::PURSES];
     for (purse, found) in all.iter_mut().enumerate() {
-        let private = |method: &Method| method.guarantee() == Guarantee::DifferentialPrivacy && method.purse() == purse;
+        let private = |method: &Method| {
+            method.guarantee() == Guarantee::DifferentialPrivacy && method.purse() == purse
+        };
         if let Some(method) = methods.iter().copied().find(private) {
             *found = losses(scenario, method, scenario.planned(method))?;
         }
@@ -200,13 +246,25 @@ impl<T: Scalar> RunContext<T> {
         let public = public_features(scenario, index);
         let map = public.draw(dim, m, &mut features)?;
         let mut feature_rows = vec![T::ZERO; shared.points.len() / dim * m];
-        for (row, point) in feature_rows.chunks_exact_mut(m).zip(shared.points.chunks_exact(dim)) {
+        for (row, point) in feature_rows
+            .chunks_exact_mut(m)
+            .zip(shared.points.chunks_exact(dim))
+        {
             map.features(point, row);
         }
         let optima = Arc::new(PerAgent::new(objective.agents()));
         let seed = RunSeed::new(scenario.seed, index);
         let (features, feature_rows) = (Arc::new(features), Arc::new(feature_rows));
-        Ok(RunContext { seed, index, objective, optima, shared, public, features, feature_rows })
+        Ok(RunContext {
+            seed,
+            index,
+            objective,
+            optima,
+            shared,
+            public,
+            features,
+            feature_rows,
+        })
     }
 
     /// The same functions and features, with the shared part of another scenario whose agents hold the same prior
@@ -215,19 +273,37 @@ impl<T: Scalar> RunContext<T> {
         let (objective, optima) = (self.objective.clone(), self.optima.clone());
         let (features, feature_rows) = (self.features.clone(), self.feature_rows.clone());
         let (seed, index, public) = (self.seed, self.index, self.public);
-        RunContext { seed, index, objective, optima, shared, public, features, feature_rows }
+        RunContext {
+            seed,
+            index,
+            objective,
+            optima,
+            shared,
+            public,
+            features,
+            feature_rows,
+        }
     }
 
     /// The value against which an agent's regret is measured; found once, and only for agents held here.
     pub fn optimum(&self, agent: u32) -> f64 {
-        *self.optima.get(agent, |agent| self.objective.optimum(agent))
+        *self
+            .optima
+            .get(agent, |agent| self.objective.optimum(agent))
     }
 
     /// A row φ(x) for each candidate with k(x, x′) ≈ φ(x)·φ(x′), and its length: the factor of the prior where agents draw
     /// jointly, the public features elsewhere.
     pub fn rows(&self) -> (&[T], usize) {
-        let rows = if self.shared.prior_rows.is_empty() { &self.feature_rows } else { &self.shared.prior_rows };
-        (rows, rows.len() * self.shared.dim / self.shared.points.len().max(1))
+        let rows = if self.shared.prior_rows.is_empty() {
+            &self.feature_rows
+        } else {
+            &self.shared.prior_rows
+        };
+        (
+            rows,
+            rows.len() * self.shared.dim / self.shared.points.len().max(1),
+        )
     }
 }
 
@@ -288,9 +364,16 @@ impl<T: Scalar> MethodContext<T> {
         let config = config(scenario, method)?;
         let workspace_bytes = workspace_bytes.unwrap_or(WORKSPACE_BYTES);
         let (regions, shared) = (&config.parameters().regions, &run.shared);
-        let region_of = shared.points.chunks_exact(shared.dim).map(|point| regions.region_of(point)).collect();
+        let region_of = shared
+            .points
+            .chunks_exact(shared.dim)
+            .map(|point| regions.region_of(point))
+            .collect();
         let config_id = sordino_core::wire::config_id(&config);
-        let budget = (scenario.privacy.max_epsilon.unwrap_or(f64::INFINITY), scenario.privacy.delta);
+        let budget = (
+            scenario.privacy.max_epsilon.unwrap_or(f64::INFINITY),
+            scenario.privacy.delta,
+        );
         let faults = FaultPlan::new(&scenario.faults, scenario.federation.agents)?;
         Ok(MethodContext {
             method,
@@ -311,10 +394,23 @@ impl<T: Scalar> MethodContext<T> {
         let (run, shared) = (&*self.run, &*self.run.shared);
         let count = self.config.parameters().feature_count as usize;
         let features = run.public.map(shared.dim, count, &run.features)?;
-        let rows = Some(CandidateRows { features: &run.feature_rows, region_of: &self.region_of });
+        let rows = Some(CandidateRows {
+            features: &run.feature_rows,
+            region_of: &self.region_of,
+        });
         let prior_outline = shared.prior_outline.as_deref().map(Outline::borrow);
-        let tables = Tables { rows, prior_rows: &shared.prior_rows, prior_outline, ..Tables::NONE };
-        Ok(Public::new(&self.config, shared.candidates(), features, tables)?)
+        let tables = Tables {
+            rows,
+            prior_rows: &shared.prior_rows,
+            prior_outline,
+            ..Tables::NONE
+        };
+        Ok(Public::new(
+            &self.config,
+            shared.candidates(),
+            features,
+            tables,
+        )?)
     }
 }
 
@@ -324,24 +420,49 @@ impl<T> MethodContext<T> {
         let (deployment, config) = (self.deployment, self.config_id);
         let (version, scalar) = (wire::VERSION, ScalarTag::F64);
         // A simulated link has one history and no restarts.
-        Header { version, kind, scalar, deployment, config, chain: 0, agent, round, attempt: 0, len: 0 }
+        Header {
+            version,
+            kind,
+            scalar,
+            deployment,
+            config,
+            chain: 0,
+            agent,
+            round,
+            attempt: 0,
+            len: 0,
+        }
     }
 
     /// This method in a stage of `round`.
     pub fn step(&self, round: u32, stage: Stage) -> Step {
         let rounds = self.config.parameters().rounds;
-        Step { run: self.run.index, method: self.method, round, rounds, stage }
+        Step {
+            run: self.run.index,
+            method: self.method,
+            round,
+            rounds,
+            stage,
+        }
     }
 }
 
 /// The configuration that a method's name stands for: the scenario's numbers, with what the method changes.
 pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError> {
-    let (federation, surrogate, privacy) = (&scenario.federation, &scenario.surrogate, &scenario.privacy);
+    let (federation, surrogate, privacy) =
+        (&scenario.federation, &scenario.surrogate, &scenario.privacy);
     let whole = vec![1; federation.splits.len()];
     let parts = method.parts();
-    let regions = Regions::new(if parts.split { &federation.splits } else { &whole })?;
+    let regions = Regions::new(if parts.split {
+        &federation.splits
+    } else {
+        &whole
+    })?;
     let concentration = if parts.region_weights {
-        WeightConcentration { start: privacy.weight_concentration, ..WeightConcentration::PAPER }
+        WeightConcentration {
+            start: privacy.weight_concentration,
+            ..WeightConcentration::PAPER
+        }
     } else {
         WeightConcentration::UNIFORM
     };
@@ -361,7 +482,11 @@ pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError
             sampling_probability: privacy.sampling_probability,
             noise_multiplier: privacy.noise_multiplier,
             grid_exponent: privacy.grid_exponent,
-            signal: if parts.signal { Signal::Vectors } else { Signal::Nothing },
+            signal: if parts.signal {
+                Signal::Vectors
+            } else {
+                Signal::Nothing
+            },
         },
     };
     Config::new(Parameters {
@@ -369,7 +494,11 @@ pub fn config(scenario: &Scenario, method: Method) -> Result<Config, DriverError
         regions,
         rounds: federation.rounds,
         initial_points: federation.initial_points,
-        initial_region: if parts.initial_in_region { InitialRegion::Own } else { InitialRegion::Whole },
+        initial_region: if parts.initial_in_region {
+            InitialRegion::Own
+        } else {
+            InitialRegion::Whole
+        },
         feature_count: surrogate.features,
         regularization: surrogate.regularization,
         noise_variance: surrogate.noise_variance,
@@ -395,7 +524,11 @@ mod tests {
             "{}\n[[method]]\nname = \"mine\"\nbase = \"campaign\"\nset = {{ \"prior.epsilon\" = 1.0 }}\n",
             Shipped::find("default").unwrap().text
         );
-        let settings = ["federation.methods=[\"mine\", \"campaign\"]", "prior.epsilon=3"].map(str::to_owned);
+        let settings = [
+            "federation.methods=[\"mine\", \"campaign\"]",
+            "prior.epsilon=3",
+        ]
+        .map(str::to_owned);
         let scenario = Scenario::parse("t", &text, &settings).unwrap();
         let [mine, shipped] = [0, 1].map(|place| scenario.methods().nth(place).unwrap());
         let candidates = [0.1, 0.6];
@@ -404,16 +537,22 @@ mod tests {
             context.epsilon(method, 2).unwrap()
         };
         let [own, other] = [told(scenario.of(mine), mine), told(&scenario, shipped)];
-        assert!(own <= 1.001 && own > 0.99 && other <= 3.001 && other > 2.99, "{own} {other}");
+        assert!(
+            own <= 1.001 && own > 0.99 && other <= 3.001 && other > 2.99,
+            "{own} {other}"
+        );
     }
 
     /// A frame once carried the run seed itself: anybody who saw one upload could draw every coin of the run.
     #[test]
     fn mended_a_frame_does_not_carry_the_seed() {
         let scenario = Shipped::find("firmware").unwrap().parse(&[]).unwrap();
-        let functions =
-            sordino_experiment::world::load(&scenario, None).unwrap().realize(RunSeed::new(scenario.seed, 0));
-        let shared = ScenarioContext::<f32>::new(&scenario, functions.candidates(), functions.dim()).unwrap();
+        let functions = sordino_experiment::world::load(&scenario, None)
+            .unwrap()
+            .realize(RunSeed::new(scenario.seed, 0));
+        let shared =
+            ScenarioContext::<f32>::new(&scenario, functions.candidates(), functions.dim())
+                .unwrap();
         let run = Arc::new(RunContext::new(&scenario, Arc::new(shared), 0, functions).unwrap());
         let seed = run.seed.value();
         let first = scenario.methods().next().unwrap();
@@ -428,6 +567,12 @@ mod tests {
         let header = method.frame_header(Kind::Upload, 3, 7);
         assert!(!contains(header, &mut frame));
         // Negative control: it would be seen.
-        assert!(contains(Header { deployment: seed, ..header }, &mut frame));
+        assert!(contains(
+            Header {
+                deployment: seed,
+                ..header
+            },
+            &mut frame
+        ));
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use sordino_core::federated::{
-    Agent, AgentState, AgentStorage, Aggregation, Collector, Draws, Input, Output, Public, log_len, workspace_len,
+    Agent, AgentState, AgentStorage, Aggregation, Collector, Draws, Input, Output, Public, log_len,
+    workspace_len,
 };
 use sordino_core::math::Scalar;
 use sordino_experiment::progress::Stage;
@@ -43,7 +44,12 @@ impl<T: Scalar> Agents for MethodContext<T> {
 
     fn call(&self, order: &Order<T>) -> Call {
         let upload_len = self.config.parameters().feature_count as usize;
-        Call { round: order.round, coins: order.round, queries: true, upload_len }
+        Call {
+            round: order.round,
+            coins: order.round,
+            queries: true,
+            upload_len,
+        }
     }
 
     fn view(&self) -> Result<Public<'_, T>, DriverError> {
@@ -56,10 +62,17 @@ impl<T: Scalar> Agents for MethodContext<T> {
         agents: Range<u32>,
         numbers: &'c mut Numbers,
     ) -> Result<Option<Collector<'c, Draws<'c>>>, DriverError> {
-        let Some(share) = &order.share else { return Ok(None) };
+        let Some(share) = &order.share else {
+            return Ok(None);
+        };
         let other = DriverError::Check("an order without the sample of a member's own agents");
         let share = share.part(agents).ok_or(other)?;
-        shard::collector(Draws::new(&self.config, share.broadcast())?, &share, numbers).map(Some)
+        shard::collector(
+            Draws::new(&self.config, share.broadcast())?,
+            &share,
+            numbers,
+        )
+        .map(Some)
     }
 
     /// One round: until the agent uploads, waits, is away or is done.
@@ -70,19 +83,33 @@ impl<T: Scalar> Agents for MethodContext<T> {
         turn: &mut Turn<'_, T, Collector<'_, Draws<'_>>>,
         seat: Seat<'_, T, AgentState>,
     ) -> Result<(), DriverError> {
-        let Seat { agent: index, state, log, workspace, best } = seat;
+        let Seat {
+            agent: index,
+            state,
+            log,
+            workspace,
+            best,
+        } = seat;
         let reach = turn.reaches(index, order.broadcast.is_some());
         let mut agent = Agent::attach(&public, state, AgentStorage { log, workspace })?;
         let (mut input, queries) = match (&order.broadcast, reach) {
             _ if order.round == 0 => (Input::Start, self.config.parameters().initial_points),
             (_, Reach::Away) => (Input::Missed, 0),
-            (Some(vectors), Reach::Broadcast) => (Input::Broadcast { vectors, maximum: order.maximum }, 1),
+            (Some(vectors), Reach::Broadcast) => (
+                Input::Broadcast {
+                    vectors,
+                    maximum: order.maximum,
+                },
+                1,
+            ),
             _ => (Input::NoBroadcast, 1),
         };
         let mut leaf = turn.leaf(index, queries);
         loop {
             match agent.handle(input)? {
-                Output::Evaluate { candidate, number, .. } => {
+                Output::Evaluate {
+                    candidate, number, ..
+                } => {
                     let source = order.source(reach == Reach::Broadcast, candidate);
                     let y = turn.evaluate(&mut leaf, best, (index, candidate, number), source)?;
                     input = Input::Observed(y);
@@ -132,9 +159,18 @@ impl<T: Scalar> Federated for MethodContext<T> {
     ) -> Result<ServerHost<T>, DriverError> {
         let sources = SimulatedSources::new(self.run.seed);
         let (stored, broadcast) = stored.unzip();
-        let broadcast: Vec<T> = broadcast.unwrap_or_default().chunks_exact(T::BYTES).map(T::read_le).collect();
+        let broadcast: Vec<T> = broadcast
+            .unwrap_or_default()
+            .chunks_exact(T::BYTES)
+            .map(T::read_le)
+            .collect();
         let stored = stored.map(|server| (server, &broadcast[..]));
-        Ok(ServerHost::new(Arc::new(self.config.clone()), sources, host::ledger(self, path)?, stored)?)
+        Ok(ServerHost::new(
+            Arc::new(self.config.clone()),
+            sources,
+            host::ledger(self, path)?,
+            stored,
+        )?)
     }
 
     fn releases_after(&self, _: &ServerHost<T>, round: u32) -> bool {
@@ -147,10 +183,24 @@ impl<T: Scalar> Federated for MethodContext<T> {
         let mut maximum = None;
         if let Some(vectors) = &broadcast {
             let mut point = vec![T::ZERO; self.config.broadcast_len() + regions.splits().len()];
-            maximum = Some(self.public()?.maximize(regions, vectors, &mut point).candidate);
+            maximum = Some(
+                self.public()?
+                    .maximize(regions, vectors, &mut point)
+                    .candidate,
+            );
         }
-        let share = if self.collects(round) && server.open()? { Some(server.share()?) } else { None };
-        Ok(Order { round, broadcast, maximum, share, source: server.kind() })
+        let share = if self.collects(round) && server.open()? {
+            Some(server.share()?)
+        } else {
+            None
+        };
+        Ok(Order {
+            round,
+            broadcast,
+            maximum,
+            share,
+            source: server.kind(),
+        })
     }
 
     fn close<'s>(
@@ -170,7 +220,10 @@ impl<T: Scalar> Federated for MethodContext<T> {
     fn store(&self, server: &mut ServerHost<T>) -> Result<impl Serialize, DriverError> {
         let vectors = server.broadcast().unwrap_or_default();
         let mut broadcast = vec![0; vectors.len() * T::BYTES];
-        broadcast.chunks_exact_mut(T::BYTES).zip(vectors).for_each(|(bytes, x)| x.write_le(bytes));
+        broadcast
+            .chunks_exact_mut(T::BYTES)
+            .zip(vectors)
+            .for_each(|(bytes, x)| x.write_le(bytes));
         Ok((server.store()?, broadcast))
     }
 

@@ -104,7 +104,9 @@ pub enum DriverError {
     #[error(transparent)]
     Wire(#[from] WireError),
     /// A frame from another execution.
-    #[error("a frame of another execution arrived (deployment {deployment:016x}, configuration {config:016x})")]
+    #[error(
+        "a frame of another execution arrived (deployment {deployment:016x}, configuration {config:016x})"
+    )]
     ForeignFrame {
         /// Its deployment.
         deployment: u64,
@@ -250,7 +252,9 @@ impl From<DriverError> for ModelError {
                 | ObjectiveError::Unwritable { .. },
             )
             | DriverError::Folder(ReadError::Unwritable { .. }) => ModelError::failure(error),
-            DriverError::Custom(CustomError::Missing(_) | CustomError::Unknown { .. } | CustomError::Other { .. })
+            DriverError::Custom(
+                CustomError::Missing(_) | CustomError::Unknown { .. } | CustomError::Other { .. },
+            )
             | DriverError::Objective(_)
             | DriverError::Folder(_)
             | DriverError::Remote(RemoteError::Stays { .. })

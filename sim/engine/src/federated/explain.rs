@@ -2,7 +2,9 @@
 
 use sordino_core::federated::shares::Trust;
 use sordino_core::privacy::Event;
-use sordino_core::privacy::accountant::{Accountant, AccountantError, MomentsAccountant, PldAccountant, RdpAccountant};
+use sordino_core::privacy::accountant::{
+    Accountant, AccountantError, MomentsAccountant, PldAccountant, RdpAccountant,
+};
 use sordino_experiment::metrics::{SMALL_DELTA, paid_alike, privacy_loss, spending};
 use sordino_experiment::record::Explanation;
 use sordino_experiment::scenario::method::Kind;
@@ -28,24 +30,43 @@ pub fn explain(scenario: &Scenario) -> Result<Explanation, AccountantError> {
          same data has a loss of its own, and the losses add up."
             .to_owned(),
     ];
-    if matches!(scenario.objective, ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_)) {
-        not_protected.push("One record of an agent's data by itself: the unit of protection is the agent.".to_owned());
+    if matches!(
+        scenario.objective,
+        ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_)
+    ) {
+        not_protected.push(
+            "One record of an agent's data by itself: the unit of protection is the agent."
+                .to_owned(),
+        );
     }
     Ok(Explanation {
         protected: protected(scenario, &private),
         relation: relation(scenario, &private),
         not_protected,
-        cost: if private.is_empty() { vec!["No loss is bounded.".to_owned()] } else { cost(scenario)? },
+        cost: if private.is_empty() {
+            vec!["No loss is bounded.".to_owned()]
+        } else {
+            cost(scenario)?
+        },
     })
 }
 
 /// The methods of one guarantee, by name.
 fn names(scenario: &Scenario, guarantee: Guarantee) -> String {
-    joined(&scenario.methods().filter(|method| method.guarantee() == guarantee).collect::<Vec<_>>())
+    joined(
+        &scenario
+            .methods()
+            .filter(|method| method.guarantee() == guarantee)
+            .collect::<Vec<_>>(),
+    )
 }
 
 fn joined(methods: &[Method]) -> String {
-    methods.iter().map(|method| method.name()).collect::<Vec<_>>().join(", ")
+    methods
+        .iter()
+        .map(|method| method.name())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn protected(scenario: &Scenario, private: &str) -> Vec<String> {
@@ -57,8 +78,14 @@ fn protected(scenario: &Scenario, private: &str) -> Vec<String> {
             scenario.federation.agents
         ));
         let of = |two: bool| -> Vec<Method> {
-            let private = scenario.methods().filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy);
-            private.filter(|method| (scenario.of(*method).privacy.servers() == Trust::TwoServers) == two).collect()
+            let private = scenario
+                .methods()
+                .filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy);
+            private
+                .filter(|method| {
+                    (scenario.of(*method).privacy.servers() == Trust::TwoServers) == two
+                })
+                .collect()
         };
         let (one, two) = (of(false), of(true));
         if two.is_empty() {
@@ -70,14 +97,23 @@ fn protected(scenario: &Scenario, private: &str) -> Vec<String> {
                 joined(&two)
             ));
             if !one.is_empty() {
-                said.push(format!("With {}: not from the server, which sees the vectors.", joined(&one)));
+                said.push(format!(
+                    "With {}: not from the server, which sees the vectors.",
+                    joined(&one)
+                ));
             }
         }
     }
-    let (open, alone) = (names(scenario, Guarantee::None), names(scenario, Guarantee::NothingReleased));
+    let (open, alone) = (
+        names(scenario, Guarantee::None),
+        names(scenario, Guarantee::NothingReleased),
+    );
     if !open.is_empty() {
         said.push(format!("With {open}: nobody; what the server broadcasts carries no noise that protects anybody."));
-        if scenario.methods().any(|method| method.parts().kind == Kind::Pooled) {
+        if scenario
+            .methods()
+            .any(|method| method.parts().kind == Kind::Pooled)
+        {
             said.push(
                 "Pooled data are every observation of every agent in one place: what sharing could bring at most."
                     .into(),
@@ -92,7 +128,9 @@ fn protected(scenario: &Scenario, private: &str) -> Vec<String> {
         ));
     }
     if !alone.is_empty() {
-        said.push(format!("With {alone}: nothing leaves an agent, so nothing needs protection."));
+        said.push(format!(
+            "With {alone}: nothing leaves an agent, so nothing needs protection."
+        ));
     }
     said
 }
@@ -109,7 +147,12 @@ fn relation(scenario: &Scenario, private: &str) -> Vec<String> {
     said.extend(MEANING.map(ToOwned::to_owned));
     for group in paid_alike(scenario) {
         let (names, of) = (joined(&group), scenario.of(group[0]));
-        if let Some(together) = of.prior.as_ref().filter(|_| group[0].is_vote()).and_then(|prior| prior.together()) {
+        if let Some(together) = of
+            .prior
+            .as_ref()
+            .filter(|_| group[0].is_vote())
+            .and_then(|prior| prior.together())
+        {
             said.push(format!(
                 "With {names}: 1 release, of one vote of every agent for the best of its initial points: a vector of norm 1 with \
                  a number for each candidate. The noise is {} times the most that a vote can change the sum.",
@@ -154,8 +197,16 @@ fn relation(scenario: &Scenario, private: &str) -> Vec<String> {
 /// The clipping norms of some methods, each once: their ε is the same whatever they are.
 fn norms(scenario: &Scenario, group: &[Method]) -> String {
     // Six digits tell enough; what is whole stays so.
-    let shown = |norm: f64| significant(norm, 6).parse::<f64>().unwrap_or(norm).to_string();
-    let mut norms: Vec<String> = group.iter().map(|of| shown(scenario.of(*of).privacy.clipping_norm.value())).collect();
+    let shown = |norm: f64| {
+        significant(norm, 6)
+            .parse::<f64>()
+            .unwrap_or(norm)
+            .to_string()
+    };
+    let mut norms: Vec<String> = group
+        .iter()
+        .map(|of| shown(scenario.of(*of).privacy.clipping_norm.value()))
+        .collect();
     norms.dedup();
     norms.join(" or ")
 }
@@ -170,7 +221,10 @@ fn cost(scenario: &Scenario) -> Result<Vec<String>, AccountantError> {
         for (name, what, mut accountant) in accountants(!method.samples()) {
             accountant.compose(&event, count)?;
             let (epsilon, quality) = match accountant.epsilon(p.delta) {
-                Ok(loss) => (format!("ε = {}", significant(loss.epsilon, 4)), loss.quality.name()),
+                Ok(loss) => (
+                    format!("ε = {}", significant(loss.epsilon, 4)),
+                    loss.quality.name(),
+                ),
                 Err(AccountantError::NoFiniteEpsilon { .. }) => ("no finite ε".to_owned(), "none"),
                 Err(error) => return Err(error),
             };
@@ -190,16 +244,28 @@ fn cost(scenario: &Scenario) -> Result<Vec<String>, AccountantError> {
             ));
         }
     }
-    said.extend(scenario.cautions().into_iter().map(|caution| format!("{caution}.")));
+    said.extend(
+        scenario
+            .cautions()
+            .into_iter()
+            .map(|caution| format!("{caution}.")),
+    );
     said.push("One loss for each method alone: who publishes several pays for each.".to_owned());
     said.push(match p.max_epsilon {
-        Some(most) => format!("A release that would lead beyond ε = {most} is refused before noise is drawn."),
+        Some(most) => {
+            format!("A release that would lead beyond ε = {most} is refused before noise is drawn.")
+        }
         None => "No budget is set (privacy.max_epsilon): nothing is refused.".to_owned(),
     });
-    for method in scenario.methods().filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy) {
+    for method in scenario
+        .methods()
+        .filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy)
+    {
         let own = scenario.of(method).privacy.max_epsilon;
         if let Some(most) = own.filter(|_| own != p.max_epsilon) {
-            said.push(format!("With {method}: one that would lead beyond ε = {most}."));
+            said.push(format!(
+                "With {method}: one that would lead beyond ε = {most}."
+            ));
         }
     }
     Ok(said)
@@ -207,9 +273,14 @@ fn cost(scenario: &Scenario) -> Result<Vec<String>, AccountantError> {
 
 /// ε between two contributions and the best guess, by privacy-loss distributions.
 fn between(names: &str, event: &Event, count: u32, delta: f64) -> Result<String, AccountantError> {
-    let [loss, small] = [privacy_loss(event, count, delta)?, privacy_loss(event, count, SMALL_DELTA)?];
+    let [loss, small] = [
+        privacy_loss(event, count, delta)?,
+        privacy_loss(event, count, SMALL_DELTA)?,
+    ];
     let told = |epsilon: Option<f64>| {
-        epsilon.map_or("no finite ε".to_owned(), |epsilon| format!("ε = {}", significant(epsilon, 4)))
+        epsilon.map_or("no finite ε".to_owned(), |epsilon| {
+            format!("ε = {}", significant(epsilon, 4))
+        })
     };
     Ok(format!(
         "{names}: between any two things that an agent may have sent, {} at δ = {} and {} at δ = {SMALL_DELTA:e} (there {} \
@@ -225,11 +296,18 @@ fn between(names: &str, event: &Event, count: u32, delta: f64) -> Result<String,
 /// The accountants with their names, and what the report adds about each.
 fn accountants(everybody: bool) -> [(&'static str, Option<&'static str>, Box<dyn Accountant>); 3] {
     let filters = "looser; what the budget's filter counts";
-    let (tight, renyi) =
-        if everybody { (Some("exact; what the budget's filter counts"), "looser") } else { (None, filters) };
+    let (tight, renyi) = if everybody {
+        (Some("exact; what the budget's filter counts"), "looser")
+    } else {
+        (None, filters)
+    };
     [
         ("PLD", tight, Box::new(PldAccountant::new())),
         ("RDP", Some(renyi), Box::new(RdpAccountant::new())),
-        ("moments", Some("loosest; what the paper prints"), Box::new(MomentsAccountant::new())),
+        (
+            "moments",
+            Some("loosest; what the paper prints"),
+            Box::new(MomentsAccountant::new()),
+        ),
     ]
 }

@@ -108,7 +108,8 @@ pub trait Fabric<C: Crew> {
     fn members(&self) -> Vec<Range<u32>>;
 
     /// Takes all members through an order and waits for all answers, which come in any order.
-    fn round(&mut self, order: C::Order) -> impl Future<Output = Result<Vec<Partial>, Self::Error>>;
+    fn round(&mut self, order: C::Order)
+    -> impl Future<Output = Result<Vec<Partial>, Self::Error>>;
 
     /// The state of all members, between orders.
     fn snapshot(&mut self) -> impl Future<Output = Result<Snapshots<'_, C::State>, Self::Error>>;

@@ -21,7 +21,10 @@ pub fn merge<T: Scalar, M: Hosted<T>>(
     server: &mut sordino_host::server::ServerHost<T, SimulatedSources, Ledger, M>,
     partials: &[Partial],
 ) -> Result<(), DriverError> {
-    for collected in partials.iter().filter_map(|partial| partial.collected.as_ref()) {
+    for collected in partials
+        .iter()
+        .filter_map(|partial| partial.collected.as_ref())
+    {
         server.merge(collected)?;
     }
     Ok(())
@@ -36,7 +39,11 @@ pub fn ledger<T>(method: &MethodContext<T>, path: Option<&Path>) -> Result<Ledge
         data: format!("run {}, {}", method.run.index, method.method),
         unit: "agent".into(),
         records: Some(u64::from(method.config.parameters().agents)),
-        accounting: if method.method.samples() { Accounting::Renyi } else { Accounting::Gaussian },
+        accounting: if method.method.samples() {
+            Accounting::Renyi
+        } else {
+            Accounting::Gaussian
+        },
         epsilon_max: Some(epsilon_max).filter(|epsilon| epsilon.is_finite()),
         delta,
     };
@@ -48,9 +55,17 @@ pub fn ledger<T>(method: &MethodContext<T>, path: Option<&Path>) -> Result<Ledge
 
 /// The end of a round as it is reported: what `releases` private releases cost, and what the budget leaves.
 pub fn spent<T: Scalar>(method: &MethodContext<T>, ledger: &Ledger, releases: u32) -> Stage {
-    let epsilon = if releases > 0 { method.run.shared.epsilon(method.method, releases) } else { None };
+    let epsilon = if releases > 0 {
+        method.run.shared.epsilon(method.method, releases)
+    } else {
+        None
+    };
     let budget = ledger.terms().epsilon_max.and_then(|most| {
-        let spent = if ledger.is_empty() { 0.0 } else { ledger.spent().ok()?.epsilon };
+        let spent = if ledger.is_empty() {
+            0.0
+        } else {
+            ledger.spent().ok()?.epsilon
+        };
         Some(((most - spent).max(0.0), most))
     });
     Stage::Done { epsilon, budget }

@@ -55,8 +55,12 @@ impl<'p> Place<'p> {
     ) -> Result<Held<'p, C>, DriverError> {
         Ok(match self {
             Place::Here => Held::Here(Lockstep::new(context, snapshot)?),
-            Place::Pool(pool, shards) => Held::Pool(Pooled::new(pool, context, shards, snapshot, progress)?),
-            Place::Elsewhere(hub) => Held::Elsewhere(Remote::new(hub, task, context, snapshot, progress)?),
+            Place::Pool(pool, shards) => {
+                Held::Pool(Pooled::new(pool, context, shards, snapshot, progress)?)
+            }
+            Place::Elsewhere(hub) => {
+                Held::Elsewhere(Remote::new(hub, task, context, snapshot, progress)?)
+            }
         })
     }
 }
@@ -72,7 +76,8 @@ impl Place<'_> {
     where
         Shard<M>: Travels<Context = M, State = M::State>,
     {
-        let build = |was: Option<&mut _>| self.fabric::<Shard<M>>(task, &context, was, around.progress);
+        let build =
+            |was: Option<&mut _>| self.fabric::<Shard<M>>(task, &context, was, around.progress);
         run::run_method(context.clone(), around, build).await
     }
 }
@@ -158,27 +163,51 @@ impl<'j, T: Scalar> Job<'j, T> {
         options: &Options,
     ) -> Result<Self, DriverError> {
         // Before anything is computed: a method that this program does not have.
-        scenario.methods().try_for_each(|method| handed_in(customs, method).map(|_| ()))?;
+        scenario
+            .methods()
+            .try_for_each(|method| handed_in(customs, method).map(|_| ()))?;
         let objective = family.realize(run_seed(scenario, 0));
         let (candidates, dim) = (objective.candidates(), objective.dim());
-        if let Some(journal) = options.journal.as_deref().filter(|_| scenario.federation.observations) {
-            observations::keep_candidates(&journal.candidates(), candidates, dim).map_err(DriverError::Folder)?;
-            observations::keep_names(&journal.names(), objective.agent_names()).map_err(DriverError::Folder)?;
+        if let Some(journal) = options
+            .journal
+            .as_deref()
+            .filter(|_| scenario.federation.observations)
+        {
+            observations::keep_candidates(&journal.candidates(), candidates, dim)
+                .map_err(DriverError::Folder)?;
+            observations::keep_names(&journal.names(), objective.agent_names())
+                .map_err(DriverError::Folder)?;
         }
-        if let Some(journal) = options.journal.as_deref().filter(|_| spread::is_known(&scenario.objective)) {
+        if let Some(journal) = options
+            .journal
+            .as_deref()
+            .filter(|_| spread::is_known(&scenario.objective))
+        {
             let found = Spread::of_objective(&*objective);
-            found.map_or(Ok(()), |found| found.keep(&journal.spread())).map_err(DriverError::Objective)?;
+            found
+                .map_or(Ok(()), |found| found.keep(&journal.spread()))
+                .map_err(DriverError::Objective)?;
         }
         let mut views: Vec<View<'j, T>> = Vec::new();
-        for (place, scenario) in
-            std::iter::once(scenario).chain(scenario.own.iter().map(|own| &*own.scenario)).enumerate()
+        for (place, scenario) in std::iter::once(scenario)
+            .chain(scenario.own.iter().map(|own| &*own.scenario))
+            .enumerate()
         {
-            let methods: Vec<Method> = views.first().map_or(scenario, |first| first.scenario).methods().collect();
-            let methods: Vec<Method> = methods.into_iter().filter(|method| view(*method) == place).collect();
+            let methods: Vec<Method> = views
+                .first()
+                .map_or(scenario, |first| first.scenario)
+                .methods()
+                .collect();
+            let methods: Vec<Method> = methods
+                .into_iter()
+                .filter(|method| view(*method) == place)
+                .collect();
             if methods.iter().any(|method| method.parts().split) {
                 regions_have_candidates(scenario, candidates, dim)?;
             }
-            let alike = views.iter().find(|other| other.scenario.surrogate == scenario.surrogate);
+            let alike = views
+                .iter()
+                .find(|other| other.scenario.surrogate == scenario.surrogate);
             let shared = match alike {
                 Some(other) => other.shared.beside(scenario, &methods)?,
                 None => ScenarioContext::of(scenario, &methods, candidates, dim)?,
@@ -191,23 +220,41 @@ impl<'j, T: Scalar> Job<'j, T> {
                 Some(method) => Some(campaign_of(scenario, *method, candidates, dim)?),
                 None => None,
             };
-            views.push(View { scenario, shared: Arc::new(shared), prior, campaign });
+            views.push(View {
+                scenario,
+                shared: Arc::new(shared),
+                prior,
+                campaign,
+            });
         }
-        Ok(Job { workspace_bytes: options.workspace_bytes, customs, views })
+        Ok(Job {
+            workspace_bytes: options.workspace_bytes,
+            customs,
+            views,
+        })
     }
 
     /// One run, as every view has it.
     ///
     /// **Errors**: features that cannot be drawn.
-    pub fn run(&self, index: u32, objective: Box<dyn Objective>) -> Result<Vec<Arc<RunContext<T>>>, DriverError> {
+    pub fn run(
+        &self,
+        index: u32,
+        objective: Box<dyn Objective>,
+    ) -> Result<Vec<Arc<RunContext<T>>>, DriverError> {
         let objective: Arc<dyn Objective> = objective.into();
         let mut runs: Vec<Arc<RunContext<T>>> = Vec::new();
         for view in &self.views {
-            let alike =
-                self.views.iter().zip(&runs).find(|(other, _)| other.scenario.surrogate == view.scenario.surrogate);
+            let alike = self
+                .views
+                .iter()
+                .zip(&runs)
+                .find(|(other, _)| other.scenario.surrogate == view.scenario.surrogate);
             let run = match alike {
                 Some((_, run)) => run.beside(view.shared.clone()),
-                None => RunContext::new(view.scenario, view.shared.clone(), index, objective.clone())?,
+                None => {
+                    RunContext::new(view.scenario, view.shared.clone(), index, objective.clone())?
+                }
             };
             runs.push(Arc::new(run));
         }
@@ -217,8 +264,17 @@ impl<'j, T: Scalar> Job<'j, T> {
     /// What the parties of a method borrow in one run.
     ///
     /// **Errors**: [`DriverError`] for a method that this program does not have, or numbers that do not fit.
-    pub fn context(&self, method: Method, runs: &[Arc<RunContext<T>>]) -> Result<Context<T>, DriverError> {
-        let View { scenario, shared, prior, campaign } = &self.views[view(method)];
+    pub fn context(
+        &self,
+        method: Method,
+        runs: &[Arc<RunContext<T>>],
+    ) -> Result<Context<T>, DriverError> {
+        let View {
+            scenario,
+            shared,
+            prior,
+            campaign,
+        } = &self.views[view(method)];
         let run = runs[view(method)].clone();
         if let Some(custom) = handed_in(self.customs, method)? {
             let context = CustomContext::new(scenario, method, run, custom, self.workspace_bytes)?;
@@ -226,17 +282,29 @@ impl<'j, T: Scalar> Job<'j, T> {
         }
         if let Some(numbers) = prior.as_ref().filter(|_| method.is_prior()) {
             let (shared, numbers) = (shared.clone(), numbers.clone());
-            let context = PriorContext::new(scenario, method, run, shared, numbers, self.workspace_bytes)?;
+            let context =
+                PriorContext::new(scenario, method, run, shared, numbers, self.workspace_bytes)?;
             return Ok(Context::Prior(Arc::new(context)));
         }
         if let Some(campaign) = campaign.as_ref().filter(|_| method.is_campaign()) {
-            let context = CampaignContext::new(scenario, method, run, campaign, self.workspace_bytes)?;
+            let context =
+                CampaignContext::new(scenario, method, run, campaign, self.workspace_bytes)?;
             return Ok(Context::Campaign(Arc::new(context)));
         }
         if method.is_vote() {
-            return Ok(Context::Vote(Arc::new(VoteContext::new(scenario, method, run, self.workspace_bytes)?)));
+            return Ok(Context::Vote(Arc::new(VoteContext::new(
+                scenario,
+                method,
+                run,
+                self.workspace_bytes,
+            )?)));
         }
-        Ok(Context::Draws(Arc::new(MethodContext::new(scenario, method, run, self.workspace_bytes)?)))
+        Ok(Context::Draws(Arc::new(MethodContext::new(
+            scenario,
+            method,
+            run,
+            self.workspace_bytes,
+        )?)))
     }
 
     /// One method in one run, its agents wherever they are held.
@@ -249,7 +317,10 @@ impl<'j, T: Scalar> Job<'j, T> {
         place: Place<'_>,
         around: Surroundings<'_>,
     ) -> Result<MethodRun, DriverError> {
-        let task = &Task { run: runs[view(method)].index, method: method.name().to_owned() };
+        let task = &Task {
+            run: runs[view(method)].index,
+            method: method.name().to_owned(),
+        };
         match self.context(method, runs)? {
             Context::Draws(context) => place.run(task, context, around).await,
             Context::Prior(context) => place.run(task, context, around).await,
@@ -269,11 +340,16 @@ fn prior_numbers<T: Scalar>(
 ) -> Result<Option<Arc<PriorNumbers<T>>>, DriverError> {
     let landmarks = landmarks(scenario, dim);
     let protocol = protocol(scenario, method, &landmarks, dim, run_seed(scenario, 0))?;
-    protocol.map(|protocol| PriorNumbers::new(&protocol, &landmarks, candidates, dim)).transpose()
+    protocol
+        .map(|protocol| PriorNumbers::new(&protocol, &landmarks, candidates, dim))
+        .transpose()
 }
 
 /// The parties of a handed-in method; `None` for all others.
-pub(super) fn handed_in(customs: &[(String, Custom)], method: Method) -> Result<Option<Custom>, CustomError> {
+pub(super) fn handed_in(
+    customs: &[(String, Custom)],
+    method: Method,
+) -> Result<Option<Custom>, CustomError> {
     if method.parts().kind != Kind::Custom {
         return Ok(custom::builtin::of(method));
     }
@@ -283,12 +359,21 @@ pub(super) fn handed_in(customs: &[(String, Custom)], method: Method) -> Result<
 }
 
 /// Refuses a region without a candidate: its agents would have nothing to explore.
-fn regions_have_candidates(scenario: &Scenario, candidates: &[f64], dim: usize) -> Result<(), DriverError> {
+fn regions_have_candidates(
+    scenario: &Scenario,
+    candidates: &[f64],
+    dim: usize,
+) -> Result<(), DriverError> {
     let regions = Regions::new(&scenario.federation.splits)?;
     let mut found = vec![false; regions.count() as usize];
-    candidates.chunks_exact(dim).for_each(|point| found[regions.region_of(point) as usize] = true);
+    candidates
+        .chunks_exact(dim)
+        .for_each(|point| found[regions.region_of(point) as usize] = true);
     match found.iter().position(|found| !found) {
-        Some(region) => Err(DriverError::EmptyRegion { region: region as u32, regions: regions.count() }),
+        Some(region) => Err(DriverError::EmptyRegion {
+            region: region as u32,
+            regions: regions.count(),
+        }),
         None => Ok(()),
     }
 }

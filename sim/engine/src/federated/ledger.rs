@@ -56,7 +56,8 @@ pub fn joined(journal: &Journal, results: &[MethodRun]) -> Result<String, Driver
         for stretch in stretches(journal, result)? {
             let same = |line: &&mut Stretch| {
                 line.method == stretch.method
-                    && (line.first_release, line.last_release) == (stretch.first_release, stretch.last_release)
+                    && (line.first_release, line.last_release)
+                        == (stretch.first_release, stretch.last_release)
                     && line.terms == stretch.terms
             };
             match lines.iter_mut().find(same) {
@@ -66,23 +67,36 @@ pub fn joined(journal: &Journal, results: &[MethodRun]) -> Result<String, Driver
         }
     }
     let text = |line: &Stretch| serde_json::to_string(line).map(|line| line + "\n");
-    lines.iter().map(text).collect::<Result<_, _>>().map_err(DriverError::Json)
+    lines
+        .iter()
+        .map(text)
+        .collect::<Result<_, _>>()
+        .map_err(DriverError::Json)
 }
 
 fn stretches(journal: &Journal, result: &MethodRun) -> Result<Vec<Stretch>, DriverError> {
     let path = path(journal, &stored_name(result.run, result.method.name()));
-    let text = read_to_string_bounded(&path, BYTES_MAX)
-        .map_err(|error| DriverError::Unreadable { path: path.clone(), error })?;
+    let text =
+        read_to_string_bounded(&path, BYTES_MAX).map_err(|error| DriverError::Unreadable {
+            path: path.clone(),
+            error,
+        })?;
     // The first line says what the ledger is for.
     let charges = text.lines().count().saturating_sub(1);
     if charges != result.releases as usize {
-        return Err(DriverError::Charges { path, charges, releases: result.releases });
+        return Err(DriverError::Charges {
+            path,
+            charges,
+            releases: result.releases,
+        });
     }
     let mut stretches: Vec<Stretch> = Vec::new();
     for line in text.lines().skip(1) {
         let Charge { release, terms } = serde_json::from_str(line).map_err(DriverError::Json)?;
         match stretches.last_mut() {
-            Some(last) if last.last_release + 1 == release && last.terms == terms => last.last_release = release,
+            Some(last) if last.last_release + 1 == release && last.terms == terms => {
+                last.last_release = release
+            }
             _ => stretches.push(Stretch {
                 method: result.method.name(),
                 runs: vec![result.run],

@@ -63,8 +63,20 @@ pub struct Lent<'a, S> {
 impl<S> Snapshot<S> {
     /// The same state, lent.
     pub fn lent(&self) -> Lent<'_, S> {
-        let Snapshot { first, states, logs, best, late } = self;
-        Lent { first: *first, states, logs, best, late }
+        let Snapshot {
+            first,
+            states,
+            logs,
+            best,
+            late,
+        } = self;
+        Lent {
+            first: *first,
+            states,
+            logs,
+            best,
+            late,
+        }
     }
 }
 
@@ -77,9 +89,19 @@ enum Held<'a, S> {
 impl<S> Held<'_, S> {
     fn lent(&self) -> Lent<'_, S> {
         match self {
-            Held::Lent(Lent { first, states, logs, best, late }) => {
-                Lent { first: *first, states, logs: *logs, best, late }
-            }
+            Held::Lent(Lent {
+                first,
+                states,
+                logs,
+                best,
+                late,
+            }) => Lent {
+                first: *first,
+                states,
+                logs: *logs,
+                best,
+                late,
+            },
             Held::Own(snapshot) => snapshot.lent(),
         }
     }
@@ -119,13 +141,22 @@ impl<S: Serialize> Serialize for Snapshots<'_, S> {
 }
 
 /// The fields of a [`Snapshot`], each over all members, one after the other.
-fn joined<S: Serialize, Z: Serializer>(members: &[&Lent<'_, S>], serializer: Z) -> Result<Z::Ok, Z::Error> {
+fn joined<S: Serialize, Z: Serializer>(
+    members: &[&Lent<'_, S>],
+    serializer: Z,
+) -> Result<Z::Ok, Z::Error> {
     (
         members.first().map_or(0, |lent| lent.first),
-        Chain { parts: members.iter().map(|lent| lent.states).collect::<Vec<_>>() },
+        Chain {
+            parts: members.iter().map(|lent| lent.states).collect::<Vec<_>>(),
+        },
         JoinedLogs(members.iter().map(|lent| lent.logs).collect()),
-        Chain { parts: members.iter().map(|lent| lent.best).collect() },
-        Chain { parts: members.iter().map(|lent| lent.late).collect() },
+        Chain {
+            parts: members.iter().map(|lent| lent.best).collect(),
+        },
+        Chain {
+            parts: members.iter().map(|lent| lent.late).collect(),
+        },
     )
         .serialize(serializer)
 }
@@ -137,8 +168,13 @@ struct Chain<'a, V> {
 
 impl<V: Serialize> Serialize for Chain<'_, V> {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        let mut list = serializer.serialize_seq(Some(self.parts.iter().map(|part| part.len()).sum()))?;
-        self.parts.iter().copied().flatten().try_for_each(|value| list.serialize_element(value))?;
+        let mut list =
+            serializer.serialize_seq(Some(self.parts.iter().map(|part| part.len()).sum()))?;
+        self.parts
+            .iter()
+            .copied()
+            .flatten()
+            .try_for_each(|value| list.serialize_element(value))?;
         list.end()
     }
 }
@@ -148,15 +184,19 @@ struct JoinedLogs<'a>(Vec<&'a dyn Logs>);
 
 impl Serialize for JoinedLogs<'_> {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        let mut list = serializer.serialize_seq(Some(self.0.iter().map(|logs| logs.bytes()).sum()))?;
+        let mut list =
+            serializer.serialize_seq(Some(self.0.iter().map(|logs| logs.bytes()).sum()))?;
         for logs in &self.0 {
             let (mut refused, mut given) = (None, 0);
             let taken = logs.each(&mut |bytes| {
                 given += bytes.len();
-                bytes.iter().try_for_each(|byte| list.serialize_element(byte)).map_err(|error| {
-                    refused = Some(error);
-                    Stop
-                })
+                bytes
+                    .iter()
+                    .try_for_each(|byte| list.serialize_element(byte))
+                    .map_err(|error| {
+                        refused = Some(error);
+                        Stop
+                    })
             });
             if let Some(error) = refused {
                 return Err(error);
@@ -178,9 +218,18 @@ mod tests {
         Snapshot {
             first,
             states: range.clone().map(|agent| 1 << (agent % 60)).collect(),
-            logs: range.clone().flat_map(|agent| vec![agent as u8; 8 * (agent % 3) as usize]).collect(),
-            best: range.clone().map(|agent| 1.0 / f64::from(agent + 1)).collect(),
-            late: range.filter(|agent| agent % 5 == 0).map(|agent| (agent, vec![7; agent as usize])).collect(),
+            logs: range
+                .clone()
+                .flat_map(|agent| vec![agent as u8; 8 * (agent % 3) as usize])
+                .collect(),
+            best: range
+                .clone()
+                .map(|agent| 1.0 / f64::from(agent + 1))
+                .collect(),
+            late: range
+                .filter(|agent| agent % 5 == 0)
+                .map(|agent| (agent, vec![7; agent as usize]))
+                .collect(),
         }
     }
 
@@ -196,9 +245,15 @@ mod tests {
         assert_eq!(postcard::to_allocvec(&lent).unwrap(), expected);
         let own = Snapshots::own(parts.to_vec());
         assert_eq!(postcard::to_allocvec(&own).unwrap(), expected);
-        assert_eq!(postcard::from_bytes::<Snapshot<u64>>(&expected).unwrap(), whole);
+        assert_eq!(
+            postcard::from_bytes::<Snapshot<u64>>(&expected).unwrap(),
+            whole
+        );
         // Negative control: without one of the parts.
-        assert_ne!(postcard::to_allocvec(&Snapshots::own(parts[..2].to_vec())).unwrap(), expected);
+        assert_ne!(
+            postcard::to_allocvec(&Snapshots::own(parts[..2].to_vec())).unwrap(),
+            expected
+        );
     }
 
     #[test]
@@ -212,7 +267,13 @@ mod tests {
                 take(&[1, 2])
             }
         }
-        let lent = Lent::<u64> { first: 0, states: &[], logs: &Short, best: &[], late: &[] };
+        let lent = Lent::<u64> {
+            first: 0,
+            states: &[],
+            logs: &Short,
+            best: &[],
+            late: &[],
+        };
         assert!(postcard::to_allocvec(&lent).is_err());
     }
 }

@@ -35,11 +35,21 @@ pub trait Collects {
     /// Takes one upload, or refuses it by name.
     ///
     /// **Errors**: an upload of another broadcast, a second one, one that is not finite.
-    fn take<T: Scalar>(&mut self, agent: u32, broadcast: u32, vector: &[T]) -> Result<(), ServerError>;
+    fn take<T: Scalar>(
+        &mut self,
+        agent: u32,
+        broadcast: u32,
+        vector: &[T],
+    ) -> Result<(), ServerError>;
 }
 
 impl<E: Encoding> Collects for Collector<'_, E> {
-    fn take<T: Scalar>(&mut self, agent: u32, broadcast: u32, vector: &[T]) -> Result<(), ServerError> {
+    fn take<T: Scalar>(
+        &mut self,
+        agent: u32,
+        broadcast: u32,
+        vector: &[T],
+    ) -> Result<(), ServerError> {
         self.upload(agent, broadcast, vector)
     }
 }
@@ -56,13 +66,22 @@ pub struct Door<'m, T, C> {
 impl<'m, T: Scalar, C: Collects> Door<'m, T, C> {
     /// For vectors of `length` numbers; without a collector every frame is too late.
     pub fn new(method: &'m MethodContext<T>, collector: Option<C>, length: usize) -> Self {
-        Door { method, collector, incoming: vec![T::ZERO; length], refused: FaultCounts::default() }
+        Door {
+            method,
+            collector,
+            incoming: vec![T::ZERO; length],
+            refused: FaultCounts::default(),
+        }
     }
 }
 
 impl<T: Scalar, C: Collects> Link for Door<'_, T, C> {
     fn reaches(&mut self, _agent: u32, broadcast: bool) -> Reach {
-        if broadcast { Reach::Broadcast } else { Reach::Alone }
+        if broadcast {
+            Reach::Broadcast
+        } else {
+            Reach::Alone
+        }
     }
 
     fn send(&mut self, _agent: u32, frame: &mut [u8]) -> Result<(), DriverError> {
@@ -71,12 +90,19 @@ impl<T: Scalar, C: Collects> Link for Door<'_, T, C> {
             Ok(decoded) => decoded,
             Err(error) => {
                 let too_long = matches!(error, WireError::TooLong { .. });
-                *(if too_long { &mut refused.refused_oversize } else { &mut refused.refused_corrupt }) += 1;
+                *(if too_long {
+                    &mut refused.refused_oversize
+                } else {
+                    &mut refused.refused_corrupt
+                }) += 1;
                 return Ok(());
             }
         };
         if header.deployment != self.method.deployment || header.config != self.method.config_id {
-            return Err(DriverError::ForeignFrame { deployment: header.deployment, config: header.config });
+            return Err(DriverError::ForeignFrame {
+                deployment: header.deployment,
+                config: header.config,
+            });
         }
         let Some(collector) = &mut self.collector else {
             refused.refused_stale += 1;
@@ -124,15 +150,33 @@ impl<'m, T: Scalar, L: Link> Faulty<'m, T, L> {
             link.send(agent, &mut frame)?;
         }
         let (counts, fate) = (FaultCounts::default(), (u32::MAX, Fate::default()));
-        Ok(Faulty { link, method, presence, coins, length, fate, counts, held: Vec::new(), late: Vec::new() })
+        Ok(Faulty {
+            link,
+            method,
+            presence,
+            coins,
+            length,
+            fate,
+            counts,
+            held: Vec::new(),
+            late: Vec::new(),
+        })
     }
 
     fn fate(&mut self, agent: u32) -> Fate {
         if self.fate.0 != agent {
             let region = self.method.config.region_of_agent(agent);
-            let fate = |round| self.method.faults.fate(self.method.run.seed, agent, region, round);
+            let fate = |round| {
+                self.method
+                    .faults
+                    .fate(self.method.run.seed, agent, region, round)
+            };
             let coins = fate(self.coins);
-            let absent = if self.presence == self.coins { coins.absent } else { fate(self.presence).absent };
+            let absent = if self.presence == self.coins {
+                coins.absent
+            } else {
+                fate(self.presence).absent
+            };
             self.fate = (agent, Fate { absent, ..coins });
         }
         self.fate.1
@@ -183,7 +227,9 @@ impl<T: Scalar, L: Link> Link for Faulty<'_, T, L> {
             frame[bit / 8] ^= 1 << (bit % 8);
         }
         if fate.oversize {
-            return self.link.send(agent, &mut oversized(self.method, agent, self.length)?);
+            return self
+                .link
+                .send(agent, &mut oversized(self.method, agent, self.length)?);
         }
         if fate.late {
             self.counts.late += 1;
@@ -201,10 +247,17 @@ impl<T: Scalar, L: Link> Link for Faulty<'_, T, L> {
 }
 
 /// A frame of more numbers than are admitted.
-fn oversized<T: Scalar>(method: &MethodContext<T>, agent: u32, length: usize) -> Result<Vec<u8>, DriverError> {
+fn oversized<T: Scalar>(
+    method: &MethodContext<T>,
+    agent: u32,
+    length: usize,
+) -> Result<Vec<u8>, DriverError> {
     let numbers = vec![T::ZERO; length + 1];
     let mut frame = vec![0; wire::frame_len_max(ScalarTag::of::<T>(), numbers.len())];
-    let header = Header { len: 0, ..method.frame_header(Kind::Upload, agent, 0) };
+    let header = Header {
+        len: 0,
+        ..method.frame_header(Kind::Upload, agent, 0)
+    };
     let used = wire::encode(header, &numbers, &mut frame)?;
     frame.truncate(used);
     Ok(frame)
@@ -223,9 +276,11 @@ mod tests {
     fn context(settings: &[&str]) -> MethodContext<f32> {
         let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
         let scenario = Shipped::find("firmware").unwrap().parse(&settings).unwrap();
-        let functions =
-            sordino_experiment::world::load(&scenario, None).unwrap().realize(RunSeed::new(scenario.seed, 0));
-        let shared = ScenarioContext::new(&scenario, functions.candidates(), functions.dim()).unwrap();
+        let functions = sordino_experiment::world::load(&scenario, None)
+            .unwrap()
+            .realize(RunSeed::new(scenario.seed, 0));
+        let shared =
+            ScenarioContext::new(&scenario, functions.candidates(), functions.dim()).unwrap();
         let run = Arc::new(RunContext::new(&scenario, Arc::new(shared), 0, functions).unwrap());
         MethodContext::new(&scenario, scenario.methods().next().unwrap(), run, None).unwrap()
     }
@@ -236,7 +291,11 @@ mod tests {
 
     impl Link for Seen {
         fn reaches(&mut self, _agent: u32, broadcast: bool) -> Reach {
-            if broadcast { Reach::Broadcast } else { Reach::Alone }
+            if broadcast {
+                Reach::Broadcast
+            } else {
+                Reach::Alone
+            }
         }
 
         fn send(&mut self, agent: u32, frame: &mut [u8]) -> Result<(), DriverError> {
@@ -246,11 +305,20 @@ mod tests {
     }
 
     /// What agents are told and what arrives in round 3; frames of zeros.
-    fn round(settings: &[&str], agents: &[u32], late: Frames) -> (Vec<Reach>, Frames, FaultCounts, Frames) {
+    fn round(
+        settings: &[&str],
+        agents: &[u32],
+        late: Frames,
+    ) -> (Vec<Reach>, Frames, FaultCounts, Frames) {
         let method = context(settings);
         let mut link = Faulty::new(Seen::default(), &method, (3, 3), 4, late).unwrap();
-        let reached = agents.iter().map(|agent| link.reaches(*agent, true)).collect();
-        agents.iter().for_each(|agent| link.send(*agent, &mut [0; 40]).unwrap());
+        let reached = agents
+            .iter()
+            .map(|agent| link.reaches(*agent, true))
+            .collect();
+        agents
+            .iter()
+            .for_each(|agent| link.send(*agent, &mut [0; 40]).unwrap());
         let (seen, counts, late) = link.close().unwrap();
         (reached, seen.0, counts, late)
     }
@@ -261,31 +329,52 @@ mod tests {
         let (all, none) = ([0, 1, 2, 3], FaultCounts::default());
         let reached = |reach| vec![reach; 4];
         let plain = round(&[], &all, Vec::new());
-        assert_eq!(plain, (reached(Reach::Broadcast), whole.clone(), none, Vec::new()));
+        assert_eq!(
+            plain,
+            (reached(Reach::Broadcast), whole.clone(), none, Vec::new())
+        );
         let away = round(&["faults.dropout=1"], &all, Vec::new());
         assert_eq!((away.0, away.2.absent), (reached(Reach::Away), 4));
         let alone = round(&["faults.broadcast_loss=1"], &all, Vec::new());
-        assert_eq!((alone.0, alone.2.broadcasts_lost), (reached(Reach::Alone), 4));
+        assert_eq!(
+            (alone.0, alone.2.broadcasts_lost),
+            (reached(Reach::Alone), 4)
+        );
         let lost = round(&["faults.loss=1"], &all, Vec::new());
         assert_eq!((lost.1, lost.2.lost), (Vec::new(), 4));
         let twice = round(&["faults.duplicate=1"], &all, Vec::new());
         assert!(twice.1.len() == 8 && twice.1.chunks(2).all(|pair| pair[0] == pair[1]));
         let (_, seen, counts, late) = round(&["faults.straggler=1"], &all, whole[..1].to_vec());
-        assert_eq!((seen, counts.late, late), (whole[..1].to_vec(), 4, whole.clone()), "the last round's come first");
+        assert_eq!(
+            (seen, counts.late, late),
+            (whole[..1].to_vec(), 4, whole.clone()),
+            "the last round's come first"
+        );
         let held = round(&["faults.reorder=1"], &all, Vec::new());
         assert_eq!((held.1, held.2), (whole, none));
         for (_, frame) in round(&["faults.corrupt=1"], &all, Vec::new()).1 {
-            assert_eq!(frame.iter().map(|byte| byte.count_ones()).sum::<u32>(), 1, "one bit");
+            assert_eq!(
+                frame.iter().map(|byte| byte.count_ones()).sum::<u32>(),
+                1,
+                "one bit"
+            );
         }
         for (_, frame) in round(&["faults.oversize=1"], &all, Vec::new()).1 {
-            assert!(matches!(wire::decode(&frame, 4), Err(WireError::TooLong { .. })));
+            assert!(matches!(
+                wire::decode(&frame, 4),
+                Err(WireError::TooLong { .. })
+            ));
         }
     }
 
     /// A fate is a function of run seed, agent and round: who else is asked, and in which order, does not matter.
     #[test]
     fn fates_do_not_depend_on_who_else_is_asked() {
-        let some = ["faults.dropout=0.3", "faults.loss=0.3", "faults.broadcast_loss=0.3"];
+        let some = [
+            "faults.dropout=0.3",
+            "faults.loss=0.3",
+            "faults.broadcast_loss=0.3",
+        ];
         let agents: Vec<u32> = (0..40).collect();
         let backwards: Vec<u32> = (0..40).rev().collect();
         let (mut reached, seen, counts, _) = round(&some, &agents, Vec::new());
@@ -296,8 +385,14 @@ mod tests {
         for agent in [0, 7, 39] {
             let (alone, own, ..) = round(&some, &[agent], Vec::new());
             assert_eq!(alone[0], again[39 - agent as usize]);
-            assert_eq!(own.len(), seen.iter().filter(|(sender, _)| *sender == agent).count());
+            assert_eq!(
+                own.len(),
+                seen.iter().filter(|(sender, _)| *sender == agent).count()
+            );
         }
-        assert!(counts.absent > 0 && counts.lost > 0 && counts.broadcasts_lost > 0, "{counts:?}");
+        assert!(
+            counts.absent > 0 && counts.lost > 0 && counts.broadcasts_lost > 0,
+            "{counts:?}"
+        );
     }
 }

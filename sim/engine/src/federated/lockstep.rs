@@ -24,7 +24,10 @@ impl<C: Crew> Lockstep<C> {
     /// Fresh agents, or agents as they are in the snapshot.
     ///
     /// **Errors**: as [`Crew::muster`].
-    pub fn new(context: &Arc<C::Context>, snapshot: Option<&mut Snapshot<C::State>>) -> Result<Self, DriverError> {
+    pub fn new(
+        context: &Arc<C::Context>,
+        snapshot: Option<&mut Snapshot<C::State>>,
+    ) -> Result<Self, DriverError> {
         C::muster(context, 0..C::enrolled(context), snapshot).map(Lockstep)
     }
 }
@@ -34,8 +37,14 @@ pub fn run_method<T: Scalar>(
     method: &Arc<MethodContext<T>>,
     progress: &dyn Progress,
 ) -> Result<MethodRun, DriverError> {
-    let around = Surroundings { progress, journal: None, interval: Duration::ZERO, stop: &AtomicBool::new(false) };
-    let build = |snapshot: Option<&mut _>| Lockstep::<Shard<MethodContext<T>>>::new(method, snapshot);
+    let around = Surroundings {
+        progress,
+        journal: None,
+        interval: Duration::ZERO,
+        stop: &AtomicBool::new(false),
+    };
+    let build =
+        |snapshot: Option<&mut _>| Lockstep::<Shard<MethodContext<T>>>::new(method, snapshot);
     // One member in one thread never waits for another.
     let run = pin!(run::run_method(method.clone(), around, build));
     match run.poll(&mut Context::from_waker(Waker::noop())) {

@@ -29,7 +29,9 @@ use sordino_experiment::metrics::summarize;
 use sordino_experiment::progress::Progress;
 use sordino_experiment::record::{Explanation, MethodRun, Record, stored_name};
 use sordino_experiment::scenario::unused::Unused;
-use sordino_experiment::scenario::{Head, Method, MethodName, ObjectiveConfig, OwnMethod, ScalarKind, Scenario};
+use sordino_experiment::scenario::{
+    Head, Method, MethodName, ObjectiveConfig, OwnMethod, ScalarKind, Scenario,
+};
 use sordino_experiment::world::spread::{self, Spread};
 use sordino_experiment::world::{self, Family, command};
 use sordino_report::chart::Picture;
@@ -102,7 +104,11 @@ impl Model for Scenario {
     }
 
     fn work(&self) -> Vec<String> {
-        self.federation.methods.iter().map(|method| method.name().to_owned()).collect()
+        self.federation
+            .methods
+            .iter()
+            .map(|method| method.name().to_owned())
+            .collect()
     }
 
     fn indivisible(&self) -> Option<&'static str> {
@@ -111,7 +117,10 @@ impl Model for Scenario {
     }
 
     fn jobs(&self) -> Jobs {
-        Jobs { count: self.steps(), unit: "rounds" }
+        Jobs {
+            count: self.steps(),
+            unit: "rounds",
+        }
     }
 
     fn compute(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {
@@ -127,9 +136,15 @@ impl Model for Scenario {
         let (mut shorter, all) = (self.clone(), self.federation.methods.len());
         let runs = whole_runs(journal, self.runs, all)?;
         let parts = journal.finished_parts()?;
-        shorter.federation.methods.retain(|method| runs > 0 || parts.contains(&stored_name(0, method.name())));
+        shorter
+            .federation
+            .methods
+            .retain(|method| runs > 0 || parts.contains(&stored_name(0, method.name())));
         let said = match runs {
-            0 => format!("{} of {all} methods of one run", shorter.federation.methods.len()),
+            0 => format!(
+                "{} of {all} methods of one run",
+                shorter.federation.methods.len()
+            ),
             _ => format!("{runs} of {} runs", self.runs),
         };
         (shorter.runs, shorter.description) = (runs.max(1), unfinished(&said, &self.description));
@@ -137,13 +152,17 @@ impl Model for Scenario {
     }
 
     fn kept(&self, key: &str) -> Vec<(String, String)> {
-        let run = self.own.iter().filter(|own| self.federation.methods.contains(&own.method.named()));
+        let run = self
+            .own
+            .iter()
+            .filter(|own| self.federation.methods.contains(&own.method.named()));
         let value = |own: &OwnMethod<Scenario>| match own.keys.set.as_ref()?.get(key)? {
             // As people write it: 2, not 2.0.
             toml::Value::Float(number) => Some(number.to_string()),
             other => Some(other.to_string()),
         };
-        run.filter_map(|own| Some((own.method.name().to_owned(), value(own)?))).collect()
+        run.filter_map(|own| Some((own.method.name().to_owned(), value(own)?)))
+            .collect()
     }
 
     fn view(&self, files: RunFiles<'_>) -> Result<View, ModelError> {
@@ -158,30 +177,45 @@ impl Model for Scenario {
 }
 
 /// What a scenario's results leave for programs.
-fn recorded(scenario: &Scenario, results: Vec<MethodRun>, options: &Options) -> Result<Record, ModelError> {
+fn recorded(
+    scenario: &Scenario,
+    results: Vec<MethodRun>,
+    options: &Options,
+) -> Result<Record, ModelError> {
     let summary = summarize(scenario, &results).map_err(DriverError::Accountant)?;
     let mut kept = Vec::new();
     if let Some(journal) = options.journal.as_deref() {
         kept.push(("ledger.jsonl", ledger::joined(journal, &results)?));
         if scenario.federation.observations {
-            let points = observations::candidates(&journal.candidates()).map_err(DriverError::Folder)?;
+            let points =
+                observations::candidates(&journal.candidates()).map_err(DriverError::Folder)?;
             let names = observations::names(&journal.names()).map_err(DriverError::Folder)?;
-            kept.push(("observations.csv", observations::all(&results, &points, &names, &scenario.objective)));
-            kept.push(("agents.csv", observations::best(&results, &points, &names, &scenario.objective)));
+            kept.push((
+                "observations.csv",
+                observations::all(&results, &points, &names, &scenario.objective),
+            ));
+            kept.push((
+                "agents.csv",
+                observations::best(&results, &points, &names, &scenario.objective),
+            ));
         }
         if let ObjectiveConfig::Command(config) = &scenario.objective {
-            let answers = command::ordered(config, &journal.answers()).map_err(DriverError::Objective)?;
+            let answers =
+                command::ordered(config, &journal.answers()).map_err(DriverError::Objective)?;
             kept.push((command::FILE, answers));
         }
     }
     let cautions = [scenario.cautions(), doubts(scenario, options)?].concat();
-    federation::record(scenario, &results, &summary, kept, &cautions, options.chain).map_err(ModelError::failure)
+    federation::record(scenario, &results, &summary, kept, &cautions, options.chain)
+        .map_err(ModelError::failure)
 }
 
 /// Where the values that were seen contradict the scenario's constants. A table's values were counted when it was read,
 /// so that parts can be put together without it.
 fn doubts(scenario: &Scenario, options: &Options) -> Result<Vec<String>, DriverError> {
-    let Some(journal) = options.journal.as_deref() else { return Ok(Vec::new()) };
+    let Some(journal) = options.journal.as_deref() else {
+        return Ok(Vec::new());
+    };
     let found = match &scenario.objective {
         ObjectiveConfig::Command(config) => Spread::of_answers(config, &journal.answers()),
         _ => Spread::kept(&journal.spread()),
@@ -194,12 +228,22 @@ fn doubts(scenario: &Scenario, options: &Options) -> Result<Vec<String>, DriverE
 /// same for every [`Options`].
 ///
 /// **Errors**: [`DriverError`]; the first that occurred ends the execution.
-pub fn run(scenario: &Scenario, options: &Options, progress: &dyn Progress) -> Result<Vec<MethodRun>, DriverError> {
+pub fn run(
+    scenario: &Scenario,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Vec<MethodRun>, DriverError> {
     // Without data, too, what is finished can be looked at.
     if let Some(results) = finished(scenario, options)? {
         return Ok(results);
     }
-    run_over(scenario, &*loaded(scenario, options)?, &[], options, progress)
+    run_over(
+        scenario,
+        &*loaded(scenario, options)?,
+        &[],
+        options,
+        progress,
+    )
 }
 
 /// The functions that the scenario itself names.
@@ -227,12 +271,20 @@ pub fn run_with(
 
 /// All results, if the journal has them.
 fn finished(scenario: &Scenario, options: &Options) -> Result<Option<Vec<MethodRun>>, DriverError> {
-    let jobs = (0..scenario.runs).flat_map(|run| scenario.federation.methods.iter().map(move |method| (run, method)));
+    let jobs = (0..scenario.runs).flat_map(|run| {
+        scenario
+            .federation
+            .methods
+            .iter()
+            .map(move |method| (run, method))
+    });
     let done = |(run, method): (u32, &MethodName)| match &options.journal {
         Some(journal) => journal.finished(&stored_name(run, method.name())),
         None => Ok(None),
     };
-    Ok(jobs.map(done).collect::<Result<Option<Vec<MethodRun>>, _>>()?)
+    Ok(jobs
+        .map(done)
+        .collect::<Result<Option<Vec<MethodRun>>, _>>()?)
 }
 
 fn run_over(
@@ -260,9 +312,15 @@ fn run_in<T: Scalar>(
 ) -> Result<Vec<MethodRun>, DriverError> {
     let job = Job::<T>::new(scenario, family, customs, options)?;
     let run_context = |index| job.run(index, family.realize(run_seed(scenario, index)));
-    let around =
-        Surroundings { progress, journal: options.journal.as_deref(), interval: options.interval, stop: &options.stop };
-    let control = ::tokio::runtime::Builder::new_current_thread().build().map_err(DriverError::Runtime)?;
+    let around = Surroundings {
+        progress,
+        journal: options.journal.as_deref(),
+        interval: options.interval,
+        stop: &options.stop,
+    };
+    let control = ::tokio::runtime::Builder::new_current_thread()
+        .build()
+        .map_err(DriverError::Runtime)?;
     let own = |index| own_methods(scenario, options.share, index);
     let own_runs = (0..scenario.runs).filter(|index| own(*index).next().is_some());
     let one_by_one = |place: Place<'_>| {
@@ -285,13 +343,20 @@ fn run_in<T: Scalar>(
             let threads = pool.current_num_threads();
             let jobs: usize = own_runs.clone().map(|index| own(index).count()).sum();
             // Enough jobs keep the pool busy by themselves; otherwise one job is cut into parts, small enough to even out.
-            let shards =
-                options.shards.map_or(if jobs >= 4 * threads { 1 } else { 4 * threads as u32 }, NonZeroU32::get);
+            let shards = options.shards.map_or(
+                if jobs >= 4 * threads {
+                    1
+                } else {
+                    4 * threads as u32
+                },
+                NonZeroU32::get,
+            );
             let (job, run_context, own) = (&job, &run_context, &own);
             control.block_on(async {
                 let runs = own_runs.map(|index| async move {
                     let run = run_context(index)?;
-                    let jobs = own(index).map(|method| job.method(method, &run, Place::Pool(pool, shards), around));
+                    let jobs = own(index)
+                        .map(|method| job.method(method, &run, Place::Pool(pool, shards), around));
                     let results: Vec<_> = together::at_most(threads + 1, jobs).await;
                     results.into_iter().collect::<Result<Vec<_>, DriverError>>()
                 });
@@ -305,14 +370,26 @@ fn run_in<T: Scalar>(
 }
 
 /// The methods of a run that are to be done here.
-fn own_methods(scenario: &Scenario, share: Option<Share>, run: u32) -> impl Iterator<Item = Method> {
+fn own_methods(
+    scenario: &Scenario,
+    share: Option<Share>,
+    run: u32,
+) -> impl Iterator<Item = Method> {
     let first = u64::from(run) * scenario.methods().count() as u64;
     let own = move |job: u64| share.is_none_or(|share| share.takes(job));
-    scenario.methods().zip(first..).filter(move |(_, job)| own(*job)).map(|(method, _)| method)
+    scenario
+        .methods()
+        .zip(first..)
+        .filter(move |(_, job)| own(*job))
+        .map(|(method, _)| method)
 }
 
 /// The results, if they cover all jobs.
 fn all_of(scenario: &Scenario, results: Vec<MethodRun>) -> Result<Vec<MethodRun>, DriverError> {
     let all = scenario.runs as usize * scenario.methods().count();
-    if results.len() == all { Ok(results) } else { Err(DriverError::PartDone) }
+    if results.len() == all {
+        Ok(results)
+    } else {
+        Err(DriverError::PartDone)
+    }
 }

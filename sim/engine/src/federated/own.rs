@@ -46,10 +46,16 @@ impl Own {
     /// the scenario says.
     pub fn new(mut scenario: Scenario, family: Arc<dyn Family>) -> Result<Self, ObjectiveError> {
         if let ObjectiveConfig::Custom(config) = &mut scenario.objective {
-            config.digest.get_or_insert_with(|| family.digest().to_string());
+            config
+                .digest
+                .get_or_insert_with(|| family.digest().to_string());
         }
         world::custom::check(&scenario, &*family)?;
-        Ok(Own { scenario, functions: Some(Functions::Family(family)), methods: Vec::new() })
+        Ok(Own {
+            scenario,
+            functions: Some(Functions::Family(family)),
+            methods: Vec::new(),
+        })
     }
 
     /// A function in place of the program that the scenario names; a program with the same answers gives the same
@@ -58,9 +64,11 @@ impl Own {
     /// **Errors**: [`ObjectiveError::Other`]: another kind of objective.
     pub fn asking(scenario: Scenario, oracle: Arc<dyn Oracle>) -> Result<Self, ObjectiveError> {
         match scenario.objective {
-            ObjectiveConfig::Command(_) => {
-                Ok(Own { scenario, functions: Some(Functions::Asked(oracle)), methods: Vec::new() })
-            }
+            ObjectiveConfig::Command(_) => Ok(Own {
+                scenario,
+                functions: Some(Functions::Asked(oracle)),
+                methods: Vec::new(),
+            }),
             _ => Err(ObjectiveError::Other {
                 what: "kind",
                 found: "command".into(),
@@ -76,7 +84,12 @@ impl Own {
         scenario: Scenario,
         methods: impl IntoIterator<Item = (&'n str, Custom)>,
     ) -> Result<Self, CustomError> {
-        Own { scenario, functions: None, methods: Vec::new() }.with_methods(methods)
+        Own {
+            scenario,
+            functions: None,
+            methods: Vec::new(),
+        }
+        .with_methods(methods)
     }
 
     /// The same with methods under the names of their tables.
@@ -86,7 +99,11 @@ impl Own {
         mut self,
         methods: impl IntoIterator<Item = (&'n str, Custom)>,
     ) -> Result<Self, CustomError> {
-        self.methods.extend(methods.into_iter().map(|(name, custom)| (name.to_owned(), custom)));
+        self.methods.extend(
+            methods
+                .into_iter()
+                .map(|(name, custom)| (name.to_owned(), custom)),
+        );
         join(&mut self.scenario, &self.methods)?;
         Ok(self)
     }
@@ -94,11 +111,21 @@ impl Own {
     /// What every method did in every run.
     ///
     /// **Errors**: as [`run`](super::run()).
-    pub fn results(&self, options: &Options, progress: &dyn Progress) -> Result<Vec<MethodRun>, DriverError> {
+    pub fn results(
+        &self,
+        options: &Options,
+        progress: &dyn Progress,
+    ) -> Result<Vec<MethodRun>, DriverError> {
         if let Some(results) = finished(&self.scenario, options)? {
             return Ok(results);
         }
-        run_over(&self.scenario, &*self.family(options)?, &self.methods, options, progress)
+        run_over(
+            &self.scenario,
+            &*self.family(options)?,
+            &self.methods,
+            options,
+            progress,
+        )
     }
 
     /// The functions of its agents.
@@ -110,9 +137,17 @@ impl Own {
             (Some(Functions::Asked(oracle)), ObjectiveConfig::Command(config)) => {
                 let answers = options.journal.as_deref().map(Journal::answers);
                 let (agents, data) = (self.scenario.federation.agents, options.data.as_deref());
-                Ok(Arc::new(Commands::asking(config, agents, data, answers.as_deref(), oracle.clone())?))
+                Ok(Arc::new(Commands::asking(
+                    config,
+                    agents,
+                    data,
+                    answers.as_deref(),
+                    oracle.clone(),
+                )?))
             }
-            (Some(Functions::Asked(_)), _) => Err(DriverError::Check("a function in place of no program")),
+            (Some(Functions::Asked(_)), _) => {
+                Err(DriverError::Check("a function in place of no program"))
+            }
             (None, _) => Ok(loaded(&self.scenario, options)?.into()),
         }
     }
@@ -132,7 +167,9 @@ impl Own {
 
 impl std::fmt::Debug for Own {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Own").field("scenario", &self.scenario).finish_non_exhaustive()
+        f.debug_struct("Own")
+            .field("scenario", &self.scenario)
+            .finish_non_exhaustive()
     }
 }
 
@@ -146,7 +183,11 @@ impl Model for Own {
     }
 
     fn reads(&self) -> Option<&'static str> {
-        if matches!(self.functions, Some(Functions::Family(_))) { None } else { self.scenario.objective.reads() }
+        if matches!(self.functions, Some(Functions::Family(_))) {
+            None
+        } else {
+            self.scenario.objective.reads()
+        }
     }
 
     fn work(&self) -> Vec<String> {

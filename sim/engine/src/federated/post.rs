@@ -40,7 +40,12 @@ pub trait Post {
     /// **Returns** one answer for all of them.
     ///
     /// **Errors**: [`DriverError::Snapshot`] for a lot that is not held; the agents' own.
-    fn advance(&mut self, common: &[u8], parts: &[(u32, &[u8])], pool: &ThreadPool) -> Result<Vec<u8>, DriverError>;
+    fn advance(
+        &mut self,
+        common: &[u8],
+        parts: &[(u32, &[u8])],
+        pool: &ThreadPool,
+    ) -> Result<Vec<u8>, DriverError>;
 
     /// The state of a lot's agents.
     ///
@@ -89,7 +94,12 @@ struct Open<'s, T> {
 impl<'s, T: Scalar> Open<'s, T> {
     fn new(scenario: &'s Scenario, family: &'s dyn Family) -> Result<Self, DriverError> {
         let job = Job::new(scenario, family, &[], &Options::default())?;
-        Ok(Open { scenario, family, job, run: RefCell::new(None) })
+        Ok(Open {
+            scenario,
+            family,
+            job,
+            run: RefCell::new(None),
+        })
     }
 }
 
@@ -100,12 +110,20 @@ impl<T: Scalar> Site for Open<'_, T> {
             why: "the scenario has no such method or run",
             admissible: "methods and runs of the scenario",
         };
-        let method = self.scenario.methods().find(|method| method.name() == task.method);
-        let method = method.filter(|_| task.run < self.scenario.runs).ok_or_else(unknown)?;
+        let method = self
+            .scenario
+            .methods()
+            .find(|method| method.name() == task.method);
+        let method = method
+            .filter(|_| task.run < self.scenario.runs)
+            .ok_or_else(unknown)?;
         let mut kept = self.run.borrow_mut();
         let runs = match kept.take() {
             Some((index, runs)) if index == task.run => runs,
-            _ => self.job.run(task.run, self.family.realize(job::run_seed(self.scenario, task.run)))?,
+            _ => self.job.run(
+                task.run,
+                self.family.realize(job::run_seed(self.scenario, task.run)),
+            )?,
         };
         let context = self.job.context(method, &runs)?;
         *kept = Some((task.run, runs));
@@ -127,17 +145,28 @@ struct Lots<C: Travels> {
 
 impl<C: Travels> Lots<C> {
     fn new(context: Arc<C::Context>) -> Self {
-        Lots { context, crews: BTreeMap::new() }
+        Lots {
+            context,
+            crews: BTreeMap::new(),
+        }
     }
 }
 
 impl<C: Travels> Post for Lots<C> {
     fn hold(&mut self, agents: Range<u32>, snapshot: Option<&[u8]>) -> Result<(), DriverError> {
-        let overlaps = |crew: &C| crew.range().start < agents.end && agents.start < crew.range().end;
-        if agents.is_empty() || agents.end > C::enrolled(&self.context) || self.crews.values().any(overlaps) {
-            return Err(DriverError::Snapshot { agent: agents.start });
+        let overlaps =
+            |crew: &C| crew.range().start < agents.end && agents.start < crew.range().end;
+        if agents.is_empty()
+            || agents.end > C::enrolled(&self.context)
+            || self.crews.values().any(overlaps)
+        {
+            return Err(DriverError::Snapshot {
+                agent: agents.start,
+            });
         }
-        let mut snapshot = snapshot.map(|bytes| decode("a snapshot", bytes)).transpose()?;
+        let mut snapshot = snapshot
+            .map(|bytes| decode("a snapshot", bytes))
+            .transpose()?;
         let crew = C::muster(&self.context, agents.clone(), snapshot.as_mut())?;
         self.crews.insert(agents.start, crew);
         Ok(())
@@ -147,14 +176,22 @@ impl<C: Travels> Post for Lots<C> {
         self.crews.remove(&first);
     }
 
-    fn advance(&mut self, common: &[u8], parts: &[(u32, &[u8])], pool: &ThreadPool) -> Result<Vec<u8>, DriverError> {
+    fn advance(
+        &mut self,
+        common: &[u8],
+        parts: &[(u32, &[u8])],
+        pool: &ThreadPool,
+    ) -> Result<Vec<u8>, DriverError> {
         let common = C::open(common)?;
         let told: BTreeMap<u32, &[u8]> = parts.iter().copied().collect();
         if let Some(agent) = told.keys().find(|first| !self.crews.contains_key(first)) {
             return Err(DriverError::Snapshot { agent: *agent });
         }
-        let crews: Vec<(&mut C, &[u8])> =
-            self.crews.iter_mut().filter_map(|(first, crew)| Some((crew, *told.get(first)?))).collect();
+        let crews: Vec<(&mut C, &[u8])> = self
+            .crews
+            .iter_mut()
+            .filter_map(|(first, crew)| Some((crew, *told.get(first)?)))
+            .collect();
         let one = |(crew, part): (&mut C, &[u8])| crew.advance(&C::order(&common, part)?);
         let partials: Vec<Result<Partial, DriverError>> =
             pool.install(|| crews.into_par_iter().with_max_len(1).map(one).collect());
@@ -162,11 +199,17 @@ impl<C: Travels> Post for Lots<C> {
     }
 
     fn snapshot(&self, first: u32) -> Result<Vec<u8>, DriverError> {
-        let crew = self.crews.get(&first).ok_or(DriverError::Snapshot { agent: first })?;
+        let crew = self
+            .crews
+            .get(&first)
+            .ok_or(DriverError::Snapshot { agent: first })?;
         Ok(encode(&crew.lent())?)
     }
 
     fn agents(&self) -> u32 {
-        self.crews.values().map(|crew| crew.range().len() as u32).sum()
+        self.crews
+            .values()
+            .map(|crew| crew.range().len() as u32)
+            .sum()
     }
 }

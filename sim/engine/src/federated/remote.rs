@@ -24,17 +24,33 @@ const BLOCKS_MIN: u32 = 16;
 /// The lots of a federation: consecutive agents of nearly equal number; whole blocks of the transcript if there are enough.
 pub fn lots(agents: u32) -> Vec<Range<u32>> {
     let blocks = agents.div_ceil(BLOCK);
-    let (unit, units) = if blocks < BLOCKS_MIN { (1, agents) } else { (BLOCK, blocks) };
-    let count = if unit == 1 { units.min(BLOCKS_MIN) } else { units.min(LOTS_MAX) };
+    let (unit, units) = if blocks < BLOCKS_MIN {
+        (1, agents)
+    } else {
+        (BLOCK, blocks)
+    };
+    let count = if unit == 1 {
+        units.min(BLOCKS_MIN)
+    } else {
+        units.min(LOTS_MAX)
+    };
     let edge = |i: u32| (u64::from(units) * u64::from(i) / u64::from(count)) as u32;
-    (0..count).map(|i| edge(i) * unit..edge(i + 1).saturating_mul(unit).min(agents)).collect()
+    (0..count)
+        .map(|i| edge(i) * unit..edge(i + 1).saturating_mul(unit).min(agents))
+        .collect()
 }
 
 /// Refuses, by name, what cannot be written down for others: code and programs of the caller's.
 ///
 /// **Errors**: [`RemoteError::Stays`].
 pub fn may_travel(scenario: &Scenario) -> Result<(), RemoteError> {
-    let stays = |what: String, why, admissible| Err(RemoteError::Stays { what, why, admissible });
+    let stays = |what: String, why, admissible| {
+        Err(RemoteError::Stays {
+            what,
+            why,
+            admissible,
+        })
+    };
     match &scenario.objective {
         ObjectiveConfig::Command(_) => {
             return stays(
@@ -52,7 +68,10 @@ pub fn may_travel(scenario: &Scenario) -> Result<(), RemoteError> {
         }
         _ => {}
     }
-    if let Some(method) = scenario.methods().find(|method| method.parts().kind == Kind::Custom) {
+    if let Some(method) = scenario
+        .methods()
+        .find(|method| method.parts().kind == Kind::Custom)
+    {
         return stays(
             format!("method `{}` of base `custom`", method.name()),
             "its parties are code of one program",
@@ -91,11 +110,21 @@ impl<'h, C: Travels> Remote<'h, C> {
     ) -> Result<Self, DriverError> {
         let lots = lots(C::enrolled(context));
         let parts = |whole: &mut Snapshot<C::State>| {
-            cut(whole, &lots)?.into_iter().map(|part| Ok(encode(&part)?)).collect::<Result<Vec<_>, DriverError>>()
+            cut(whole, &lots)?
+                .into_iter()
+                .map(|part| Ok(encode(&part)?))
+                .collect::<Result<Vec<_>, DriverError>>()
         };
         let snapshots = snapshot.map(parts).transpose()?;
-        hub.begin(task, &lots, snapshots).map_err(RemoteError::from)?;
-        Ok(Remote { hub, context: context.clone(), lots, progress, crew: PhantomData })
+        hub.begin(task, &lots, snapshots)
+            .map_err(RemoteError::from)?;
+        Ok(Remote {
+            hub,
+            context: context.clone(),
+            lots,
+            progress,
+            crew: PhantomData,
+        })
     }
 }
 
@@ -110,22 +139,44 @@ impl<C: Travels> Fabric<C> for Remote<'_, C> {
         let of = C::enrolled(&self.context);
         let letter: Letter = C::write(&order, &self.lots)?;
         let mut tell = |heard: &Heard| {
-            let step = C::step(&self.context, &order, Stage::Agents { done: heard.done, of });
+            let step = C::step(
+                &self.context,
+                &order,
+                Stage::Agents {
+                    done: heard.done,
+                    of,
+                },
+            );
             self.progress.awaits(&step, &heard.awaited);
         };
-        let answers = self.hub.round(letter, &mut tell).map_err(RemoteError::from)?;
+        let answers = self
+            .hub
+            .round(letter, &mut tell)
+            .map_err(RemoteError::from)?;
         let mut partials = Vec::new();
         for answer in answers {
             partials.extend(answered(&answer)?);
         }
-        let length = |partial: &Partial| u64::from(partial.agents.end.saturating_sub(partial.agents.start));
+        let length =
+            |partial: &Partial| u64::from(partial.agents.end.saturating_sub(partial.agents.start));
         let found: u64 = partials.iter().map(length).sum();
-        if found == u64::from(of) { Ok(partials) } else { Err(RemoteError::Agents { found, expected: of }.into()) }
+        if found == u64::from(of) {
+            Ok(partials)
+        } else {
+            Err(RemoteError::Agents {
+                found,
+                expected: of,
+            }
+            .into())
+        }
     }
 
     async fn snapshot(&mut self) -> Result<Snapshots<'_, C::State>, DriverError> {
         let snapshots = self.hub.snapshot().map_err(RemoteError::from)?;
-        let read = snapshots.iter().map(|bytes| decode("a snapshot", bytes)).collect::<Result<_, RemoteError>>();
+        let read = snapshots
+            .iter()
+            .map(|bytes| decode("a snapshot", bytes))
+            .collect::<Result<_, RemoteError>>();
         Ok(Snapshots::own(read?))
     }
 }
@@ -133,8 +184,16 @@ impl<C: Travels> Fabric<C> for Remote<'_, C> {
 /// Cuts the snapshot of all agents at the edges of lots.
 ///
 /// **Errors**: [`DriverError::Snapshot`] with the first agent that it does not hold.
-fn cut<S: State>(whole: &Snapshot<S>, lots: &[Range<u32>]) -> Result<Vec<Snapshot<S>>, DriverError> {
-    let observations = |states: &[S]| states.iter().map(|state| state.observations() as usize).sum::<usize>();
+fn cut<S: State>(
+    whole: &Snapshot<S>,
+    lots: &[Range<u32>],
+) -> Result<Vec<Snapshot<S>>, DriverError> {
+    let observations = |states: &[S]| {
+        states
+            .iter()
+            .map(|state| state.observations() as usize)
+            .sum::<usize>()
+    };
     let lacks = |agent| DriverError::Snapshot { agent };
     // Every observation is a pair of numbers of one format.
     let width = match observations(&whole.states) {
@@ -145,18 +204,31 @@ fn cut<S: State>(whole: &Snapshot<S>, lots: &[Range<u32>]) -> Result<Vec<Snapsho
     let (mut parts, mut logs) = (Vec::with_capacity(lots.len()), &whole.logs[..]);
     for lot in lots {
         let place = |agent: u32| agent.checked_sub(whole.first).map(|place| place as usize);
-        let range = place(lot.start).zip(place(lot.end)).map(|(start, end)| start..end).ok_or(lacks(lot.start))?;
+        let range = place(lot.start)
+            .zip(place(lot.end))
+            .map(|(start, end)| start..end)
+            .ok_or(lacks(lot.start))?;
         let held = whole.states.len().min(whole.best.len()) as u32;
-        let states = whole.states.get(range.clone()).ok_or(lacks(whole.first + held))?;
+        let states = whole
+            .states
+            .get(range.clone())
+            .ok_or(lacks(whole.first + held))?;
         let best = whole.best.get(range).ok_or(lacks(whole.first + held))?;
-        let (own, rest) = logs.split_at_checked(width * observations(states)).ok_or(lacks(lot.start))?;
+        let (own, rest) = logs
+            .split_at_checked(width * observations(states))
+            .ok_or(lacks(lot.start))?;
         logs = rest;
         parts.push(Snapshot {
             first: lot.start,
             states: states.to_vec(),
             logs: own.to_vec(),
             best: best.to_vec(),
-            late: whole.late.iter().filter(|(agent, _)| lot.contains(agent)).cloned().collect(),
+            late: whole
+                .late
+                .iter()
+                .filter(|(agent, _)| lot.contains(agent))
+                .cloned()
+                .collect(),
         });
     }
     Ok(parts)
@@ -168,10 +240,30 @@ mod tests {
 
     #[test]
     fn lots_are_all_agents_and_whole_blocks_if_there_are_many() {
-        for agents in [1, 2, 15, 16, 17, 200, 1024, 15 * 1024, 15 * 1024 + 1, 100_000, 1_000_000, 100_000_000] {
+        for agents in [
+            1,
+            2,
+            15,
+            16,
+            17,
+            200,
+            1024,
+            15 * 1024,
+            15 * 1024 + 1,
+            100_000,
+            1_000_000,
+            100_000_000,
+        ] {
             let lots = lots(agents);
-            assert_eq!((lots[0].start, lots[lots.len() - 1].end), (0, agents), "{agents}");
-            assert!(lots.windows(2).all(|pair| pair[0].end == pair[1].start) && lots.iter().all(|lot| !lot.is_empty()));
+            assert_eq!(
+                (lots[0].start, lots[lots.len() - 1].end),
+                (0, agents),
+                "{agents}"
+            );
+            assert!(
+                lots.windows(2).all(|pair| pair[0].end == pair[1].start)
+                    && lots.iter().all(|lot| !lot.is_empty())
+            );
             assert!(lots.len() as u32 <= LOTS_MAX);
             if agents.div_ceil(BLOCK) >= BLOCKS_MIN {
                 assert!(lots.iter().all(|lot| lot.start % BLOCK == 0), "{agents}");
@@ -185,11 +277,17 @@ mod tests {
     fn code_and_programs_of_the_callers_stay() {
         let named = |settings: &[&str]| {
             let settings: Vec<String> = settings.iter().map(|s| (*s).to_owned()).collect();
-            let scenario = sordino_experiment::scenario::Shipped::find("default").unwrap().parse(&settings).unwrap();
+            let scenario = sordino_experiment::scenario::Shipped::find("default")
+                .unwrap()
+                .parse(&settings)
+                .unwrap();
             may_travel(&scenario).map_err(|error| error.to_string())
         };
         assert_eq!(named(&[]), Ok(()));
         let refused = named(&["faults.trace=\"away.csv\""]).unwrap_err();
-        assert!(refused.contains("away.csv") && refused.contains("faults.trace"), "{refused}");
+        assert!(
+            refused.contains("away.csv") && refused.contains("faults.trace"),
+            "{refused}"
+        );
     }
 }

@@ -48,8 +48,11 @@ pub trait Federated: Agents {
     /// A server before its first release, or as it was stored; its ledger is at `path`, in memory if there is none.
     ///
     /// **Errors**: a ledger that cannot be used or does not belong to the stored server.
-    fn server(self: &Arc<Self>, path: Option<&Path>, stored: Option<Self::Stored>)
-    -> Result<Self::Server, DriverError>;
+    fn server(
+        self: &Arc<Self>,
+        path: Option<&Path>,
+        stored: Option<Self::Stored>,
+    ) -> Result<Self::Server, DriverError>;
 
     /// Whether a release is made after round t.
     fn releases_after(&self, server: &Self::Server, round: u32) -> bool;
@@ -72,7 +75,11 @@ pub trait Federated: Agents {
     /// The order of the next release after round t that is not part of its queries, opened; nothing after the last.
     ///
     /// **Errors**: the server's.
-    fn contribute(&self, server: &mut Self::Server, round: u32) -> Result<Option<Self::Order>, DriverError> {
+    fn contribute(
+        &self,
+        server: &mut Self::Server,
+        round: u32,
+    ) -> Result<Option<Self::Order>, DriverError> {
         let _ = (server, round);
         Ok(None)
     }
@@ -86,7 +93,11 @@ pub trait Federated: Agents {
     /// Nothing for a method that learns nothing in public.
     ///
     /// **Errors**: [`DriverError::Check`] for a server that learned something else from these sums.
-    fn leaves(&self, server: &Self::Server, released: &[f64]) -> Result<Option<Result<Left, String>>, DriverError> {
+    fn leaves(
+        &self,
+        server: &Self::Server,
+        released: &[f64],
+    ) -> Result<Option<Result<Left, String>>, DriverError> {
         let _ = (server, released);
         Ok(None)
     }
@@ -121,17 +132,34 @@ where
 {
     let base = method.base();
     let name = stored_name(base.run.index, base.method.name());
-    if let Some(done) = around.journal.map_or(Ok(None), |journal| journal.finished(&name))? {
+    if let Some(done) = around
+        .journal
+        .map_or(Ok(None), |journal| journal.finished(&name))?
+    {
         return Ok(done);
     }
     type Found<M> = Saved<<M as Federated>::Stored, MethodRun, Snapshot<<M as Agents>::State>>;
-    let saved = around.journal.map_or(Ok(None), |journal| journal.latest::<Found<M>>(&name))?;
+    let saved = around
+        .journal
+        .map_or(Ok(None), |journal| journal.latest::<Found<M>>(&name))?;
     let path = around.journal.map(|journal| ledger::path(journal, &name));
     let (mut fabric, mut server, mut books) = match saved {
-        None => (build(None)?, method.server(path.as_deref(), None)?, Books::new(base)),
-        Some(Saved { server, books, mut agents }) => {
+        None => (
+            build(None)?,
+            method.server(path.as_deref(), None)?,
+            Books::new(base),
+        ),
+        Some(Saved {
+            server,
+            books,
+            mut agents,
+        }) => {
             let fabric = build(Some(&mut agents))?;
-            (fabric, method.server(path.as_deref(), Some(server))?, Books::resume(books))
+            (
+                fabric,
+                method.server(path.as_deref(), Some(server))?,
+                Books::resume(books),
+            )
         }
     };
     let parameters = base.config.parameters();
@@ -139,7 +167,10 @@ where
     for round in books.read().regret.len() as u32..=parameters.rounds {
         let tell = |stage| around.progress.advance(&base.step(round, stage));
         let order = method.query(&mut server, round)?;
-        tell(Stage::Agents { done: 0, of: parameters.agents });
+        tell(Stage::Agents {
+            done: 0,
+            of: parameters.agents,
+        });
         let mut partials = fabric.round(order).await?;
         if method.releases_after(&server, round) {
             tell(Stage::Release);
@@ -149,14 +180,22 @@ where
         while let Some(order) = method.contribute(&mut server, round)? {
             let mut partials = fabric.round(order).await?;
             let released = method.close(&mut server, round, &mut partials)?;
-            books.add_release(base, &mut partials, released.map_or(&[], |(released, _)| released))?;
+            books.add_release(
+                base,
+                &mut partials,
+                released.map_or(&[], |(released, _)| released),
+            )?;
         }
         let stop = around.stop.load(Ordering::Relaxed);
         let last = round == parameters.rounds;
         if let Some(journal) = around.journal.filter(|_| !last && (stop || pace.is_due())) {
             tell(Stage::Checkpoint);
             let agents = fabric.snapshot().await?;
-            let state = Saved { server: method.store(&mut server)?, books: books.read(), agents };
+            let state = Saved {
+                server: method.store(&mut server)?,
+                books: books.read(),
+                agents,
+            };
             journal.save(&name, books.read().regret.len(), &state)?;
             pace = Pace::new(around.interval);
         }
@@ -166,7 +205,11 @@ where
         }
     }
     method.sync(&mut server)?;
-    let left = if base.run.index == 0 { method.leaves(&server, &books.read().released)? } else { None };
+    let left = if base.run.index == 0 {
+        method.leaves(&server, &books.read().released)?
+    } else {
+        None
+    };
     let finished = books.close(left);
     if let Some(journal) = around.journal {
         journal.finish(&name, &finished)?;

@@ -10,7 +10,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sordino_core::digest::Digest;
 use sordino_core::federated::transcript::AgentLeaf;
-use sordino_core::federated::{Collector, CollectorStorage, Counters, Encoding, Partial as Sums, Share, Wiped};
+use sordino_core::federated::{
+    Collector, CollectorStorage, Counters, Encoding, Partial as Sums, Share, Wiped,
+};
 use sordino_core::math::Scalar;
 use sordino_core::wire::{self, Kind, ScalarTag};
 use sordino_experiment::progress::{Stage, Step};
@@ -137,7 +139,10 @@ impl<M: Agents> Crew for Shard<M> {
     ) -> Result<Self, DriverError> {
         let fresh = |agent| method.fresh(agent);
         let arena = Arena::new(method.base(), agents, method.lengths()?, fresh, snapshot)?;
-        Ok(Shard { arena, method: method.clone() })
+        Ok(Shard {
+            arena,
+            method: method.clone(),
+        })
     }
 
     fn range(&self) -> Range<u32> {
@@ -161,15 +166,32 @@ impl<M: Agents> Crew for Shard<M> {
         let late = std::mem::take(&mut self.arena.late);
         let link = Faulty::new(door, base, (call.round, call.coins), call.upload_len, late)?;
         let frame = vec![0; wire::frame_len_max(ScalarTag::of::<M::Number>(), call.upload_len)];
-        let mut turn = Turn { base, round: call.round, link, frame, leaves: Vec::new(), observations: Vec::new() };
-        self.arena.each(|seat| method.act(view, order, &mut turn, seat))?;
-        let Turn { link, leaves, observations, .. } = turn;
+        let mut turn = Turn {
+            base,
+            round: call.round,
+            link,
+            frame,
+            leaves: Vec::new(),
+            observations: Vec::new(),
+        };
+        self.arena
+            .each(|seat| method.act(view, order, &mut turn, seat))?;
+        let Turn {
+            link,
+            leaves,
+            observations,
+            ..
+        } = turn;
         let (collector, faults, late) = link.collected()?;
         self.arena.late = late;
         let Collected { sums, messages } = collector.map(M::collected).unwrap_or_default();
         let report = call.queries && is_report_round(call.round, base.config.parameters().rounds);
         let partial = self.arena.partial(base, &leaves, faults, report, sums);
-        Ok(Partial { observations, messages, ..partial })
+        Ok(Partial {
+            observations,
+            messages,
+            ..partial
+        })
     }
 }
 
@@ -210,7 +232,14 @@ impl<T: Scalar, C: Collects> Turn<'_, T, C> {
         leaf.observation(candidate, y);
         if self.base.observed {
             let round = self.round;
-            self.observations.push(Observed { agent, round, candidate, y: answer.y, value: answer.value, source });
+            self.observations.push(Observed {
+                agent,
+                round,
+                candidate,
+                y: answer.y,
+                value: answer.value,
+                source,
+            });
         }
         Ok(y)
     }
@@ -218,7 +247,12 @@ impl<T: Scalar, C: Collects> Turn<'_, T, C> {
     /// The agent sends `vector` for a broadcast and is done with the order.
     ///
     /// **Errors**: a frame that must not be refused and is.
-    pub fn upload(&mut self, leaf: AgentLeaf, (agent, broadcast): (u32, u32), vector: &[T]) -> Result<(), DriverError> {
+    pub fn upload(
+        &mut self,
+        leaf: AgentLeaf,
+        (agent, broadcast): (u32, u32),
+        vector: &[T],
+    ) -> Result<(), DriverError> {
         let header = self.base.frame_header(Kind::Upload, agent, broadcast);
         let used = wire::encode(header, vector, &mut self.frame)?;
         self.leaves.push(leaf.end(vector));
@@ -241,11 +275,26 @@ pub fn collector<'c, E: Encoding, F: AsRef<[u8]>>(
 ) -> Result<Collector<'c, E>, DriverError> {
     numbers.sums = vec![0; encoding.sums_len()];
     numbers.flags = vec![0; share.agents().len()];
-    let Numbers { sums, flags, counters } = numbers;
-    Ok(Collector::new(encoding, share, CollectorStorage { sums, flags, counters })?)
+    let Numbers {
+        sums,
+        flags,
+        counters,
+    } = numbers;
+    Ok(Collector::new(
+        encoding,
+        share,
+        CollectorStorage {
+            sums,
+            flags,
+            counters,
+        },
+    )?)
 }
 
 /// The sums that a collector took.
 pub fn sums<E: Encoding>(collector: Collector<'_, E>) -> Collected {
-    Collected { sums: Some(collector.finish().to_owned()), messages: Vec::new() }
+    Collected {
+        sums: Some(collector.finish().to_owned()),
+        messages: Vec::new(),
+    }
 }

@@ -35,7 +35,10 @@ impl Tally {
     pub fn of(regrets: &[f64]) -> Self {
         let mut places: Vec<u32> = regrets.iter().map(|regret| place(*regret)).collect();
         places.sort_unstable();
-        let counts = places.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u32)).collect();
+        let counts = places
+            .chunk_by(|a, b| a == b)
+            .map(|same| (same[0], same.len() as u32))
+            .collect();
         Tally { counts }
     }
 
@@ -107,10 +110,17 @@ impl TryFrom<Vec<(u32, u32)>> for Tally {
     fn try_from(steps: Vec<(u32, u32)>) -> Result<Self, TallyError> {
         let (mut counts, mut last, mut all) = (steps, 0u32, 0u32);
         for (entry, (place, count)) in counts.iter_mut().enumerate() {
-            let next = last.checked_add(*place).filter(|next| *next <= CENTRE + NOT_A_NUMBER);
-            *place = next.filter(|next| entry == 0 || *next > last).ok_or(TallyError::Place { entry })?;
+            let next = last
+                .checked_add(*place)
+                .filter(|next| *next <= CENTRE + NOT_A_NUMBER);
+            *place = next
+                .filter(|next| entry == 0 || *next > last)
+                .ok_or(TallyError::Place { entry })?;
             let more = all.checked_add(*count).filter(|_| *count > 0);
-            all = more.ok_or(TallyError::Count { entry, count: *count })?;
+            all = more.ok_or(TallyError::Count {
+                entry,
+                count: *count,
+            })?;
             last = *place;
         }
         Ok(Tally { counts })
@@ -123,10 +133,16 @@ fn place(x: f64) -> u32 {
     let magnitude = match x.abs() {
         0.0 => 0,
         f64::INFINITY => INFINITE,
-        finite if finite.is_finite() => magnitude(&format!("{finite:.*e}", DIGITS - 1)).unwrap_or(NOT_A_NUMBER),
+        finite if finite.is_finite() => {
+            magnitude(&format!("{finite:.*e}", DIGITS - 1)).unwrap_or(NOT_A_NUMBER)
+        }
         _ => NOT_A_NUMBER,
     };
-    if x.is_sign_negative() { CENTRE - 1 - magnitude } else { CENTRE + magnitude }
+    if x.is_sign_negative() {
+        CENTRE - 1 - magnitude
+    } else {
+        CENTRE + magnitude
+    }
 }
 
 /// The place of a number that is printed as `d.ddeE`.
@@ -140,15 +156,24 @@ fn magnitude(printed: &str) -> Option<u32> {
 
 /// The number at a place.
 fn number(place: u32) -> f64 {
-    let (sign, magnitude) = if place < CENTRE { (-1.0, CENTRE - 1 - place) } else { (1.0, place - CENTRE) };
+    let (sign, magnitude) = if place < CENTRE {
+        (-1.0, CENTRE - 1 - place)
+    } else {
+        (1.0, place - CENTRE)
+    };
     match magnitude {
         0 => 0.0 * sign,
         INFINITE => f64::INFINITY * sign,
         NOT_A_NUMBER => f64::NAN,
         finite => {
-            let (decade, digits) = ((finite - 1) / IN_A_DECADE, (finite - 1) % IN_A_DECADE + IN_A_DECADE / 9);
+            let (decade, digits) = (
+                (finite - 1) / IN_A_DECADE,
+                (finite - 1) % IN_A_DECADE + IN_A_DECADE / 9,
+            );
             let exponent = decade as i32 + EXPONENT_MIN - (DIGITS as i32 - 1);
-            format!("{digits}e{exponent}").parse().map_or(f64::NAN, |x: f64| x * sign)
+            format!("{digits}e{exponent}")
+                .parse()
+                .map_or(f64::NAN, |x: f64| x * sign)
         }
     }
 }
@@ -215,9 +240,16 @@ mod tests {
             regrets.sort_by(f64::total_cmp);
             for (rank, raw) in regrets.iter().enumerate() {
                 let found = tally.of_rank(rank as u64).unwrap();
-                assert_eq!(found.to_bits(), printed(*raw).to_bits(), "{raw:e} of rank {rank}");
+                assert_eq!(
+                    found.to_bits(),
+                    printed(*raw).to_bits(),
+                    "{raw:e} of rank {rank}"
+                );
             }
-            assert_eq!((tally.count(), tally.of_rank(regrets.len() as u64)), (regrets.len() as u64, None));
+            assert_eq!(
+                (tally.count(), tally.of_rank(regrets.len() as u64)),
+                (regrets.len() as u64, None)
+            );
         }
     }
 
@@ -233,10 +265,16 @@ mod tests {
     #[test]
     fn bytes_are_bounded_by_digits_and_not_by_agents() {
         let mut stream = Stream::from_seed(7);
-        let regrets: Vec<f64> = (0..100_000).map(|_| (10f64).powf(-3.0 * stream.unit::<f64>())).collect();
+        let regrets: Vec<f64> = (0..100_000)
+            .map(|_| (10f64).powf(-3.0 * stream.unit::<f64>()))
+            .collect();
         let tally = Tally::of(&regrets);
         let bytes = postcard::to_allocvec(&tally).unwrap();
-        assert!(tally.counts.len() <= 2701 && bytes.len() <= 4 * 2701, "{} bytes", bytes.len());
+        assert!(
+            tally.counts.len() <= 2701 && bytes.len() <= 4 * 2701,
+            "{} bytes",
+            bytes.len()
+        );
         assert_eq!(postcard::from_bytes::<Tally>(&bytes).unwrap(), tally);
         assert!(postcard::to_allocvec(&regrets).unwrap().len() > 60 * bytes.len());
     }
@@ -246,9 +284,24 @@ mod tests {
         let read = |steps: &[(u32, u32)]| Tally::try_from(steps.to_vec());
         assert!(read(&[(0, 1), (CENTRE + NOT_A_NUMBER, u32::MAX - 1)]).is_ok());
         assert_eq!(read(&[(5, 1), (0, 1)]), Err(TallyError::Place { entry: 1 }));
-        assert_eq!(read(&[(CENTRE + NOT_A_NUMBER + 1, 1)]), Err(TallyError::Place { entry: 0 }));
-        assert_eq!(read(&[(1, 1), (u32::MAX, 1)]), Err(TallyError::Place { entry: 1 }));
-        assert_eq!(read(&[(1, 1), (1, 0)]), Err(TallyError::Count { entry: 1, count: 0 }));
-        assert_eq!(read(&[(1, 1), (1, u32::MAX)]), Err(TallyError::Count { entry: 1, count: u32::MAX }));
+        assert_eq!(
+            read(&[(CENTRE + NOT_A_NUMBER + 1, 1)]),
+            Err(TallyError::Place { entry: 0 })
+        );
+        assert_eq!(
+            read(&[(1, 1), (u32::MAX, 1)]),
+            Err(TallyError::Place { entry: 1 })
+        );
+        assert_eq!(
+            read(&[(1, 1), (1, 0)]),
+            Err(TallyError::Count { entry: 1, count: 0 })
+        );
+        assert_eq!(
+            read(&[(1, 1), (1, u32::MAX)]),
+            Err(TallyError::Count {
+                entry: 1,
+                count: u32::MAX
+            })
+        );
     }
 }

@@ -56,16 +56,26 @@ mod tests {
             poll_fn(|context| {
                 context.waker().wake_by_ref();
                 left = left.wrapping_sub(1);
-                if left == u32::MAX { Poll::Ready(()) } else { Poll::Pending }
+                if left == u32::MAX {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
             })
             .await;
             running.set(running.get() - 1);
             i * i
         });
-        let control = ::tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let control = ::tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
         let results = control.block_on(at_most(2, futures));
         assert_eq!(results, (0..9).map(|i| i * i).collect::<Vec<_>>());
         assert_eq!((most.get(), running.get()), (2, 0));
-        assert!(control.block_on(at_most(3, std::iter::empty::<std::future::Ready<()>>())).is_empty());
+        assert!(
+            control
+                .block_on(at_most(3, std::iter::empty::<std::future::Ready<()>>()))
+                .is_empty()
+        );
     }
 }

@@ -40,7 +40,12 @@ impl<'p, C: Crew> Pooled<'p, C> {
         // Each takes its agents off the end of the snapshot.
         let mut shards = (0..parts).rev().map(build).collect::<Result<Vec<_>, _>>()?;
         shards.reverse();
-        Ok(Pooled { pool, context: context.clone(), shards, progress })
+        Ok(Pooled {
+            pool,
+            context: context.clone(),
+            shards,
+            progress,
+        })
     }
 }
 
@@ -69,12 +74,17 @@ impl<C: Crew> Fabric<C> for Pooled<'_, C> {
         while let Some((shard, partial)) = arrivals.recv().await {
             done += shard.range().len() as u32;
             if parts > 1 {
-                self.progress.advance(&C::step(&self.context, &order, Stage::Agents { done, of }));
+                self.progress
+                    .advance(&C::step(&self.context, &order, Stage::Agents { done, of }));
             }
             self.shards.push(shard);
             partials.push(partial?);
         }
-        if partials.len() == parts { Ok(partials) } else { Err(DriverError::WorkerLost) }
+        if partials.len() == parts {
+            Ok(partials)
+        } else {
+            Err(DriverError::WorkerLost)
+        }
     }
 
     async fn snapshot(&mut self) -> Result<Snapshots<'_, C::State>, DriverError> {

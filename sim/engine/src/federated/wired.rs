@@ -57,7 +57,8 @@ pub trait Travels: Crew<State: State + Serialize + DeserializeOwned> {
 
 /// The bytes of a value that always encodes.
 pub fn encode(value: &impl Serialize) -> Result<Vec<u8>, RemoteError> {
-    postcard::to_allocvec(value).map_err(|_| RemoteError::Undecodable("what was to be sent, and therefore nothing"))
+    postcard::to_allocvec(value)
+        .map_err(|_| RemoteError::Undecodable("what was to be sent, and therefore nothing"))
 }
 
 /// A value from all of the bytes.
@@ -70,7 +71,10 @@ pub fn decode<V: DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<V
 
 fn to_bytes<T: Scalar>(numbers: &[T]) -> Vec<u8> {
     let mut bytes = vec![0; numbers.len() * T::BYTES];
-    bytes.chunks_exact_mut(T::BYTES).zip(numbers).for_each(|(bytes, x)| x.write_le(bytes));
+    bytes
+        .chunks_exact_mut(T::BYTES)
+        .zip(numbers)
+        .for_each(|(bytes, x)| x.write_le(bytes));
     bytes
 }
 
@@ -87,7 +91,9 @@ fn shares(
     source: SourceKind,
     ranges: &[Range<u32>],
 ) -> Result<Vec<Vec<u8>>, RemoteError> {
-    let Some(share) = share else { return Ok(vec![Vec::new(); ranges.len()]) };
+    let Some(share) = share else {
+        return Ok(vec![Vec::new(); ranges.len()]);
+    };
     if source != SourceKind::Simulation {
         return Err(RemoteError::Secret(source));
     }
@@ -100,7 +106,11 @@ fn shares(
 
 fn share(part: &[u8]) -> Result<Arc<Share<Wiped<u8>>>, RemoteError> {
     let packed: Share<Packed> = decode("a share", part)?;
-    Ok(Arc::new(packed.unpacked().ok_or(RemoteError::Undecodable("a share"))?))
+    Ok(Arc::new(
+        packed
+            .unpacked()
+            .ok_or(RemoteError::Undecodable("a share"))?,
+    ))
 }
 
 /// [`Order`] without its share.
@@ -118,18 +128,45 @@ impl<T: Scalar> Travels for Shard<MethodContext<T>> {
         let Order { round, maximum, .. } = *order;
         let parts = shares(order.share.as_deref(), order.source, ranges)?;
         let broadcast = order.broadcast.as_deref().map(to_bytes);
-        Ok(Letter { common: encode(&WiredOrder { round, broadcast, maximum })?, parts })
+        Ok(Letter {
+            common: encode(&WiredOrder {
+                round,
+                broadcast,
+                maximum,
+            })?,
+            parts,
+        })
     }
 
     fn open(common: &[u8]) -> Result<Order<T>, RemoteError> {
-        let WiredOrder { round, broadcast, maximum } = decode("an order", common)?;
-        let broadcast = broadcast.as_deref().map(from_bytes::<T, Arc<[T]>>).transpose()?;
-        Ok(Order { round, broadcast, maximum, share: None, source: SourceKind::Simulation })
+        let WiredOrder {
+            round,
+            broadcast,
+            maximum,
+        } = decode("an order", common)?;
+        let broadcast = broadcast
+            .as_deref()
+            .map(from_bytes::<T, Arc<[T]>>)
+            .transpose()?;
+        Ok(Order {
+            round,
+            broadcast,
+            maximum,
+            share: None,
+            source: SourceKind::Simulation,
+        })
     }
 
     fn order(common: &Order<T>, part: &[u8]) -> Result<Order<T>, RemoteError> {
-        let share = if part.is_empty() { None } else { Some(share(part)?) };
-        Ok(Order { share, ..common.clone() })
+        let share = if part.is_empty() {
+            None
+        } else {
+            Some(share(part)?)
+        };
+        Ok(Order {
+            share,
+            ..common.clone()
+        })
     }
 }
 
@@ -138,7 +175,13 @@ impl<T: Scalar> Travels for Shard<VoteContext<T>> {
     type Common = Order<T>;
 
     fn write(order: &Order<T>, ranges: &[Range<u32>]) -> Result<Letter, RemoteError> {
-        <Shard<MethodContext<T>> as Travels>::write(&Order { broadcast: None, ..order.clone() }, ranges)
+        <Shard<MethodContext<T>> as Travels>::write(
+            &Order {
+                broadcast: None,
+                ..order.clone()
+            },
+            ranges,
+        )
     }
 
     fn open(common: &[u8]) -> Result<Order<T>, RemoteError> {
@@ -153,8 +196,17 @@ impl<T: Scalar> Travels for Shard<VoteContext<T>> {
 /// [`PriorOrder`] without its share; numbers as bytes, terms in double precision, which holds them exactly.
 #[derive(Serialize, Deserialize)]
 enum WiredPrior {
-    Query { round: u32, draw: Option<(Vec<u8>, Vec<u8>)> },
-    Release { round: u32, release: u32, terms: [f64; 3], weights: Vec<u8>, noise_multiplier: f64 },
+    Query {
+        round: u32,
+        draw: Option<(Vec<u8>, Vec<u8>)>,
+    },
+    Release {
+        round: u32,
+        release: u32,
+        terms: [f64; 3],
+        weights: Vec<u8>,
+        noise_multiplier: f64,
+    },
 }
 
 impl<T: Scalar> Travels for Shard<PriorContext<T>> {
@@ -163,16 +215,39 @@ impl<T: Scalar> Travels for Shard<PriorContext<T>> {
     fn write(order: &PriorOrder<T>, ranges: &[Range<u32>]) -> Result<Letter, RemoteError> {
         match order {
             PriorOrder::Query { round, draw, .. } => {
-                let draw = draw.as_deref().map(|(weights, values)| (to_bytes(weights), to_bytes(values)));
-                let common = encode(&WiredPrior::Query { round: *round, draw })?;
-                Ok(Letter { common, parts: vec![Vec::new(); ranges.len()] })
+                let draw = draw
+                    .as_deref()
+                    .map(|(weights, values)| (to_bytes(weights), to_bytes(values)));
+                let common = encode(&WiredPrior::Query {
+                    round: *round,
+                    draw,
+                })?;
+                Ok(Letter {
+                    common,
+                    parts: vec![Vec::new(); ranges.len()],
+                })
             }
-            PriorOrder::Release { round, release, terms, weights, noise_multiplier, share, source, .. } => {
+            PriorOrder::Release {
+                round,
+                release,
+                terms,
+                weights,
+                noise_multiplier,
+                share,
+                source,
+                ..
+            } => {
                 let parts = shares(share.as_deref(), *source, ranges)?;
                 let terms = [terms.ridge, terms.clip_radius, terms.response].map(|x| x.to_f64());
                 let (round, release, weights) = (*round, *release, to_bytes(weights));
                 let noise_multiplier = *noise_multiplier;
-                let common = encode(&WiredPrior::Release { round, release, terms, weights, noise_multiplier })?;
+                let common = encode(&WiredPrior::Release {
+                    round,
+                    release,
+                    terms,
+                    weights,
+                    noise_multiplier,
+                })?;
                 Ok(Letter { common, parts })
             }
         }
@@ -182,18 +257,45 @@ impl<T: Scalar> Travels for Shard<PriorContext<T>> {
         Ok(match decode("an order", common)? {
             WiredPrior::Query { round, draw } => {
                 let draw = match draw {
-                    Some((weights, values)) => {
-                        Some(Arc::new((from_bytes::<T, Vec<T>>(&weights)?, from_bytes::<T, Vec<T>>(&values)?)))
-                    }
+                    Some((weights, values)) => Some(Arc::new((
+                        from_bytes::<T, Vec<T>>(&weights)?,
+                        from_bytes::<T, Vec<T>>(&values)?,
+                    ))),
                     None => None,
                 };
-                PriorOrder::Query { round, draw, last: None }
+                PriorOrder::Query {
+                    round,
+                    draw,
+                    last: None,
+                }
             }
-            WiredPrior::Release { round, release, terms, weights, noise_multiplier } => {
+            WiredPrior::Release {
+                round,
+                release,
+                terms,
+                weights,
+                noise_multiplier,
+            } => {
                 let [ridge, clip_radius, response] = terms.map(T::from_f64);
-                let (terms, weights) = (Terms { ridge, clip_radius, response }, from_bytes::<T, Arc<[T]>>(&weights)?);
+                let (terms, weights) = (
+                    Terms {
+                        ridge,
+                        clip_radius,
+                        response,
+                    },
+                    from_bytes::<T, Arc<[T]>>(&weights)?,
+                );
                 let (share, source, last) = (None, SourceKind::Simulation, None);
-                PriorOrder::Release { round, release, terms, weights, noise_multiplier, share, source, last }
+                PriorOrder::Release {
+                    round,
+                    release,
+                    terms,
+                    weights,
+                    noise_multiplier,
+                    share,
+                    source,
+                    last,
+                }
             }
         })
     }
@@ -221,14 +323,32 @@ impl<T: Scalar> Travels for Shard<CustomContext<T>> {
     fn write(order: &CustomOrder, ranges: &[Range<u32>]) -> Result<Letter, RemoteError> {
         let (round, collecting) = (order.round, order.collecting);
         let broadcast = order.broadcast.as_deref().map(to_bytes);
-        let common = encode(&WiredCustom { round, broadcast, collecting })?;
-        Ok(Letter { common, parts: vec![Vec::new(); ranges.len()] })
+        let common = encode(&WiredCustom {
+            round,
+            broadcast,
+            collecting,
+        })?;
+        Ok(Letter {
+            common,
+            parts: vec![Vec::new(); ranges.len()],
+        })
     }
 
     fn open(common: &[u8]) -> Result<CustomOrder, RemoteError> {
-        let WiredCustom { round, broadcast, collecting } = decode("an order", common)?;
-        let broadcast = broadcast.as_deref().map(from_bytes::<f64, Arc<[f64]>>).transpose()?;
-        Ok(CustomOrder { round, broadcast, collecting })
+        let WiredCustom {
+            round,
+            broadcast,
+            collecting,
+        } = decode("an order", common)?;
+        let broadcast = broadcast
+            .as_deref()
+            .map(from_bytes::<f64, Arc<[f64]>>)
+            .transpose()?;
+        Ok(CustomOrder {
+            round,
+            broadcast,
+            collecting,
+        })
     }
 
     fn order(common: &CustomOrder, _part: &[u8]) -> Result<CustomOrder, RemoteError> {
@@ -253,15 +373,27 @@ impl<T: Scalar> Travels for Shard<CampaignContext<T>> {
             None => vec![Vec::new(); ranges.len()],
         };
         let release = order.release.as_ref().map(|(release, ..)| *release);
-        let common = encode(&WiredCampaign { round: order.round, released: to_bytes(&order.released), release })?;
+        let common = encode(&WiredCampaign {
+            round: order.round,
+            released: to_bytes(&order.released),
+            release,
+        })?;
         Ok(Letter { common, parts })
     }
 
     fn open(common: &[u8]) -> Result<CampaignOrder, RemoteError> {
-        let WiredCampaign { round, released, release } = decode("an order", common)?;
+        let WiredCampaign {
+            round,
+            released,
+            release,
+        } = decode("an order", common)?;
         let released = from_bytes::<f64, Arc<[f64]>>(&released)?;
         let release = release.map(|release| (release, None, SourceKind::Simulation));
-        Ok(CampaignOrder { round, released, release })
+        Ok(CampaignOrder {
+            round,
+            released,
+            release,
+        })
     }
 
     fn order(common: &CampaignOrder, part: &[u8]) -> Result<CampaignOrder, RemoteError> {
@@ -295,7 +427,16 @@ pub fn answer(mut partials: Vec<Partial>) -> Result<Vec<u8>, RemoteError> {
     let mut wired: Vec<WiredPartial> = Vec::new();
     let mut collected: Vec<Vec<Collected<Wiped<u8>, Wiped<i64>>>> = Vec::new();
     for partial in partials {
-        let Partial { agents, collected: own, pieces, regrets, faults, observations, messages, answered: _ } = partial;
+        let Partial {
+            agents,
+            collected: own,
+            pieces,
+            regrets,
+            faults,
+            observations,
+            messages,
+            answered: _,
+        } = partial;
         match (wired.last_mut(), collected.last_mut()) {
             (Some(before), Some(sums)) if before.agents.end == agents.start => {
                 before.agents.end = agents.end;
@@ -307,7 +448,15 @@ pub fn answer(mut partials: Vec<Partial>) -> Result<Vec<u8>, RemoteError> {
                 sums.extend(own);
             }
             _ => {
-                wired.push(WiredPartial { agents, collected: None, pieces, regrets, faults, observations, messages });
+                wired.push(WiredPartial {
+                    agents,
+                    collected: None,
+                    pieces,
+                    regrets,
+                    faults,
+                    observations,
+                    messages,
+                });
                 collected.push(own.into_iter().collect());
             }
         }
@@ -327,13 +476,35 @@ pub fn answer(mut partials: Vec<Partial>) -> Result<Vec<u8>, RemoteError> {
 pub fn answered(bytes: &[u8]) -> Result<Vec<Partial>, RemoteError> {
     let wired: Vec<WiredPartial> = decode("an answer", bytes)?;
     let read = |wired: WiredPartial| {
-        let WiredPartial { agents, collected, pieces, regrets, faults, observations, messages } = wired;
+        let WiredPartial {
+            agents,
+            collected,
+            pieces,
+            regrets,
+            faults,
+            observations,
+            messages,
+        } = wired;
         let broken = || RemoteError::Undecodable("a partial");
-        let collected = collected.map(|packed| packed.unpacked().ok_or_else(broken)).transpose()?;
-        if collected.as_ref().is_some_and(|collected| collected.agents() != agents) {
+        let collected = collected
+            .map(|packed| packed.unpacked().ok_or_else(broken))
+            .transpose()?;
+        if collected
+            .as_ref()
+            .is_some_and(|collected| collected.agents() != agents)
+        {
             return Err(broken());
         }
-        Ok(Partial { agents, collected, pieces, regrets, faults, observations, messages, answered: None })
+        Ok(Partial {
+            agents,
+            collected,
+            pieces,
+            regrets,
+            faults,
+            observations,
+            messages,
+            answered: None,
+        })
     };
     wired.into_iter().map(read).collect()
 }

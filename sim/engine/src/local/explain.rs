@@ -18,7 +18,11 @@ pub fn explain(scenario: &LocalScenario) -> Explanation {
         None => {
             not_protected.insert(0, "Rewards: they are sent as they are.".to_owned());
             let protected = "Nobody: `users.epsilon` is missing, rewards leave without noise.";
-            (vec![protected.to_owned()], vec!["None.".to_owned()], vec!["No loss is bounded.".to_owned()])
+            (
+                vec![protected.to_owned()],
+                vec!["None.".to_owned()],
+                vec!["No loss is bounded.".to_owned()],
+            )
         }
         Some(epsilon) => {
             let bound = match (users.norm_bound, users.noise_bound) {
@@ -47,5 +51,10 @@ pub fn explain(scenario: &LocalScenario) -> Explanation {
             )
         }
     };
-    Explanation { protected, relation, not_protected, cost }
+    Explanation {
+        protected,
+        relation,
+        not_protected,
+        cost,
+    }
 }

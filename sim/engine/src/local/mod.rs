@@ -48,7 +48,11 @@ impl Model for LocalScenario {
     }
 
     fn work(&self) -> Vec<String> {
-        self.learning.methods.iter().map(|method| method.name().to_owned()).collect()
+        self.learning
+            .methods
+            .iter()
+            .map(|method| method.name().to_owned())
+            .collect()
     }
 
     fn compute(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {

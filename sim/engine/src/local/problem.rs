@@ -58,12 +58,17 @@ impl Source {
     pub fn load(scenario: &LocalScenario, data: Option<&Path>) -> Result<Source, ModelError> {
         let need = || {
             let what = scenario.objective.reads().unwrap_or("nothing");
-            data.ok_or_else(|| ModelError::input(format!("this scenario reads {what}; name it with --data PATH")))
+            data.ok_or_else(|| {
+                ModelError::input(format!(
+                    "this scenario reads {what}; name it with --data PATH"
+                ))
+            })
         };
         match &scenario.objective {
             LocalObjective::KernelSum(config) => {
                 let kernel = config.kernel.build::<f64>().map_err(ModelError::input)?;
-                let matrix = KernelMatrix::new(&kernel, 1, &grid(config.points, 1)).map_err(ModelError::input)?;
+                let matrix = KernelMatrix::new(&kernel, 1, &grid(config.points, 1))
+                    .map_err(ModelError::input)?;
                 Ok(Source::KernelSum(config.clone(), Arc::new(matrix)))
             }
             LocalObjective::LightSensor(_) => {
@@ -77,15 +82,23 @@ impl Source {
                 let train = table(&folder.join("train_sensordata.csv"), false)?;
                 let test = table(&folder.join("test_sensordata.csv"), false)?;
                 if train.1 != test.1 {
-                    let message =
-                        format!("{}: the two files have {} and {} columns", folder.display(), train.1, test.1);
+                    let message = format!(
+                        "{}: the two files have {} and {} columns",
+                        folder.display(),
+                        train.1,
+                        test.1
+                    );
                     return Err(ModelError::input(message));
                 }
                 readings(folder, &train, test)
             }
             LocalObjective::Stocks(_) => {
                 let path = need()?;
-                let path = if path.is_dir() { path.join("fin.csv") } else { path.to_owned() };
+                let path = if path.is_dir() {
+                    path.join("fin.csv")
+                } else {
+                    path.to_owned()
+                };
                 let all = table(&path, true)?;
                 readings(&path, &all.clone(), all)
             }
@@ -101,7 +114,10 @@ impl Source {
                 for _ in 0..config.centers {
                     let centre = stream.below(config.points) as usize;
                     let weight: f64 = 2.0 * stream.unit::<f64>() - 1.0;
-                    values.iter_mut().zip(kernel.row(centre)).for_each(|(f, k)| *f += weight * k);
+                    values
+                        .iter_mut()
+                        .zip(kernel.row(centre))
+                        .for_each(|(f, k)| *f += weight * k);
                 }
                 let law = match config.noise {
                     RewardNoise::Uniform => Law::Uniform(scenario.users.noise_bound.unwrap_or(1.0)),
@@ -109,20 +125,33 @@ impl Source {
                 };
                 (kernel.clone(), Arc::new(values), law)
             }
-            Source::Readings(readings) => {
-                (readings.kernel.clone(), readings.values.clone(), Law::Row(readings.clone()))
-            }
+            Source::Readings(readings) => (
+                readings.kernel.clone(),
+                readings.values.clone(),
+                Law::Row(readings.clone()),
+            ),
         };
         let optimum = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let largest = values.iter().fold(f64::MIN_POSITIVE, |most, f| most.max(f.abs()));
-        Problem { kernel, values, optimum, largest, seed, law }
+        let largest = values
+            .iter()
+            .fold(f64::MIN_POSITIVE, |most, f| most.max(f.abs()));
+        Problem {
+            kernel,
+            values,
+            optimum,
+            largest,
+            seed,
+            law,
+        }
     }
 }
 
 impl Problem {
     /// The reward of a candidate in a round: the noise is keyed by the round alone, so that methods are paired.
     pub fn reward(&self, round: u32, candidate: u32) -> f64 {
-        let stream = &mut self.seed.stream(Party::World, Purpose::ObservationNoise, round);
+        let stream = &mut self
+            .seed
+            .stream(Party::World, Purpose::ObservationNoise, round);
         let f = self.values[candidate as usize];
         match &self.law {
             Law::Uniform(bound) => f + bound * (2.0 * stream.unit::<f64>() - 1.0),
@@ -146,20 +175,27 @@ type Table = (Vec<f64>, usize);
 /// The numbers of a CSV file, row-major, and how many a row has. With `labelled` the first line and column are names.
 fn table(path: &Path, labelled: bool) -> Result<Table, ModelError> {
     let at = |what: String| ModelError::input(format!("{}{what}", path.display()));
-    let bytes = read_bounded(path, BYTES_MAX).map_err(|error| at(format!(": cannot be read: {error}")))?;
-    let mut reader = csv::ReaderBuilder::new().has_headers(labelled).from_reader(bytes.as_slice());
+    let bytes =
+        read_bounded(path, BYTES_MAX).map_err(|error| at(format!(": cannot be read: {error}")))?;
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(labelled)
+        .from_reader(bytes.as_slice());
     let skip = usize::from(labelled);
     let (mut numbers, mut columns, mut lines) = (Vec::new(), 0, Lines::new(&bytes));
     for record in reader.records() {
         let record = record.map_err(|error| at(format!(": {error}")))?;
-        let line = record.position().map_or(0, |position| lines.of(position.byte()));
+        let line = record
+            .position()
+            .map_or(0, |position| lines.of(position.byte()));
         columns = record.len().saturating_sub(skip);
         for (column, field) in record.iter().enumerate().skip(skip) {
             match field.trim().parse::<f64>() {
                 Ok(x) if x.abs() <= 1e9 => numbers.push(x),
                 _ => {
                     let (column, field) = (column + 1, Quoted(field));
-                    return Err(at(format!(":{line}: column {column} is `{field}`; admissible: a number up to 1e9")));
+                    return Err(at(format!(
+                        ":{line}: column {column} is `{field}`; admissible: a number up to 1e9"
+                    )));
                 }
             }
         }
@@ -177,7 +213,8 @@ fn readings(path: &Path, train: &Table, test: Table) -> Result<Source, ModelErro
         .map(|j| {
             let column: Vec<f64> = train.0.iter().skip(j).step_by(columns).copied().collect();
             let mean = column.iter().sum::<f64>() / count as f64;
-            let variance = column.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / count as f64;
+            let variance =
+                column.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / count as f64;
             if !(variance > 0.0) {
                 let message = format!("{}: column {} is constant", path.display(), j + 1);
                 return Err(ModelError::input(message));
@@ -193,10 +230,13 @@ fn readings(path: &Path, train: &Table, test: Table) -> Result<Source, ModelErro
             (entries[i * columns + j], entries[j * columns + i]) = (covariance, covariance);
         }
     }
-    let kernel = KernelMatrix::from_table(columns, entries)
-        .map_err(|error| ModelError::input(format!("{}: {error}", PathBuf::from(path).display())))?;
+    let kernel = KernelMatrix::from_table(columns, entries).map_err(|error| {
+        ModelError::input(format!("{}: {error}", PathBuf::from(path).display()))
+    })?;
     let rows = (test.0.len() / columns) as f64;
-    let values = (0..columns).map(|j| test.0.iter().skip(j).step_by(columns).sum::<f64>() / rows).collect();
+    let values = (0..columns)
+        .map(|j| test.0.iter().skip(j).step_by(columns).sum::<f64>() / rows)
+        .collect();
     Ok(Source::Readings(Arc::new(Readings {
         kernel: Arc::new(kernel),
         rows: test.0,
@@ -214,7 +254,9 @@ mod tests {
     #[test]
     fn student_t_has_the_tail_of_three_degrees_of_freedom() {
         let (n, mut stream) = (200_000, Stream::from_seed(6));
-        let far = (0..n).filter(|_| student_t3(&mut stream).abs() > 5.841).count();
+        let far = (0..n)
+            .filter(|_| student_t3(&mut stream).abs() > 5.841)
+            .count();
         let share = far as f64 / f64::from(n);
         assert!((share - 0.01).abs() < 0.0011, "{share}");
         assert!((share - 0.0043).abs() > 0.0011);
@@ -222,20 +264,30 @@ mod tests {
 
     #[test]
     fn tables_are_checked() {
-        let folder = std::env::temp_dir().join(format!("sordino-local-table-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("sordino-local-table-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let write = |text: &str| {
             let path = folder.join("t.csv");
             std::fs::write(&path, text).unwrap();
             path
         };
-        assert_eq!(table(&write("1,2\n3,4\n"), false).unwrap(), (vec![1.0, 2.0, 3.0, 4.0], 2));
-        assert_eq!(table(&write("d,a,b\nx,1,2\ny,3,4\n"), true).unwrap(), (vec![1.0, 2.0, 3.0, 4.0], 2));
+        assert_eq!(
+            table(&write("1,2\n3,4\n"), false).unwrap(),
+            (vec![1.0, 2.0, 3.0, 4.0], 2)
+        );
+        assert_eq!(
+            table(&write("d,a,b\nx,1,2\ny,3,4\n"), true).unwrap(),
+            (vec![1.0, 2.0, 3.0, 4.0], 2)
+        );
         for bad in ["1,2\n3\n", "1,NaN\n3,4\n", "1,x\n3,4\n", "", "1,2\n"] {
             assert!(table(&write(bad), false).is_err(), "{bad}");
         }
         let constant = table(&write("1,2\n1,4\n"), false).unwrap();
-        let refused = readings(&folder, &constant, constant.clone()).err().unwrap().to_string();
+        let refused = readings(&folder, &constant, constant.clone())
+            .err()
+            .unwrap()
+            .to_string();
         assert!(refused.contains("column 1 is constant"), "{refused}");
         std::fs::remove_dir_all(folder).unwrap();
     }

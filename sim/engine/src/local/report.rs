@@ -27,24 +27,41 @@ const SPENT: &str = "epsilon_per_user";
 /// What is written for programs.
 pub fn record(scenario: &LocalScenario, runs: &[LocalRun]) -> Record {
     let (columns, kept) = (columns(scenario), curve_rounds(scenario.learning.rounds));
-    let points =
-        runs.iter().flat_map(|run| kept.iter().copied().zip(run.curve.iter().copied()).map(move |at| (run, at)));
+    let points = runs.iter().flat_map(|run| {
+        kept.iter()
+            .copied()
+            .zip(run.curve.iter().copied())
+            .map(move |at| (run, at))
+    });
     let files = vec![
         ("rounds.csv", columns.csv(points)),
-        ("README.md", readme(&scenario.head.trust, &[], columns.meanings(), "")),
+        (
+            "README.md",
+            readme(&scenario.head.trust, &[], columns.meanings(), ""),
+        ),
     ];
-    Record { summary: summary(scenario, runs), files, priors: Vec::new() }
+    Record {
+        summary: summary(scenario, runs),
+        files,
+        priors: Vec::new(),
+    }
 }
 
 fn summary(scenario: &LocalScenario, runs: &[LocalRun]) -> Summary {
-    let of = |method: LocalMethod| -> Vec<&LocalRun> { runs.iter().filter(|run| run.method == method).collect() };
+    let of = |method: LocalMethod| -> Vec<&LocalRun> {
+        runs.iter().filter(|run| run.method == method).collect()
+    };
     let random = of(LocalMethod::Random);
     let private = scenario.users.epsilon.is_some();
     let methods = scenario.learning.methods.iter().map(|method| {
         let own = of(*method);
         let regrets: Vec<f64> = own.iter().map(|run| run.regret()).collect();
         // Function by function; only if `random` takes part.
-        let ratios: Vec<f64> = own.iter().zip(&random).map(|(own, random)| own.regret() / random.regret()).collect();
+        let ratios: Vec<f64> = own
+            .iter()
+            .zip(&random)
+            .map(|(own, random)| own.regret() / random.regret())
+            .collect();
         let ratio = (!ratios.is_empty()).then(|| Estimate::of(&ratios).measure(RATIO));
         let spent = own.iter().map(|run| run.epsilon_spent).fold(0.0, f64::max);
         MethodSummary {
@@ -52,8 +69,13 @@ fn summary(scenario: &LocalScenario, runs: &[LocalRun]) -> Summary {
             digest: Some(combine(own.iter().map(|run| &run.digest)).to_string()),
             guarantee: if private { "dp" } else { "no protection" }.to_owned(),
             neighboring_relation: private.then(|| "replace_one".to_owned()),
-            measures: std::iter::once(Estimate::of(&regrets).measure(REGRET)).chain(ratio).collect(),
-            losses: private.then(|| Loss::new(SPENT, spent)).into_iter().collect(),
+            measures: std::iter::once(Estimate::of(&regrets).measure(REGRET))
+                .chain(ratio)
+                .collect(),
+            losses: private
+                .then(|| Loss::new(SPENT, spent))
+                .into_iter()
+                .collect(),
             ..MethodSummary::default()
         }
     });
@@ -66,12 +88,26 @@ fn summary(scenario: &LocalScenario, runs: &[LocalRun]) -> Summary {
 /// **Errors**: a method that the summary lacks.
 pub fn view(scenario: &LocalScenario, results: &Results) -> Result<View, ReadError> {
     let of = |method: &LocalMethod| Ok((*method, results.method(method.name())?));
-    let methods = scenario.learning.methods.iter().map(of).collect::<Result<Vec<_>, ReadError>>()?;
+    let methods = scenario
+        .learning
+        .methods
+        .iter()
+        .map(of)
+        .collect::<Result<Vec<_>, ReadError>>()?;
     Ok(View {
         facts: vec![
             ("rounds", scenario.learning.rounds.to_string()),
-            ("ε per report", scenario.users.epsilon.map_or("none".to_owned(), |epsilon| significant(epsilon, 3))),
-            ("reports per user", scenario.users.reports_per_user.to_string()),
+            (
+                "ε per report",
+                scenario
+                    .users
+                    .epsilon
+                    .map_or("none".to_owned(), |epsilon| significant(epsilon, 3)),
+            ),
+            (
+                "reports per user",
+                scenario.users.reports_per_user.to_string(),
+            ),
         ],
         shown: shown(scenario, &methods),
         below: String::new(),
@@ -91,7 +127,11 @@ fn guarantee(scenario: &LocalScenario) -> String {
             if users.reports_per_user == 1 {
                 "one report".to_owned()
             } else {
-                format!("{} reports (ε = {})", users.reports_per_user, epsilon * f64::from(users.reports_per_user))
+                format!(
+                    "{} reports (ε = {})",
+                    users.reports_per_user,
+                    epsilon * f64::from(users.reports_per_user)
+                )
             }
         ),
         None => "no privacy: rewards are sent as they are".to_owned(),
@@ -106,18 +146,27 @@ fn shown(scenario: &LocalScenario, methods: &[Found<'_>]) -> Shown {
         measure.map_or("–".to_owned(), |measure| shown(measure.mean))
     };
     let error = |measure: Option<&Measure>| {
-        measure.and_then(|measure| measure.standard_error).map_or("–".to_owned(), |error| significant(error, 2))
+        measure
+            .and_then(|measure| measure.standard_error)
+            .map_or("–".to_owned(), |error| significant(error, 2))
     };
-    let spent = |(method, summary): &Found<'_>| match (method, summary.loss(SPENT).and_then(|loss| loss.value)) {
+    let spent = |(method, summary): &Found<'_>| match (
+        method,
+        summary.loss(SPENT).and_then(|loss| loss.value),
+    ) {
         (LocalMethod::Random, _) => "nobody is asked".to_owned(),
         (_, None) => "not private".to_owned(),
         (_, Some(spent)) => significant(spent, 4),
     };
     let columns = Columns::<Found<'_>>::new()
         .text("method", |(_, summary)| summary.name.clone())
-        .number("cumulative regret", |(_, summary)| mean(summary.measure(REGRET), &|regret| significant(regret, 4)))
+        .number("cumulative regret", |(_, summary)| {
+            mean(summary.measure(REGRET), &|regret| significant(regret, 4))
+        })
         .number("std. error", |(_, summary)| error(summary.measure(REGRET)))
-        .number("ratio to random", |(_, summary)| mean(summary.measure(RATIO), &|ratio| format!("{ratio:.3}")))
+        .number("ratio to random", |(_, summary)| {
+            mean(summary.measure(RATIO), &|ratio| format!("{ratio:.3}"))
+        })
         .number("std. error", |(_, summary)| error(summary.measure(RATIO)))
         .text("ε spent per user", spent);
     let rounds = scenario.learning.rounds;
@@ -130,7 +179,11 @@ fn shown(scenario: &LocalScenario, methods: &[Found<'_>]) -> Shown {
         format!("{}.", guarantee(scenario)),
     ];
     notes.extend(few(scenario.head.runs as usize));
-    Shown { notes, noise: scenario.users.epsilon.is_some(), ..Shown::of(&columns, methods) }
+    Shown {
+        notes,
+        noise: scenario.users.epsilon.is_some(),
+        ..Shown::of(&columns, methods)
+    }
 }
 
 /// A kept round of a run, with its regret.
@@ -138,7 +191,10 @@ type At<'r> = (&'r LocalRun, (u32, f64));
 
 /// Columns of `rounds.csv`: one line for each run, method and kept round.
 fn columns<'c, 'r: 'c>(scenario: &'c LocalScenario) -> Columns<'c, At<'r>> {
-    let users = scenario.learning.rounds.div_ceil(scenario.users.reports_per_user);
+    let users = scenario
+        .learning
+        .rounds
+        .div_ceil(scenario.users.reports_per_user);
     // Users take their turns, so that all have reported as often as the first one or once less.
     let spent = move |run: &LocalRun, round: u32| {
         let epsilon = scenario.users.epsilon.filter(|_| run.epsilon_spent > 0.0)?;
@@ -175,16 +231,26 @@ fn panels(scenario: &LocalScenario, methods: &[Found<'_>], found: &Curves) -> Pa
         LocalMethod::MomaGpUcb => "red",
     };
     let curve = |(method, summary): &Found<'_>| {
-        let points = found.mean(&summary.name).into_iter().map(|(round, at)| Point::mean_of_positive(round, at));
+        let points = found
+            .mean(&summary.name)
+            .into_iter()
+            .map(|(round, at)| Point::mean_of_positive(round, at));
         Curve {
             class: class(*method),
             label: summary.name.clone(),
-            note: summary.measure(RATIO).map_or(String::new(), |ratio| format!("{:.2} of random", ratio.mean)),
-            points: std::iter::once(Point::bare(0.0, 0.0)).chain(points).collect(),
+            note: summary.measure(RATIO).map_or(String::new(), |ratio| {
+                format!("{:.2} of random", ratio.mean)
+            }),
+            points: std::iter::once(Point::bare(0.0, 0.0))
+                .chain(points)
+                .collect(),
         }
     };
     let curves: Vec<Curve> = methods.iter().map(curve).collect();
-    let highest = curves.iter().flat_map(|curve| &curve.points).map(|point| point.high);
+    let highest = curves
+        .iter()
+        .flat_map(|curve| &curve.points)
+        .map(|point| point.high);
     let chart = Chart {
         title: "Cumulative regret".into(),
         x_label: "round".into(),

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
 use sordino_core::digest::link;
 use sordino_core::local::{
-    AtaGpUcb, Input, Learner, MomaGpUcb, Output, Reporter, ReporterInput, ReporterOutput, ReporterState, TgpUcb, tgp,
+    AtaGpUcb, Input, Learner, MomaGpUcb, Output, Reporter, ReporterInput, ReporterOutput,
+    ReporterState, TgpUcb, tgp,
 };
 use sordino_core::privacy::charge::Unwritten;
 use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
@@ -45,42 +46,65 @@ impl LocalRun {
 /// The rounds at which curves are kept, the last one always.
 pub fn curve_rounds(rounds: u32) -> Vec<u32> {
     let points = rounds.min(CURVE_POINTS);
-    (1..=points).map(|i| (u64::from(rounds) * u64::from(i) / u64::from(points)) as u32).collect()
+    (1..=points)
+        .map(|i| (u64::from(rounds) * u64::from(i) / u64::from(points)) as u32)
+        .collect()
 }
 
 /// Executes every method of every run. The result is in the order of runs, then of methods, whatever the threads.
 ///
 /// **Errors**: missing or malformed data; a value of B in some run that core refuses.
-pub fn run(scenario: &LocalScenario, options: &Options, progress: &dyn Progress) -> Result<Vec<LocalRun>, ModelError> {
+pub fn run(
+    scenario: &LocalScenario,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Vec<LocalRun>, ModelError> {
     let source = Source::load(scenario, options.data.as_deref())?;
-    let jobs: Vec<(u32, LocalMethod)> =
-        (0..scenario.head.runs).flat_map(|run| scenario.learning.methods.iter().map(move |m| (run, *m))).collect();
+    let jobs: Vec<(u32, LocalMethod)> = (0..scenario.head.runs)
+        .flat_map(|run| scenario.learning.methods.iter().map(move |m| (run, *m)))
+        .collect();
     let name = |(run, method): &(u32, LocalMethod)| (*run, method.name().to_owned());
-    jobs::execute(&jobs, options, progress, name, |(run, method)| one(scenario, &source, *run, *method))
+    jobs::execute(&jobs, options, progress, name, |(run, method)| {
+        one(scenario, &source, *run, *method)
+    })
 }
 
-fn one(scenario: &LocalScenario, source: &Source, run: u32, method: LocalMethod) -> Result<LocalRun, ModelError> {
+fn one(
+    scenario: &LocalScenario,
+    source: &Source,
+    run: u32,
+    method: LocalMethod,
+) -> Result<LocalRun, ModelError> {
     let seed = RunSeed::new(scenario.head.seed, run);
     let problem = source.realize(scenario, seed);
     let bound = scenario.users.norm_bound.unwrap_or(problem.largest);
     let mut users = Users::new(scenario, bound, seed)?;
     let kernel = &problem.kernel;
-    let config = scenario.config(kernel.count() as u32, bound).map_err(ModelError::input)?;
+    let config = scenario
+        .config(kernel.count() as u32, bound)
+        .map_err(ModelError::input)?;
     let mut learner: Box<dyn Learner<f64>> = match method {
         LocalMethod::Random => return Ok(random(scenario, &problem, users, run, seed)),
         LocalMethod::TgpUcb => {
             let indices: Vec<f64> = (0..kernel.count()).map(|i| i as f64).collect();
             let storage = vec![0.0; tgp::storage_len(kernel.count())];
-            Box::new(TgpUcb::new(config, seed, kernel.as_kernel(), 1, &indices, storage).map_err(ModelError::input)?)
+            Box::new(
+                TgpUcb::new(config, seed, kernel.as_kernel(), 1, &indices, storage)
+                    .map_err(ModelError::input)?,
+            )
         }
-        LocalMethod::AtaGpUcb => Box::new(AtaGpUcb::new(config, seed, (**kernel).clone()).map_err(ModelError::input)?),
+        LocalMethod::AtaGpUcb => {
+            Box::new(AtaGpUcb::new(config, seed, (**kernel).clone()).map_err(ModelError::input)?)
+        }
         LocalMethod::MomaGpUcb => {
             Box::new(MomaGpUcb::new(config, seed, (**kernel).clone()).map_err(ModelError::input)?)
         }
     };
     let mut record = Record::new(scenario, &problem);
     let mut event = Input::Start;
-    while let Output::Query { round, candidate } = learner.handle(event).map_err(ModelError::failure)? {
+    while let Output::Query { round, candidate } =
+        learner.handle(event).map_err(ModelError::failure)?
+    {
         let report = users.report(round, candidate, &problem)?;
         record.play(round, candidate, report);
         event = Input::Report(report);
@@ -88,7 +112,13 @@ fn one(scenario: &LocalScenario, source: &Source, run: u32, method: LocalMethod)
     Ok(record.end(method, run, &users))
 }
 
-fn random(scenario: &LocalScenario, problem: &Problem, users: Users, run: u32, seed: RunSeed) -> LocalRun {
+fn random(
+    scenario: &LocalScenario,
+    problem: &Problem,
+    users: Users,
+    run: u32,
+    seed: RunSeed,
+) -> LocalRun {
     let mut stream = seed.stream(Party::Server, Purpose::RandomPolicy, 0);
     let mut record = Record::new(scenario, problem);
     for round in 1..=scenario.learning.rounds {
@@ -109,16 +139,27 @@ impl Users {
     fn new(scenario: &LocalScenario, norm_bound: f64, seed: RunSeed) -> Result<Self, ModelError> {
         let users = &scenario.users;
         let (Some(epsilon), Some(noise_bound)) = (users.epsilon, users.noise_bound) else {
-            return Ok(Users { mechanism: None, states: Vec::new(), seed });
+            return Ok(Users {
+                mechanism: None,
+                states: Vec::new(),
+                seed,
+            });
         };
         let epsilon = Epsilon::new(epsilon).map_err(ModelError::input)?;
-        let mechanism =
-            ClampedLaplace::new(norm_bound + noise_bound, users.grid_exponent, epsilon).map_err(ModelError::input)?;
+        let mechanism = ClampedLaplace::new(norm_bound + noise_bound, users.grid_exponent, epsilon)
+            .map_err(ModelError::input)?;
         // Exact: ε is a multiple of 2⁻²⁰.
-        let budget = Epsilon::new(epsilon.value() * f64::from(users.reports_per_user)).map_err(ModelError::input)?;
+        let budget = Epsilon::new(epsilon.value() * f64::from(users.reports_per_user))
+            .map_err(ModelError::input)?;
         let count = scenario.learning.rounds.div_ceil(users.reports_per_user);
-        let states = (0..count).map(|user| ReporterState::new(user, budget)).collect();
-        Ok(Users { mechanism: Some(mechanism), states, seed })
+        let states = (0..count)
+            .map(|user| ReporterState::new(user, budget))
+            .collect();
+        Ok(Users {
+            mechanism: Some(mechanism),
+            states,
+            seed,
+        })
     }
 
     /// The report of this round's user.
@@ -127,12 +168,21 @@ impl Users {
             return Ok(problem.reward(round, candidate));
         };
         let user = (round - 1) as usize % self.states.len();
-        let source = &mut Simulated::new(self.seed.stream(Party::Agent(user as u32), Purpose::Release, round));
+        let source = &mut Simulated::new(self.seed.stream(
+            Party::Agent(user as u32),
+            Purpose::Release,
+            round,
+        ));
         let mut reporter = Reporter::attach(mechanism, &mut self.states[user]);
         let mut event = ReporterInput::Query { candidate };
         loop {
-            match reporter.handle(event, source).map_err(ModelError::failure)? {
-                ReporterOutput::Charge(charge) => event = ReporterInput::Charged(Unwritten::receipt(charge)),
+            match reporter
+                .handle(event, source)
+                .map_err(ModelError::failure)?
+            {
+                ReporterOutput::Charge(charge) => {
+                    event = ReporterInput::Charged(Unwritten::receipt(charge))
+                }
                 ReporterOutput::Evaluate { candidate } => {
                     event = ReporterInput::Reward(problem.reward(round, candidate));
                 }
@@ -153,7 +203,13 @@ struct Record<'a> {
 impl<'a> Record<'a> {
     fn new(scenario: &LocalScenario, problem: &'a Problem) -> Self {
         let kept = curve_rounds(scenario.learning.rounds);
-        Record { problem, kept, digest: Digest::default(), regret: 0.0, curve: Vec::new() }
+        Record {
+            problem,
+            kept,
+            digest: Digest::default(),
+            regret: 0.0,
+            curve: Vec::new(),
+        }
     }
 
     fn play(&mut self, round: u32, candidate: u32, report: f64) {
@@ -165,8 +221,18 @@ impl<'a> Record<'a> {
     }
 
     fn end(self, method: LocalMethod, run: u32, users: &Users) -> LocalRun {
-        let epsilon_spent = users.states.iter().map(|state| state.budget().spent()).fold(0.0, f64::max);
-        LocalRun { method, run, digest: self.digest, curve: self.curve, epsilon_spent }
+        let epsilon_spent = users
+            .states
+            .iter()
+            .map(|state| state.budget().spent())
+            .fold(0.0, f64::max);
+        LocalRun {
+            method,
+            run,
+            digest: self.digest,
+            curve: self.curve,
+            epsilon_spent,
+        }
     }
 }
 

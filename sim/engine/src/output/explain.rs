@@ -48,7 +48,10 @@ pub fn explain(scenario: &OutputScenario) -> Explanation {
         .map(OutputMethod::name)
         .collect();
     if !open.is_empty() {
-        protected.push(format!("With {}: nobody; candidate and score are published as they are.", open.join(", ")));
+        protected.push(format!(
+            "With {}: nobody; candidate and score are published as they are.",
+            open.join(", ")
+        ));
     }
     if has(OutputMethod::Random) {
         protected
@@ -80,7 +83,12 @@ pub fn explain(scenario: &OutputScenario) -> Explanation {
         }
     }
     let not_protected = NOT_PROTECTED.iter().map(ToString::to_string).collect();
-    Explanation { protected, relation, not_protected, cost }
+    Explanation {
+        protected,
+        relation,
+        not_protected,
+        cost,
+    }
 }
 
 fn range(epsilons: &[f64]) -> String {
@@ -110,7 +118,11 @@ fn deltas(scenario: &OutputScenario) -> String {
         several => several
             .iter()
             .map(|(said, low, high)| {
-                if low == high { format!("{said} at ε = {low}") } else { format!("{said} from ε = {low} to {high}") }
+                if low == high {
+                    format!("{said} at ε = {low}")
+                } else {
+                    format!("{said} from ε = {low} to {high}")
+                }
             })
             .collect::<Vec<_>>()
             .join(", "),

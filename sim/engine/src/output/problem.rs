@@ -55,16 +55,32 @@ pub fn scale(scenario: &OutputScenario) -> Result<ScoreScale, ModelError> {
 pub fn worst_case(scenario: &OutputScenario, epsilon: f64) -> Result<WorstCase, ModelError> {
     let share = Epsilon::new(epsilon * scenario.release.value_share).map_err(ModelError::input)?;
     let rest = Epsilon::new(epsilon - share.value()).map_err(ModelError::input)?;
-    WorstCase::new(scenario.objective.candidates(), scale(scenario)?, rest, share, FailureRule::Abort)
-        .map_err(ModelError::input)
+    WorstCase::new(
+        scenario.objective.candidates(),
+        scale(scenario)?,
+        rest,
+        share,
+        FailureRule::Abort,
+    )
+    .map_err(ModelError::input)
 }
 
 /// δ of the default release at this ε, as its two events are charged; they add.
 ///
 /// **Errors**: as [`worst_case`].
 pub fn worst_case_delta(scenario: &OutputScenario, epsilon: f64) -> Result<f64, ModelError> {
-    let delta = |event: &Event| if let Event::ApproximateEpsilon { delta, .. } = event { *delta } else { 0.0 };
-    Ok(worst_case(scenario, epsilon)?.events().iter().map(delta).sum())
+    let delta = |event: &Event| {
+        if let Event::ApproximateEpsilon { delta, .. } = event {
+            *delta
+        } else {
+            0.0
+        }
+    };
+    Ok(worst_case(scenario, epsilon)?
+        .events()
+        .iter()
+        .map(delta)
+        .sum())
 }
 
 impl Source {
@@ -75,14 +91,24 @@ impl Source {
         match &scenario.objective {
             OutputObjective::GpSample(sample) => {
                 let (kernel, lengthscale) = (scenario.prior.kernel, scenario.prior.lengthscale);
-                let kernel = KernelConfig { kernel, lengthscale, signal_variance: 1.0 };
+                let kernel = KernelConfig {
+                    kernel,
+                    lengthscale,
+                    signal_variance: 1.0,
+                };
                 let config = GpSampleConfig::plain(1, sample.points, kernel);
                 let family = Some(GpSamples::new(&config, 1).map_err(ModelError::input)?);
-                Ok(Source { points: grid(sample.points, 1), dim: 1, family })
+                Ok(Source {
+                    points: grid(sample.points, 1),
+                    dim: 1,
+                    family,
+                })
             }
-            OutputObjective::Winequality(wine) => {
-                Ok(Source { points: grid(wine.points_per_axis, 2), dim: 2, family: None })
-            }
+            OutputObjective::Winequality(wine) => Ok(Source {
+                points: grid(wine.points_per_axis, 2),
+                dim: 2,
+                family: None,
+            }),
         }
     }
 
@@ -96,7 +122,10 @@ impl Source {
                 Problem { values, scores }
             }
             // A family was made for every scenario of this kind.
-            (OutputObjective::GpSample(_), None) => Problem { values: Vec::new(), scores: Vec::new() },
+            (OutputObjective::GpSample(_), None) => Problem {
+                values: Vec::new(),
+                scores: Vec::new(),
+            },
         }
     }
 }

@@ -37,26 +37,51 @@ fn rows(scenario: &OutputScenario, results: &Results) -> Result<Vec<Row>, ReadEr
     let row = |(method, epsilon): (OutputMethod, Option<f64>)| {
         let summary = results.method(&name_at(method, epsilon))?;
         let of = |name: &str| summary.measure(name).map(Estimate::from);
-        Ok(Row { method, epsilon, regret: of(REGRET).unwrap_or_default(), error: of(ERROR) })
+        Ok(Row {
+            method,
+            epsilon,
+            regret: of(REGRET).unwrap_or_default(),
+            error: of(ERROR),
+        })
     };
     let at = |method: &OutputMethod| -> Vec<(OutputMethod, Option<f64>)> {
         match method.is_private() {
-            true => scenario.release.epsilons.iter().map(|epsilon| (*method, Some(*epsilon))).collect(),
+            true => scenario
+                .release
+                .epsilons
+                .iter()
+                .map(|epsilon| (*method, Some(*epsilon)))
+                .collect(),
             false => vec![(*method, None)],
         }
     };
-    scenario.release.methods.iter().flat_map(at).map(row).collect()
+    scenario
+        .release
+        .methods
+        .iter()
+        .flat_map(at)
+        .map(row)
+        .collect()
 }
 
 /// What is written for programs.
 pub fn record(scenario: &OutputScenario, runs: &[OutputRun]) -> Record {
     let columns = columns(scenario);
-    let published = runs.iter().flat_map(|run| run.published.iter().map(move |published| (run, published)));
+    let published = runs
+        .iter()
+        .flat_map(|run| run.published.iter().map(move |published| (run, published)));
     let files = vec![
         ("rounds.csv", columns.csv(published)),
-        ("README.md", readme(&scenario.head.trust, &[], columns.meanings(), "")),
+        (
+            "README.md",
+            readme(&scenario.head.trust, &[], columns.meanings(), ""),
+        ),
     ];
-    Record { summary: summary(scenario, runs), files, priors: Vec::new() }
+    Record {
+        summary: summary(scenario, runs),
+        files,
+        priors: Vec::new(),
+    }
 }
 
 /// What is shown of it.
@@ -79,12 +104,18 @@ pub fn view(scenario: &OutputScenario, results: &Results) -> Result<View, ReadEr
         facts: vec![
             ("candidates", scenario.objective.candidates().to_string()),
             ("records", scenario.objective.records().to_string()),
-            ("share of ε on the score", significant(scenario.release.value_share, 2)),
+            (
+                "share of ε on the score",
+                significant(scenario.release.value_share, 2),
+            ),
             ("releases per run and ε", scenario.release.draws.to_string()),
         ],
         shown: shown(scenario, &rows),
         below: String::new(),
-        panels: Panels { ruler: Some(ruler(&scenario.release.epsilons)), ..panels },
+        panels: Panels {
+            ruler: Some(ruler(&scenario.release.epsilons)),
+            ..panels
+        },
         compared: "final regret".to_owned(),
         sections: String::new(),
     })
@@ -103,13 +134,23 @@ fn protection(scenario: &OutputScenario, row: &Row) -> String {
 }
 
 fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
-    let error = |estimate: Estimate| estimate.standard_error.map_or("–".to_owned(), |error| significant(error, 2));
+    let error = |estimate: Estimate| {
+        estimate
+            .standard_error
+            .map_or("–".to_owned(), |error| significant(error, 2))
+    };
     let columns = Columns::<Row>::new()
         .text("method", |row| row.method.name().to_owned())
-        .number("ε", |row| row.epsilon.map_or("–".to_owned(), |epsilon| significant(epsilon, 3)))
+        .number("ε", |row| {
+            row.epsilon
+                .map_or("–".to_owned(), |epsilon| significant(epsilon, 3))
+        })
         .number("regret", |row| significant(row.regret.mean, 3))
         .number("std. error", |row| error(row.regret))
-        .number("score error", |row| row.error.map_or("–".to_owned(), |at| significant(at.mean, 3)))
+        .number("score error", |row| {
+            row.error
+                .map_or("–".to_owned(), |at| significant(at.mean, 3))
+        })
         .number("std. error", |row| row.error.map_or("–".to_owned(), error))
         .text("protection of one record", |row| protection(scenario, row));
     let has = |method| scenario.release.methods.contains(&method);
@@ -143,12 +184,24 @@ fn shown(scenario: &OutputScenario, rows: &[Row]) -> Shown {
         ));
     }
     notes.extend(few(scenario.head.runs as usize));
-    let noise = scenario.release.methods.iter().any(|method| method.is_private());
-    Shown { notes, noise, ..Shown::of(&columns, rows) }
+    let noise = scenario
+        .release
+        .methods
+        .iter()
+        .any(|method| method.is_private());
+    Shown {
+        notes,
+        noise,
+        ..Shown::of(&columns, rows)
+    }
 }
 
 fn summary(scenario: &OutputScenario, runs: &[OutputRun]) -> Summary {
-    let places = runs.iter().map(|run| run.published.len()).min().unwrap_or(0);
+    let places = runs
+        .iter()
+        .map(|run| run.published.len())
+        .min()
+        .unwrap_or(0);
     let methods = (0..places).map(|place| {
         let own: Vec<&Published> = runs.iter().map(|run| &run.published[place]).collect();
         let (method, epsilon) = (own[0].method, own[0].epsilon);
@@ -159,27 +212,48 @@ fn summary(scenario: &OutputScenario, runs: &[OutputRun]) -> Summary {
             OutputMethod::PriorConditional => Some(2.0 * scenario.prior.delta),
             _ => worst_case_delta(scenario, epsilon).ok(),
         };
-        let losses = |epsilon| [Some(Loss::new("epsilon", epsilon)), delta(epsilon).map(|at| Loss::new("delta", at))];
+        let losses = |epsilon| {
+            [
+                Some(Loss::new("epsilon", epsilon)),
+                delta(epsilon).map(|at| Loss::new("delta", at)),
+            ]
+        };
         MethodSummary {
             name: name_at(method, epsilon),
             digest: None,
             guarantee: method.guarantee().to_owned(),
             neighboring_relation: epsilon.map(|_| "replace_one".to_owned()),
-            measures: std::iter::once(Estimate::of(&regrets).measure(REGRET)).chain(error).collect(),
+            measures: std::iter::once(Estimate::of(&regrets).measure(REGRET))
+                .chain(error)
+                .collect(),
             losses: epsilon.into_iter().flat_map(losses).flatten().collect(),
             ..MethodSummary::default()
         }
     });
-    let (candidates, records) = (scenario.objective.candidates(), scenario.objective.records());
-    let facts = [("candidates", candidates.into()), ("records", records.into())];
-    let facts = facts.map(|(name, number)| (name.to_owned(), number)).into_iter().collect();
+    let (candidates, records) = (
+        scenario.objective.candidates(),
+        scenario.objective.records(),
+    );
+    let facts = [
+        ("candidates", candidates.into()),
+        ("records", records.into()),
+    ];
+    let facts = facts
+        .map(|(name, number)| (name.to_owned(), number))
+        .into_iter()
+        .collect();
     let digest = combine(runs.iter().map(|run| &run.digest));
-    Summary { facts, ..Summary::new(&scenario.head, &digest, methods.collect()) }
+    Summary {
+        facts,
+        ..Summary::new(&scenario.head, &digest, methods.collect())
+    }
 }
 
 /// The name of a method at an ε: a method at several ε counts once for each.
 fn name_at(method: OutputMethod, epsilon: Option<f64>) -> String {
-    epsilon.map_or(method.name().to_owned(), |epsilon| format!("{} at ε = {epsilon}", method.name()))
+    epsilon.map_or(method.name().to_owned(), |epsilon| {
+        format!("{} at ε = {epsilon}", method.name())
+    })
 }
 
 /// What was published at one ε of one run.
@@ -219,26 +293,54 @@ fn columns<'c, 'r: 'c>(scenario: &'c OutputScenario) -> Columns<'c, At<'r>> {
 
 /// ln ε, with a number at every ε that has room for one.
 fn ruler(epsilons: &[f64]) -> Ruler {
-    let places: Vec<f64> = epsilons.iter().map(|epsilon| Scalar::ln(*epsilon)).collect();
-    let (from, to) = (places.first().copied().unwrap_or(0.0), places.last().copied().unwrap_or(0.0));
+    let places: Vec<f64> = epsilons
+        .iter()
+        .map(|epsilon| Scalar::ln(*epsilon))
+        .collect();
+    let (from, to) = (
+        places.first().copied().unwrap_or(0.0),
+        places.last().copied().unwrap_or(0.0),
+    );
     let mut ticks: Vec<(f64, String)> = Vec::new();
     for (place, epsilon) in places.iter().zip(epsilons) {
-        if ticks.last().is_none_or(|(last, _)| place - last > 0.08 * (to - from)) {
+        if ticks
+            .last()
+            .is_none_or(|(last, _)| place - last > 0.08 * (to - from))
+        {
             ticks.push((*place, plain(*epsilon)));
         }
     }
     // A single point is no line.
-    Ruler { from, to, ticks, points: if epsilons.len() < 2 { Points::Joined } else { Points::Band } }
+    Ruler {
+        from,
+        to,
+        ticks,
+        points: if epsilons.len() < 2 {
+            Points::Joined
+        } else {
+            Points::Band
+        },
+    }
 }
 
 /// Regret of the published candidate, and error of the published score, over ε.
 fn charts(scenario: &OutputScenario, rows: &[Row]) -> Vec<Chart> {
     let unit = scenario.objective.unit();
     vec![
-        chart(scenario, "Published candidate", &format!("regret in {unit}"), rows, |row| Some(row.regret)),
-        chart(scenario, "Published score", &format!("error against the best candidate, in {unit}"), rows, |row| {
-            row.error
-        }),
+        chart(
+            scenario,
+            "Published candidate",
+            &format!("regret in {unit}"),
+            rows,
+            |row| Some(row.regret),
+        ),
+        chart(
+            scenario,
+            "Published score",
+            &format!("error against the best candidate, in {unit}"),
+            rows,
+            |row| row.error,
+        ),
     ]
 }
 
@@ -262,7 +364,12 @@ fn chart(
         let mut points = Vec::new();
         for (row, at) in own.filter_map(|row| of(row).map(|at| (row, at))) {
             // What does not depend on ε is a line through all of them.
-            for x in row.epsilon.as_slice().iter().chain(epsilons.iter().filter(|_| row.epsilon.is_none())) {
+            for x in row
+                .epsilon
+                .as_slice()
+                .iter()
+                .chain(epsilons.iter().filter(|_| row.epsilon.is_none()))
+            {
                 points.push(Point::mean_of_positive(Scalar::ln(*x), at));
             }
         }
@@ -271,11 +378,21 @@ fn chart(
             OutputMethod::PriorConditional => "under prior",
             method => method.guarantee(),
         };
-        Curve { class: class(*method), label: method.name().to_owned(), note: note.to_owned(), points }
+        Curve {
+            class: class(*method),
+            label: method.name().to_owned(),
+            note: note.to_owned(),
+            points,
+        }
     };
     let mut curves: Vec<Curve> = scenario.release.methods.iter().map(curve).collect();
     curves.retain(|curve| !curve.points.is_empty());
     // The default is drawn on top.
     curves.sort_by_key(|curve| curve.class == "red");
-    scaled(title, "ε of candidate and score together, logarithmic", y_label, curves)
+    scaled(
+        title,
+        "ε of candidate and score together, logarithmic",
+        y_label,
+        curves,
+    )
 }

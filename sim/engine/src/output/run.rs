@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use sordino_core::digest::Digest;
 use sordino_core::output::publisher::{PublisherInput, PublisherOutput};
 use sordino_core::output::{
-    Checked, NoisyTuning, Publisher, PublisherState, Tuner, TunerInput, TunerOutput, TunerState, WorstCase, log_len,
-    workspace_len,
+    Checked, NoisyTuning, Publisher, PublisherState, Tuner, TunerInput, TunerOutput, TunerState,
+    WorstCase, log_len, workspace_len,
 };
 use sordino_core::privacy::charge::Unwritten;
 use sordino_core::privacy::{Epsilon, Simulated};
@@ -57,18 +57,24 @@ pub fn run(
     let template = tuning(scenario, &source, 1.0)?;
     let jobs: Vec<u32> = (0..scenario.head.runs).collect();
     let name = |run: &u32| (*run, JOB.to_owned());
-    jobs::execute(&jobs, options, progress, name, |run| one(scenario, &source, &template, *run))
+    jobs::execute(&jobs, options, progress, name, |run| {
+        one(scenario, &source, &template, *run)
+    })
 }
 
 /// Kusner's Algorithm 1 at this ε for one of the two releases.
-pub fn tuning(scenario: &OutputScenario, source: &Source, epsilon: f64) -> Result<Checked<NoisyTuning>, ModelError> {
+pub fn tuning(
+    scenario: &OutputScenario,
+    source: &Source,
+    epsilon: f64,
+) -> Result<Checked<NoisyTuning>, ModelError> {
     let prior = &scenario.prior;
     let count = source.points.len() / source.dim;
     let kernel = problem::kernel(scenario).map_err(ModelError::input)?;
     let storage = vec![0.0; finite::storage_len(count)];
     let variance = prior.noise_std * prior.noise_std;
-    let mut posterior =
-        FiniteGp::new(&kernel, variance, source.dim, &source.points, storage).map_err(ModelError::input)?;
+    let mut posterior = FiniteGp::new(&kernel, variance, source.dim, &source.points, storage)
+        .map_err(ModelError::input)?;
     let mut gains = vec![0.0; prior.rounds as usize];
     information_gain::greedy(&mut posterior, &mut gains, &mut []).map_err(ModelError::input)?;
     let tuning = NoisyTuning {
@@ -90,7 +96,12 @@ struct Tuned {
     digest: Digest,
 }
 
-fn tune(scenario: &OutputScenario, source: &Source, values: &[f64], run: RunSeed) -> Result<Tuned, ModelError> {
+fn tune(
+    scenario: &OutputScenario,
+    source: &Source,
+    values: &[f64],
+    run: RunSeed,
+) -> Result<Tuned, ModelError> {
     let prior = &scenario.prior;
     let (rounds, variance) = (prior.rounds, prior.noise_std * prior.noise_std);
     let (mut state, mut log) = (TunerState::new(), vec![0.0; log_len(rounds)]);
@@ -98,20 +109,40 @@ fn tune(scenario: &OutputScenario, source: &Source, values: &[f64], run: RunSeed
     let kernel = problem::kernel(scenario).map_err(ModelError::input)?;
     let (points, dim) = (&source.points, source.dim);
     let (state, log, workspace) = (&mut state, &mut log, &mut workspace);
-    let mut tuner = Tuner::attach(kernel, variance, points, dim, rounds, prior.delta, state, log, workspace)
-        .map_err(ModelError::input)?;
+    let mut tuner = Tuner::attach(
+        kernel,
+        variance,
+        points,
+        dim,
+        rounds,
+        prior.delta,
+        state,
+        log,
+        workspace,
+    )
+    .map_err(ModelError::input)?;
     let (mut step, mut t, mut frame) = (TunerInput::Start, 0, Digest::default().frame());
     while let TunerOutput::Evaluate { candidate } = tuner.handle(step).map_err(ModelError::input)? {
         let noise: f64 = normal::draw(&mut run.stream(Party::World, Purpose::ObservationNoise, t));
-        let value = (values[candidate as usize] - prior.mean) / prior.scale + prior.noise_std * noise;
+        let value =
+            (values[candidate as usize] - prior.mean) / prior.scale + prior.noise_std * noise;
         frame.u32(candidate);
         frame.scalars(&[value]);
         (step, t) = (TunerInput::Observed(value), t + 1);
     }
-    Ok(Tuned { mean: tuner.mean().to_vec(), best: tuner.best_value(), digest: frame.end() })
+    Ok(Tuned {
+        mean: tuner.mean().to_vec(),
+        best: tuner.best_value(),
+        digest: frame.end(),
+    })
 }
 
-fn one(scenario: &OutputScenario, source: &Source, template: &NoisyTuning, run: u32) -> Result<OutputRun, ModelError> {
+fn one(
+    scenario: &OutputScenario,
+    source: &Source,
+    template: &NoisyTuning,
+    run: u32,
+) -> Result<OutputRun, ModelError> {
     let seed = RunSeed::new(scenario.head.seed, run);
     let problem = source.realize(scenario, seed);
     let tuned = tune(scenario, source, &problem.values, seed)?;
@@ -126,35 +157,60 @@ fn one(scenario: &OutputScenario, source: &Source, template: &NoisyTuning, run: 
     for method in &release.methods {
         match method {
             OutputMethod::Best => {
-                published.push(Published { method: *method, epsilon: None, regret: 0.0, error: Some(0.0) });
+                published.push(Published {
+                    method: *method,
+                    epsilon: None,
+                    regret: 0.0,
+                    error: Some(0.0),
+                });
             }
             OutputMethod::Random => {
                 // Exact: the mean over all candidates.
                 let regret = values.iter().map(|value| best - value).sum::<f64>() / count;
-                published.push(Published { method: *method, epsilon: None, regret, error: None });
+                published.push(Published {
+                    method: *method,
+                    epsilon: None,
+                    regret,
+                    error: None,
+                });
             }
             OutputMethod::GpUcb => {
                 let top = maximum(&tuned.mean);
                 let chosen = tuned.mean.iter().position(|mean| *mean == top).unwrap_or(0);
                 let error = Some((prior.mean + prior.scale * tuned.best - best).abs());
-                published.push(Published { method: *method, epsilon: None, regret: best - values[chosen], error });
+                published.push(Published {
+                    method: *method,
+                    epsilon: None,
+                    regret: best - values[chosen],
+                    error,
+                });
             }
             OutputMethod::WorstCase | OutputMethod::PriorConditional => {
                 for (place, epsilon) in release.epsilons.iter().enumerate() {
                     let worst_case = *method == OutputMethod::WorstCase;
                     let round = 2 * place as u32 + u32::from(worst_case);
-                    let mut noise = Simulated::new(seed.stream(Party::Server, Purpose::Release, round));
-                    let share = Epsilon::new(epsilon * release.value_share).map_err(ModelError::input)?;
+                    let mut noise =
+                        Simulated::new(seed.stream(Party::Server, Purpose::Release, round));
+                    let share =
+                        Epsilon::new(epsilon * release.value_share).map_err(ModelError::input)?;
                     let rest = Epsilon::new(epsilon - share.value()).map_err(ModelError::input)?;
-                    let mechanism = if worst_case { Some(problem::worst_case(scenario, *epsilon)?) } else { None };
+                    let mechanism = if worst_case {
+                        Some(problem::worst_case(scenario, *epsilon)?)
+                    } else {
+                        None
+                    };
                     let (mut regret, mut error) = (0.0, 0.0);
                     for _ in 0..release.draws {
                         let (candidate, score) = if let Some(mechanism) = &mechanism {
                             worst_case_release(mechanism, &problem, &mut noise)?
                         } else {
-                            let (candidate, value) = conditional_release(template, &tuned, rest, share, &mut noise)?;
+                            let (candidate, value) =
+                                conditional_release(template, &tuned, rest, share, &mut noise)?;
                             // The range is public: clamping what was released costs nothing.
-                            (candidate, (prior.mean + prior.scale * value).clamp(low, high))
+                            (
+                                candidate,
+                                (prior.mean + prior.scale * value).clamp(low, high),
+                            )
                         };
                         frame.u32(candidate);
                         frame.scalars(&[score]);
@@ -163,12 +219,21 @@ fn one(scenario: &OutputScenario, source: &Source, template: &NoisyTuning, run: 
                     }
                     let draws = f64::from(release.draws);
                     let (regret, error) = (regret / draws, Some(error / draws));
-                    published.push(Published { method: *method, epsilon: Some(*epsilon), regret, error });
+                    published.push(Published {
+                        method: *method,
+                        epsilon: Some(*epsilon),
+                        regret,
+                        error,
+                    });
                 }
             }
         }
     }
-    Ok(OutputRun { run, digest: frame.end(), published })
+    Ok(OutputRun {
+        run,
+        digest: frame.end(),
+        published,
+    })
 }
 
 /// One release of the default.
@@ -178,19 +243,38 @@ fn worst_case_release(
     noise: &mut Simulated,
 ) -> Result<(u32, f64), ModelError> {
     let count = problem.scores.len();
-    let (mut state, mut levels, mut order) = (PublisherState::new(), vec![0; count], vec![0; count]);
-    let mut publisher = Publisher::attach(mechanism, &mut state, &mut levels, &mut order).map_err(ModelError::input)?;
+    let (mut state, mut levels, mut order) =
+        (PublisherState::new(), vec![0; count], vec![0; count]);
+    let mut publisher = Publisher::attach(mechanism, &mut state, &mut levels, &mut order)
+        .map_err(ModelError::input)?;
     for (candidate, score) in (0u32..).zip(&problem.scores) {
-        let scored = PublisherInput::Scored { candidate, score: *score };
-        publisher.handle(scored, noise).map_err(ModelError::failure)?;
+        let scored = PublisherInput::Scored {
+            candidate,
+            score: *score,
+        };
+        publisher
+            .handle(scored, noise)
+            .map_err(ModelError::failure)?;
     }
-    let receipt = match publisher.handle(PublisherInput::Close, noise).map_err(ModelError::failure)? {
+    let receipt = match publisher
+        .handle(PublisherInput::Close, noise)
+        .map_err(ModelError::failure)?
+    {
         PublisherOutput::Charge(charge) => Unwritten::receipt(charge),
-        other => return Err(ModelError::failure(format!("nothing is charged: {other:?}"))),
+        other => {
+            return Err(ModelError::failure(format!(
+                "nothing is charged: {other:?}"
+            )));
+        }
     };
-    match publisher.handle(PublisherInput::Charged(receipt), noise).map_err(ModelError::failure)? {
+    match publisher
+        .handle(PublisherInput::Charged(receipt), noise)
+        .map_err(ModelError::failure)?
+    {
         PublisherOutput::Released { candidate, score } => Ok((*candidate.value(), *score.value())),
-        other => Err(ModelError::failure(format!("nothing is released: {other:?}"))),
+        other => Err(ModelError::failure(format!(
+            "nothing is released: {other:?}"
+        ))),
     }
 }
 
@@ -203,9 +287,20 @@ fn conditional_release(
     noise: &mut Simulated,
 ) -> Result<(u32, f64), ModelError> {
     let mut scratch = vec![0; tuned.mean.len()];
-    let of = |epsilon| NoisyTuning { epsilon, ..*template }.checked().map_err(ModelError::input);
-    let chosen = of(candidate)?.release_candidate(&tuned.mean, &mut scratch, noise).map_err(ModelError::failure)?;
-    let score = of(value)?.release_value(tuned.best, noise).map_err(ModelError::failure)?;
+    let of = |epsilon| {
+        NoisyTuning {
+            epsilon,
+            ..*template
+        }
+        .checked()
+        .map_err(ModelError::input)
+    };
+    let chosen = of(candidate)?
+        .release_candidate(&tuned.mean, &mut scratch, noise)
+        .map_err(ModelError::failure)?;
+    let score = of(value)?
+        .release_value(tuned.best, noise)
+        .map_err(ModelError::failure)?;
     Ok((*chosen.value(), *score.value()))
 }
 

@@ -44,13 +44,18 @@ pub fn explain(scenario: &OutsourcedScenario) -> Explanation {
              computes every other row."
                 .to_owned(),
         );
-        cost.push("paper-projection: no loss is bounded; its ε only sets how it transforms.".to_owned());
+        cost.push(
+            "paper-projection: no loss is bounded; its ε only sets how it transforms.".to_owned(),
+        );
     }
     if has(Kind::GpUcb) {
         protected.push("With gp-ucb: nobody; the modeler sees the inputs themselves.".to_owned());
     }
     if has(Kind::Random) {
-        protected.push("With random: no inputs leave the curator; only rows drawn at random are evaluated.".to_owned());
+        protected.push(
+            "With random: no inputs leave the curator; only rows drawn at random are evaluated."
+                .to_owned(),
+        );
     }
     if relation.is_empty() {
         relation.push("None: no method of this scenario is private.".to_owned());
@@ -66,7 +71,12 @@ pub fn explain(scenario: &OutsourcedScenario) -> Explanation {
             .to_owned(),
         "Whatever else is released about the same rows: losses add.".to_owned(),
     ];
-    Explanation { protected, relation, not_protected, cost }
+    Explanation {
+        protected,
+        relation,
+        not_protected,
+        cost,
+    }
 }
 
 /// How far one prepared unit reaches in each input.
@@ -81,11 +91,25 @@ fn units(scenario: &OutsourcedScenario) -> String {
                     (name.clone(), [*low, *high])
                 }
             };
-            columns.inputs.iter().zip(&columns.input_ranges).map(one).unzip()
+            columns
+                .inputs
+                .iter()
+                .zip(&columns.input_ranges)
+                .map(one)
+                .unzip()
         }
-        other => (0..other.dim()).map(|i| (format!("input {} of the unit box", i + 1), [0.0, 1.0])).unzip(),
+        other => (0..other.dim())
+            .map(|i| (format!("input {} of the unit box", i + 1), [0.0, 1.0]))
+            .unzip(),
     };
     let (factor, _) = scale(&ranges, lengthscales, scenario.curator.largest_norm);
-    let unit = |(name, lengthscale): (&String, &f64)| format!("{} in {name}", significant(lengthscale / factor, 3));
-    names.iter().zip(lengthscales).map(unit).collect::<Vec<_>>().join(", ")
+    let unit = |(name, lengthscale): (&String, &f64)| {
+        format!("{} in {name}", significant(lengthscale / factor, 3))
+    };
+    names
+        .iter()
+        .zip(lengthscales)
+        .map(unit)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -7,8 +7,9 @@ use sordino_core::kernel::{Stationary, StationaryKernel};
 use sordino_core::math::Scalar;
 use sordino_core::outsourced::preprocess::{LARGEST_NORM, Origin};
 use sordino_core::outsourced::{
-    Config, Curator, CuratorInput, CuratorOutput, CuratorState, Modeler, ModelerInput, ModelerOutput, ModelerState,
-    PaperProjection, Parameters, Protection, log_len, random_row, workspace_len,
+    Config, Curator, CuratorInput, CuratorOutput, CuratorState, Modeler, ModelerInput,
+    ModelerOutput, ModelerState, PaperProjection, Parameters, Protection, log_len, random_row,
+    workspace_len,
 };
 use sordino_core::privacy::Simulated;
 use sordino_core::privacy::charge::Unwritten;
@@ -94,41 +95,105 @@ impl Problem {
     /// Best-so-far noise-free regret after the initial row and after each of `rounds` queries.
     ///
     /// **Errors**: [`ModelError`]: what a machine refuses.
-    pub fn regrets(&self, values: &[f64], method: Method, rounds: u32, run: RunSeed) -> Result<Vec<f64>, ModelError> {
-        Ok(regrets(values, &self.play(values, method, rounds, run)?.queries))
+    pub fn regrets(
+        &self,
+        values: &[f64],
+        method: Method,
+        rounds: u32,
+        run: RunSeed,
+    ) -> Result<Vec<f64>, ModelError> {
+        Ok(regrets(
+            values,
+            &self.play(values, method, rounds, run)?.queries,
+        ))
     }
 
     /// Curator and modeler from beginning to end.
     ///
     /// **Errors**: [`ModelError`]: what a machine refuses.
-    pub fn play(&self, values: &[f64], method: Method, rounds: u32, run: RunSeed) -> Result<Played, ModelError> {
+    pub fn play(
+        &self,
+        values: &[f64],
+        method: Method,
+        rounds: u32,
+        run: RunSeed,
+    ) -> Result<Played, ModelError> {
         match method {
             Method::Random => {
                 let mut stream = run.stream(Party::Server, Purpose::RandomPolicy, 0);
-                let queries: Vec<u32> = (0..=rounds).map(|_| stream.below(values.len() as u32)).collect();
+                let queries: Vec<u32> = (0..=rounds)
+                    .map(|_| stream.below(values.len() as u32))
+                    .collect();
                 let mut digest = Digest::default();
                 // Nobody is asked for a value.
-                (0u32..).zip(&queries).for_each(|(t, row)| digest = link(&digest, t, *row, 0.0));
-                Ok(Played { queries, digest, raised: None })
+                (0u32..)
+                    .zip(&queries)
+                    .for_each(|(t, row)| digest = link(&digest, t, *row, 0.0));
+                Ok(Played {
+                    queries,
+                    digest,
+                    raised: None,
+                })
             }
             Method::Plain => {
                 let start = Digest::default();
-                self.model(&self.table, self.dim, self.noise_variance, values, rounds, run, start)
+                self.model(
+                    &self.table,
+                    self.dim,
+                    self.noise_variance,
+                    values,
+                    rounds,
+                    run,
+                    start,
+                )
             }
-            Method::Paper { epsilon, delta, out_dim } => {
+            Method::Paper {
+                epsilon,
+                delta,
+                out_dim,
+            } => {
                 let mut matrix = vec![0.0; self.dim * out_dim];
-                normal::fill(&mut run.stream(Party::Server, Purpose::Projection, 0), &mut matrix);
-                let projection = PaperProjection::new(&self.table, self.dim, epsilon, delta, &mut matrix)
-                    .map_err(ModelError::input)?;
+                normal::fill(
+                    &mut run.stream(Party::Server, Purpose::Projection, 0),
+                    &mut matrix,
+                );
+                let projection =
+                    PaperProjection::new(&self.table, self.dim, epsilon, delta, &mut matrix)
+                        .map_err(ModelError::input)?;
                 let raised = Some(projection.raised());
                 let rows = self.release(Protection::Paper(projection), out_dim, 0, run)?;
-                let played = self.model(&rows, out_dim, self.noise_variance, values, rounds, run, released(&rows))?;
+                let played = self.model(
+                    &rows,
+                    out_dim,
+                    self.noise_variance,
+                    values,
+                    rounds,
+                    run,
+                    released(&rows),
+                )?;
                 Ok(Played { raised, ..played })
             }
-            Method::Private { epsilon, delta, noise_variance } => {
+            Method::Private {
+                epsilon,
+                delta,
+                noise_variance,
+            } => {
                 let mechanism = mechanism(self.dim, epsilon, delta)?;
-                let rows = self.release(Protection::Gaussian(mechanism), self.dim, self.table.len(), run)?;
-                self.model(&rows, self.dim, noise_variance, values, rounds, run, released(&rows))
+                let rows = self.release(
+                    Protection::Gaussian(mechanism),
+                    self.dim,
+                    self.table.len(),
+                    run,
+                )?;
+                self.model(
+                    &rows,
+                    self.dim,
+                    noise_variance,
+                    values,
+                    rounds,
+                    run,
+                    released(&rows),
+                )
             }
         }
     }
@@ -142,15 +207,31 @@ impl Problem {
         run: RunSeed,
     ) -> Result<Vec<f64>, ModelError> {
         let mut source = Simulated::new(run.stream(Party::Server, Purpose::Release, 0));
-        let (mut state, mut pool, mut out) = (CuratorState::new(), vec![0; pool], vec![0.0; self.rows() * out_dim]);
-        let mut curator = Curator::attach(protection, &self.table, self.origin, &mut state, &mut pool, &mut out)
-            .map_err(ModelError::input)?;
-        let receipt = match curator.handle(CuratorInput::Open, &mut source).map_err(ModelError::input)? {
+        let (mut state, mut pool, mut out) = (
+            CuratorState::new(),
+            vec![0; pool],
+            vec![0.0; self.rows() * out_dim],
+        );
+        let mut curator = Curator::attach(
+            protection,
+            &self.table,
+            self.origin,
+            &mut state,
+            &mut pool,
+            &mut out,
+        )
+        .map_err(ModelError::input)?;
+        let receipt = match curator
+            .handle(CuratorInput::Open, &mut source)
+            .map_err(ModelError::input)?
+        {
             CuratorOutput::Charge(charge) => Some(Unwritten::receipt(charge)),
             _ => None,
         };
         if let Some(receipt) = receipt {
-            curator.handle(CuratorInput::Charged(receipt), &mut source).map_err(ModelError::input)?;
+            curator
+                .handle(CuratorInput::Charged(receipt), &mut source)
+                .map_err(ModelError::input)?;
         }
         Ok(out)
     }
@@ -177,13 +258,22 @@ impl Problem {
             repeats: self.repeats,
         })
         .map_err(ModelError::input)?;
-        let kernel = StationaryKernel::with_shape(self.kernel, self.lengthscale, self.signal_variance)
-            .map_err(ModelError::input)?;
+        let kernel =
+            StationaryKernel::with_shape(self.kernel, self.lengthscale, self.signal_variance)
+                .map_err(ModelError::input)?;
         let first = [random_row(&config, run, 0)];
         let (mut state, mut log) = (ModelerState::new(), vec![0.0; log_len(&config)]);
         let mut workspace = vec![0.0; workspace_len(&config)];
-        let mut modeler = Modeler::attach(&config, kernel, rows, &first, &mut state, &mut log, &mut workspace)
-            .map_err(ModelError::input)?;
+        let mut modeler = Modeler::attach(
+            &config,
+            kernel,
+            rows,
+            &first,
+            &mut state,
+            &mut log,
+            &mut workspace,
+        )
+        .map_err(ModelError::input)?;
         let (mut queries, mut step, mut digest) = (Vec::new(), ModelerInput::Start, start);
         let std = Scalar::sqrt(self.observation_variance);
         while let ModelerOutput::Query { row } = modeler.handle(step).map_err(ModelError::input)? {
@@ -194,7 +284,11 @@ impl Problem {
             step = ModelerInput::Observed(value);
             queries.push(row);
         }
-        Ok(Played { queries, digest, raised: None })
+        Ok(Played {
+            queries,
+            digest,
+            raised: None,
+        })
     }
 }
 
@@ -219,10 +313,15 @@ fn released(rows: &[f64]) -> Digest {
 /// The private release: every row of this many inputs as it is, plus noise.
 ///
 /// **Errors**: [`ModelError`]: no noise reaches this (ε, δ).
-pub fn mechanism(dim: usize, epsilon: f64, delta: f64) -> Result<GaussianProjection<'static>, ModelError> {
+pub fn mechanism(
+    dim: usize,
+    epsilon: f64,
+    delta: f64,
+) -> Result<GaussianProjection<'static>, ModelError> {
     // Rounding may lift a row of the largest norm a little above it.
     let norm = LARGEST_NORM * (1.0 + 1e-9);
-    GaussianProjection::identity(dim, epsilon, delta, norm, GRID_EXPONENT).map_err(ModelError::input)
+    GaussianProjection::identity(dim, epsilon, delta, norm, GRID_EXPONENT)
+        .map_err(ModelError::input)
 }
 
 #[cfg(test)]
@@ -232,13 +331,24 @@ mod tests {
 
     #[test]
     fn every_method_runs_and_knowing_more_helps() {
-        let table: Vec<f64> =
-            (0..400).flat_map(|i| [f64::from(i / 20) * 1.86 - 17.67, f64::from(i % 20) * 1.86 - 17.67]).collect();
-        let values: Vec<f64> = table.chunks(2).map(|x| (x[0] / 9.0).sin() + (x[1] / 8.0).cos()).collect();
+        let table: Vec<f64> = (0..400)
+            .flat_map(|i| {
+                [
+                    f64::from(i / 20) * 1.86 - 17.67,
+                    f64::from(i % 20) * 1.86 - 17.67,
+                ]
+            })
+            .collect();
+        let values: Vec<f64> = table
+            .chunks(2)
+            .map(|x| (x[0] / 9.0).sin() + (x[1] / 8.0).cos())
+            .collect();
         let mut problem = Problem {
             table,
             dim: 2,
-            origin: Origin::Public { unit: ShiftUnit::ONE },
+            origin: Origin::Public {
+                unit: ShiftUnit::ONE,
+            },
             kernel: Stationary::SquaredExponential,
             lengthscale: 6.25,
             signal_variance: 1.0,
@@ -249,9 +359,23 @@ mod tests {
             repeats: true,
         };
         let run = RunSeed::new(0, 0);
-        let last = |method| *problem.regrets(&values, method, 60, run).unwrap().last().unwrap();
-        let paper = Method::Paper { epsilon: 3.0, delta: 1e-5, out_dim: 10 };
-        let private = Method::Private { epsilon: 3.0, delta: 1e-5, noise_variance: 0.1 };
+        let last = |method| {
+            *problem
+                .regrets(&values, method, 60, run)
+                .unwrap()
+                .last()
+                .unwrap()
+        };
+        let paper = Method::Paper {
+            epsilon: 3.0,
+            delta: 1e-5,
+            out_dim: 10,
+        };
+        let private = Method::Private {
+            epsilon: 3.0,
+            delta: 1e-5,
+            noise_variance: 0.1,
+        };
         for method in [Method::Plain, paper, private, Method::Random] {
             let curve = problem.regrets(&values, method, 15, run).unwrap();
             assert_eq!(curve.len(), 16);

@@ -53,7 +53,10 @@ impl Model for OutsourcedScenario {
     }
 
     fn work(&self) -> Vec<String> {
-        run::Compared::of(self).iter().map(run::Compared::name).collect()
+        run::Compared::of(self)
+            .iter()
+            .map(run::Compared::name)
+            .collect()
     }
 
     fn compute(&self, options: &Options, progress: &dyn Progress) -> Result<Record, ModelError> {

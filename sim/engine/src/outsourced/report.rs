@@ -8,7 +8,9 @@ use sordino_core::outsourced::Spectrum;
 use sordino_experiment::journal::SUMMARY;
 use sordino_experiment::metrics::Estimate;
 use sordino_experiment::record::{Loss, MethodSummary, Record, Summary};
-use sordino_experiment::scenario::outsourced::{Goal, Kind, OutsourcedObjective, OutsourcedScenario};
+use sordino_experiment::scenario::outsourced::{
+    Goal, Kind, OutsourcedObjective, OutsourcedScenario,
+};
 use sordino_experiment::text::significant;
 use sordino_report::columns::Columns;
 use sordino_report::curves::told_rounds;
@@ -40,29 +42,52 @@ const SMALLEST: &str = "smallest_singular_value";
 /// What is written for programs.
 pub fn record(scenario: &OutsourcedScenario, source: &Source, runs: &[OutsourcedRun]) -> Record {
     let columns = columns(scenario);
-    let points = runs.iter().flat_map(|run| run.regret.iter().copied().enumerate().map(move |at| (run, at)));
+    let points = runs.iter().flat_map(|run| {
+        run.regret
+            .iter()
+            .copied()
+            .enumerate()
+            .map(move |at| (run, at))
+    });
     let files = vec![
         ("rounds.csv", columns.csv(points)),
-        ("README.md", readme(&scenario.head.trust, &[], columns.meanings(), "")),
+        (
+            "README.md",
+            readme(&scenario.head.trust, &[], columns.meanings(), ""),
+        ),
     ];
-    Record { summary: summary(scenario, source, runs), files, priors: Vec::new() }
+    Record {
+        summary: summary(scenario, source, runs),
+        files,
+        priors: Vec::new(),
+    }
 }
 
 fn summary(scenario: &OutsourcedScenario, source: &Source, runs: &[OutsourcedRun]) -> Summary {
     let methods = Compared::of(scenario).into_iter().map(|compared| {
         let own: Vec<&OutsourcedRun> = runs.iter().filter(|run| run.compared == compared).collect();
-        let last: Vec<f64> = own.iter().filter_map(|run| run.regret.last().copied()).collect();
+        let last: Vec<f64> = own
+            .iter()
+            .filter_map(|run| run.regret.last().copied())
+            .collect();
         let raised = own.first().and_then(|run| run.raised);
         let private = compared.kind == Kind::GaussianProjection;
-        let losses = [Loss::new("epsilon", scenario.curator.epsilon), Loss::new("delta", scenario.curator.delta)];
+        let losses = [
+            Loss::new("epsilon", scenario.curator.epsilon),
+            Loss::new("delta", scenario.curator.delta),
+        ];
         MethodSummary {
             name: compared.name(),
             digest: Some(combine(own.iter().map(|run| &run.digest)).to_string()),
             guarantee: compared.kind.guarantee().to_owned(),
-            neighboring_relation: private.then(|| "one row shifted by at most 1 in prepared units".to_owned()),
+            neighboring_relation: private
+                .then(|| "one row shifted by at most 1 in prepared units".to_owned()),
             measures: vec![Estimate::of(&last).measure(REGRET)],
             losses: if private { losses.to_vec() } else { Vec::new() },
-            facts: raised.map(|raised| (RAISED.to_owned(), raised.into())).into_iter().collect(),
+            facts: raised
+                .map(|raised| (RAISED.to_owned(), raised.into()))
+                .into_iter()
+                .collect(),
             ..MethodSummary::default()
         }
     });
@@ -75,7 +100,10 @@ fn summary(scenario: &OutsourcedScenario, source: &Source, runs: &[OutsourcedRun
         facts.insert(SMALLEST.to_owned(), spectrum.smallest().into());
     }
     let digest = combine(runs.iter().map(|run| &run.digest));
-    Summary { facts, ..Summary::new(&scenario.head, &digest, methods.collect()) }
+    Summary {
+        facts,
+        ..Summary::new(&scenario.head, &digest, methods.collect())
+    }
 }
 
 /// A method and what the files say of it.
@@ -89,7 +117,11 @@ impl Found<'_> {
     fn guarantee(&self, scenario: &OutsourcedScenario) -> String {
         match self.compared.kind {
             Kind::GaussianProjection => {
-                format!("ε = {}, δ = {:e}", significant(scenario.curator.epsilon, 3), scenario.curator.delta)
+                format!(
+                    "ε = {}, δ = {:e}",
+                    significant(scenario.curator.epsilon, 3),
+                    scenario.curator.delta
+                )
             }
             kind => kind.guarantee().to_owned(),
         }
@@ -107,11 +139,22 @@ impl TableFacts {
     fn of(summary: &Summary) -> Result<Self, ReadError> {
         let count = |name: &str| {
             let message = || format!("facts: has no `{name}`; a run by this version writes it");
-            let missing = || ReadError::Inconsistent { path: PathBuf::from(SUMMARY), message: message() };
-            summary.facts.get(name).and_then(Value::as_u64).ok_or_else(missing)
+            let missing = || ReadError::Inconsistent {
+                path: PathBuf::from(SUMMARY),
+                message: message(),
+            };
+            summary
+                .facts
+                .get(name)
+                .and_then(Value::as_u64)
+                .ok_or_else(missing)
         };
         let smallest = summary.facts.get(SMALLEST).and_then(Value::as_f64);
-        Ok(TableFacts { rows: count(ROWS)?, moved: count(MOVED)?, smallest })
+        Ok(TableFacts {
+            rows: count(ROWS)?,
+            moved: count(MOVED)?,
+            smallest,
+        })
     }
 }
 
@@ -121,9 +164,16 @@ impl TableFacts {
 pub fn view(scenario: &OutsourcedScenario, results: &Results) -> Result<View, ModelError> {
     let of = |compared: Compared| {
         let summary = results.method(&compared.name())?;
-        Ok(Found { compared, summary, curve: results.curves.mean(&summary.name) })
+        Ok(Found {
+            compared,
+            summary,
+            curve: results.curves.mean(&summary.name),
+        })
     };
-    let methods = Compared::of(scenario).into_iter().map(of).collect::<Result<Vec<_>, ReadError>>();
+    let methods = Compared::of(scenario)
+        .into_iter()
+        .map(of)
+        .collect::<Result<Vec<_>, ReadError>>();
     let methods = methods.map_err(ModelError::input)?;
     let table = TableFacts::of(&results.summary).map_err(ModelError::input)?;
     Ok(View {
@@ -152,21 +202,36 @@ fn unit(scenario: &OutsourcedScenario) -> String {
     }
 }
 
-fn shown(scenario: &OutsourcedScenario, table: &TableFacts, methods: &[Found<'_>]) -> Result<Shown, ModelError> {
+fn shown(
+    scenario: &OutsourcedScenario,
+    table: &TableFacts,
+    methods: &[Found<'_>],
+) -> Result<Shown, ModelError> {
     let mut columns = Columns::<Found<'_>>::new().text("method", |method| method.compared.name());
     for round in told_rounds(scenario.modeler.rounds) {
         columns = columns.number(format!("round {round}"), move |method| {
-            method.curve.get(round as usize).map_or("–".to_owned(), |at| significant(at.1.mean, 3))
+            method
+                .curve
+                .get(round as usize)
+                .map_or("–".to_owned(), |at| significant(at.1.mean, 3))
         });
     }
     let columns = columns
         .number("std. error", |method| {
-            let error = method.summary.measure(REGRET).and_then(|measure| measure.standard_error);
+            let error = method
+                .summary
+                .measure(REGRET)
+                .and_then(|measure| measure.standard_error);
             error.map_or("–".to_owned(), |error| significant(error, 2))
         })
         .text("protection of the inputs", |method| {
             let is_raised = method.summary.facts.get(RAISED) == Some(&Value::Bool(true));
-            method.guarantee(scenario) + if is_raised { " (singular values raised)" } else { "" }
+            method.guarantee(scenario)
+                + if is_raised {
+                    " (singular values raised)"
+                } else {
+                    ""
+                }
         });
     let has = |kind| scenario.modeler.methods.contains(&kind);
     let sense = match &scenario.objective {
@@ -190,7 +255,11 @@ fn shown(scenario: &OutsourcedScenario, table: &TableFacts, methods: &[Found<'_>
         ));
     }
     if has(Kind::GaussianProjection) {
-        let mechanism = mechanism(scenario.objective.dim(), scenario.curator.epsilon, scenario.curator.delta)?;
+        let mechanism = mechanism(
+            scenario.objective.dim(),
+            scenario.curator.epsilon,
+            scenario.curator.delta,
+        )?;
         notes.push(format!(
             "gaussian-projection: noise of standard deviation {} on every prepared coordinate; protects a shift of one row \
              by at most 1 where half the diagonal of the public box is {}; not y, not which rows are asked for.",
@@ -205,7 +274,11 @@ fn shown(scenario: &OutsourcedScenario, table: &TableFacts, methods: &[Found<'_>
         ));
     }
     notes.extend(few(scenario.head.runs as usize));
-    Ok(Shown { notes, noise: has(Kind::GaussianProjection), ..Shown::of(&columns, methods) })
+    Ok(Shown {
+        notes,
+        noise: has(Kind::GaussianProjection),
+        ..Shown::of(&columns, methods)
+    })
 }
 
 /// A round of a run, with its regret.
@@ -245,16 +318,21 @@ fn panels(scenario: &OutsourcedScenario, methods: &[Found<'_>]) -> Panels {
         Kind::GpUcb => "ink",
         Kind::GaussianProjection => "red",
         Kind::PaperProjection => {
-            let place = scenario.curator.out_dims.iter().position(|r| Some(*r) == compared.out_dim);
+            let place = scenario
+                .curator
+                .out_dims
+                .iter()
+                .position(|r| Some(*r) == compared.out_dim);
             RAMP[place.unwrap_or(0).min(RAMP.len() - 1)]
         }
     };
     let label = |compared: &Compared| match compared.out_dim {
         Some(r) => (format!("paper, r = {r}"), "not private".to_owned()),
         None => match compared.kind {
-            Kind::GaussianProjection => {
-                ("private rows".to_owned(), format!("ε = {}", significant(scenario.curator.epsilon, 3)))
-            }
+            Kind::GaussianProjection => (
+                "private rows".to_owned(),
+                format!("ε = {}", significant(scenario.curator.epsilon, 3)),
+            ),
             kind => (kind.name().to_owned(), kind.guarantee().to_owned()),
         },
     };
@@ -262,8 +340,16 @@ fn panels(scenario: &OutsourcedScenario, methods: &[Found<'_>]) -> Panels {
         .iter()
         .map(|method| {
             let (label, note) = label(&method.compared);
-            let points = method.curve.iter().map(|(round, at)| Point::mean_of_positive(*round, *at));
-            Curve { class: class(&method.compared), label, note, points: points.collect() }
+            let points = method
+                .curve
+                .iter()
+                .map(|(round, at)| Point::mean_of_positive(*round, *at));
+            Curve {
+                class: class(&method.compared),
+                label,
+                note,
+                points: points.collect(),
+            }
         })
         .collect();
     // The private method is drawn on top.

@@ -25,10 +25,19 @@ impl Compared {
     pub fn of(scenario: &OutsourcedScenario) -> Vec<Compared> {
         let expand = |kind: &Kind| -> Vec<Compared> {
             match *kind {
-                kind @ Kind::PaperProjection => {
-                    scenario.curator.out_dims.iter().map(|r| Compared { kind, out_dim: Some(*r) }).collect()
-                }
-                kind => vec![Compared { kind, out_dim: None }],
+                kind @ Kind::PaperProjection => scenario
+                    .curator
+                    .out_dims
+                    .iter()
+                    .map(|r| Compared {
+                        kind,
+                        out_dim: Some(*r),
+                    })
+                    .collect(),
+                kind => vec![Compared {
+                    kind,
+                    out_dim: None,
+                }],
             }
         };
         scenario.modeler.methods.iter().flat_map(expand).collect()
@@ -47,10 +56,16 @@ impl Compared {
         match self.kind {
             Kind::GpUcb => Method::Plain,
             Kind::Random => Method::Random,
-            Kind::PaperProjection => Method::Paper { epsilon, delta, out_dim: self.out_dim.map_or(1, |r| r as usize) },
-            Kind::GaussianProjection => {
-                Method::Private { epsilon, delta, noise_variance: scenario.modeler.private_noise_variance }
-            }
+            Kind::PaperProjection => Method::Paper {
+                epsilon,
+                delta,
+                out_dim: self.out_dim.map_or(1, |r| r as usize),
+            },
+            Kind::GaussianProjection => Method::Private {
+                epsilon,
+                delta,
+                noise_variance: scenario.modeler.private_noise_variance,
+            },
         }
     }
 }
@@ -80,13 +95,19 @@ pub fn run(
     progress: &dyn Progress,
 ) -> Result<Vec<OutsourcedRun>, ModelError> {
     let compared = Compared::of(scenario);
-    let jobs: Vec<(u32, Compared)> =
-        (0..scenario.head.runs).flat_map(|run| compared.iter().map(move |compared| (run, *compared))).collect();
+    let jobs: Vec<(u32, Compared)> = (0..scenario.head.runs)
+        .flat_map(|run| compared.iter().map(move |compared| (run, *compared)))
+        .collect();
     let name = |(run, compared): &(u32, Compared)| (*run, compared.name());
     jobs::execute(&jobs, options, progress, name, |(run, compared)| {
         let seed = RunSeed::new(scenario.head.seed, *run);
         let values = source.values(seed);
-        let played = source.problem.play(&values, compared.method(scenario), scenario.modeler.rounds, seed)?;
+        let played = source.problem.play(
+            &values,
+            compared.method(scenario),
+            scenario.modeler.rounds,
+            seed,
+        )?;
         Ok(OutsourcedRun {
             compared: *compared,
             run: *run,

@@ -7,7 +7,9 @@ use sordino_core::outsourced::preprocess::{Constants, isotropic};
 use sordino_core::random::RunSeed;
 use sordino_experiment::benchmark::TestFunction;
 use sordino_experiment::scenario::GpSampleConfig;
-use sordino_experiment::scenario::outsourced::{BraninGrid, CsvColumns, OutsourcedObjective, OutsourcedScenario};
+use sordino_experiment::scenario::outsourced::{
+    BraninGrid, CsvColumns, OutsourcedObjective, OutsourcedScenario,
+};
 use sordino_experiment::world::gp_sample::{GpSamples, grid};
 use sordino_experiment::world::rows::{Row, Rows};
 use sordino_experiment::world::{Family, ObjectiveError};
@@ -21,9 +23,18 @@ const NUMBERS_MAX: u64 = 1 << 27;
 /// The declared ranges of a file's columns, in the unit in which they are computed with.
 fn ends(columns: &CsvColumns) -> Vec<[f64; 2]> {
     let end = |(name, [low, high]): (&String, &[f64; 2])| {
-        if columns.log_inputs.contains(name) { [Scalar::ln(*low), Scalar::ln(*high)] } else { [*low, *high] }
+        if columns.log_inputs.contains(name) {
+            [Scalar::ln(*low), Scalar::ln(*high)]
+        } else {
+            [*low, *high]
+        }
     };
-    columns.inputs.iter().zip(&columns.input_ranges).map(end).collect()
+    columns
+        .inputs
+        .iter()
+        .zip(&columns.input_ranges)
+        .map(end)
+        .collect()
 }
 
 /// What all runs share: the table and where its values come from.
@@ -49,18 +60,22 @@ impl Source {
         let (mut observation_variance, mut sign, mut moved) = (0.0, 1.0, 0);
         let (mut table, ranges, values) = match &scenario.objective {
             OutsourcedObjective::GpSample(sample) => {
-                let config = GpSampleConfig::plain(sample.dim, sample.points_per_axis, sample.kernel);
+                let config =
+                    GpSampleConfig::plain(sample.dim, sample.points_per_axis, sample.kernel);
                 observation_variance = sample.noise_variance;
                 let family = GpSamples::new(&config, 1).map_err(ModelError::input)?;
                 let points = grid(sample.points_per_axis, sample.dim);
                 (points, vec![[0.0, 1.0]; sample.dim], Values::Drawn(family))
             }
-            OutsourcedObjective::Branin(BraninGrid { points_per_axis }) => {
-                (grid(*points_per_axis, 2), vec![[0.0, 1.0]; 2], Values::Fixed(branin(*points_per_axis)))
-            }
+            OutsourcedObjective::Branin(BraninGrid { points_per_axis }) => (
+                grid(*points_per_axis, 2),
+                vec![[0.0, 1.0]; 2],
+                Values::Fixed(branin(*points_per_axis)),
+            ),
             OutsourcedObjective::Csv(columns) => {
-                let path =
-                    data.ok_or_else(|| ModelError::input("this scenario reads a CSV file; name it with --data PATH"))?;
+                let path = data.ok_or_else(|| {
+                    ModelError::input("this scenario reads a CSV file; name it with --data PATH")
+                })?;
                 sign = columns.goal.sign();
                 let read = read(path, columns).map_err(ModelError::input)?;
                 moved = read.moved;
@@ -75,12 +90,18 @@ impl Source {
                 modeler.rounds + 1
             )));
         }
-        let (factor, centre) = scale(&ranges, &modeler.lengthscales, scenario.curator.largest_norm);
+        let (factor, centre) = scale(
+            &ranges,
+            &modeler.lengthscales,
+            scenario.curator.largest_norm,
+        );
         isotropic(&mut table, &modeler.lengthscales).map_err(ModelError::input)?;
         let logarithms: Vec<bool> = match &scenario.objective {
-            OutsourcedObjective::Csv(columns) => {
-                columns.inputs.iter().map(|name| columns.log_inputs.contains(name)).collect()
-            }
+            OutsourcedObjective::Csv(columns) => columns
+                .inputs
+                .iter()
+                .map(|name| columns.log_inputs.contains(name))
+                .collect(),
             _ => vec![false; dim],
         };
         let constants = Constants::public(&centre, factor)
@@ -100,7 +121,11 @@ impl Source {
             observation_variance,
             repeats: modeler.repeats,
         };
-        Ok(Source { problem, values, moved })
+        Ok(Source {
+            problem,
+            values,
+            moved,
+        })
     }
 
     /// The value of every row in one run.
@@ -115,15 +140,27 @@ impl Source {
 /// Public constants: the middle of the box of ranges in units of the lengthscales, and the factor that takes half its
 /// diagonal to `largest_norm`. The kernel's lengthscale in prepared units is that factor.
 pub fn scale(ranges: &[[f64; 2]], lengthscales: &[f64], largest_norm: f64) -> (f64, Vec<f64>) {
-    let sides = || ranges.iter().zip(lengthscales).map(|([low, high], lengthscale)| (high - low) / lengthscale);
+    let sides = || {
+        ranges
+            .iter()
+            .zip(lengthscales)
+            .map(|([low, high], lengthscale)| (high - low) / lengthscale)
+    };
     let diagonal = sides().fold(0.0, |sum, side| sum + side * side);
-    let centre = ranges.iter().zip(lengthscales).map(|([low, high], l)| 0.5 * (low + high) / l).collect();
+    let centre = ranges
+        .iter()
+        .zip(lengthscales)
+        .map(|([low, high], l)| 0.5 * (low + high) / l)
+        .collect();
     (2.0 * largest_norm / Scalar::sqrt(diagonal), centre)
 }
 
 /// −ln(Branin + 1) on a grid over [−5, 10] × [0, 15].
 pub fn branin(points_per_axis: u32) -> Vec<f64> {
-    grid(points_per_axis, 2).chunks(2).map(|unit| -Scalar::ln(1.0 - TestFunction::Branin.value(unit))).collect()
+    grid(points_per_axis, 2)
+        .chunks(2)
+        .map(|unit| -Scalar::ln(1.0 - TestFunction::Branin.value(unit)))
+        .collect()
 }
 
 struct Read {
@@ -136,10 +173,22 @@ struct Read {
 fn read(path: &Path, columns: &CsvColumns) -> Result<Read, ObjectiveError> {
     let rows = Rows::read(path)?;
     rows.check_digest("objective.digest", rows.digest(), columns.digest.as_deref())?;
-    let inputs = columns.inputs.iter().map(|name| rows.column(name)).collect::<Result<Vec<_>, _>>()?;
+    let inputs = columns
+        .inputs
+        .iter()
+        .map(|name| rows.column(name))
+        .collect::<Result<Vec<_>, _>>()?;
     let output = rows.column(&columns.output)?;
-    let logs: Vec<bool> = columns.inputs.iter().map(|name| columns.log_inputs.contains(name)).collect();
-    let mut found = Read { inputs: Vec::new(), values: Vec::new(), moved: 0 };
+    let logs: Vec<bool> = columns
+        .inputs
+        .iter()
+        .map(|name| columns.log_inputs.contains(name))
+        .collect();
+    let mut found = Read {
+        inputs: Vec::new(),
+        values: Vec::new(),
+        moved: 0,
+    };
     let any = |row: &Row<'_>, place| row.number(place, |x| x.abs() <= 1e12, "a number up to 1e12");
     for row in rows.iter() {
         let mut outside = false;
@@ -151,14 +200,21 @@ fn read(path: &Path, columns: &CsvColumns) -> Result<Read, ObjectiveError> {
         }
         found.moved += usize::from(outside);
         let y = if columns.log_output {
-            Scalar::ln(row.number(output, |x| x > 0.0 && x <= 1e12, "a positive number up to 1e12")?)
+            Scalar::ln(row.number(
+                output,
+                |x| x > 0.0 && x <= 1e12,
+                "a positive number up to 1e12",
+            )?)
         } else {
             any(&row, output)?
         };
         found.values.push(columns.goal.sign() * y);
     }
     if found.values.len() < 2 {
-        return Err(rows.error(format!("{} rows; at least two are needed", found.values.len())));
+        return Err(rows.error(format!(
+            "{} rows; at least two are needed",
+            found.values.len()
+        )));
     }
     Ok(found)
 }

@@ -71,7 +71,11 @@ pub fn grid(points_per_axis: u32, dim: usize) -> Vec<f64> {
 
 /// The largest n with nᴰ ≤ `count`, at least 2.
 fn per_axis(count: u32, dim: usize) -> u32 {
-    let fits = |n: u32| u64::from(n).checked_pow(dim as u32).is_some_and(|points| points <= u64::from(count));
+    let fits = |n: u32| {
+        u64::from(n)
+            .checked_pow(dim as u32)
+            .is_some_and(|points| points <= u64::from(count))
+    };
     (2..=count).take_while(|n| fits(*n)).last().unwrap_or(2)
 }
 
@@ -79,21 +83,32 @@ fn per_axis(count: u32, dim: usize) -> u32 {
 /// property of the net and takes the first point out of the corner.
 fn sobol(count: u32, dim: usize, seed: u64) -> Vec<f64> {
     let directions: Vec<[u32; 32]> = (0..dim).map(direction_numbers).collect();
-    let shift = |axis: u32| (RunSeed::new(seed, 0).word(Party::World, Purpose::Candidates, axis) >> 32) as u32;
+    let shift = |axis: u32| {
+        (RunSeed::new(seed, 0).word(Party::World, Purpose::Candidates, axis) >> 32) as u32
+    };
     let mut state: Vec<u32> = (0..dim as u32).map(shift).collect();
     let mut points = Vec::with_capacity(count as usize * dim);
     for k in 0..count {
-        points.extend(state.iter().map(|word| (f64::from(*word) + 0.5) / 4_294_967_296.0));
+        points.extend(
+            state
+                .iter()
+                .map(|word| (f64::from(*word) + 0.5) / 4_294_967_296.0),
+        );
         // Gray code: the next point differs by one direction.
         let bit = (k + 1).trailing_zeros() as usize % 32;
-        state.iter_mut().zip(&directions).for_each(|(word, directions)| *word ^= directions[bit]);
+        state
+            .iter_mut()
+            .zip(&directions)
+            .for_each(|(word, directions)| *word ^= directions[bit]);
     }
     points
 }
 
 fn direction_numbers(axis: usize) -> [u32; 32] {
     let mut v = [0; 32];
-    let Some((degree, coefficients, first)) = axis.checked_sub(1).and_then(|axis| DIRECTIONS.get(axis)) else {
+    let Some((degree, coefficients, first)) =
+        axis.checked_sub(1).and_then(|axis| DIRECTIONS.get(axis))
+    else {
         (0..32).for_each(|i| v[i] = 1 << (31 - i));
         return v;
     };
@@ -113,7 +128,8 @@ fn direction_numbers(axis: usize) -> [u32; 32] {
 fn latin_hypercube(count: u32, dim: usize, seed: u64) -> Vec<f64> {
     let mut points = vec![0.0; count as usize * dim];
     for axis in 0..dim {
-        let mut stream = RunSeed::new(seed, 0).stream(Party::World, Purpose::Candidates, axis as u32);
+        let mut stream =
+            RunSeed::new(seed, 0).stream(Party::World, Purpose::Candidates, axis as u32);
         let mut slices: Vec<u32> = (0..count).collect();
         // Fisher and Yates.
         for last in (1..count as usize).rev() {
@@ -121,7 +137,8 @@ fn latin_hypercube(count: u32, dim: usize, seed: u64) -> Vec<f64> {
             slices.swap(last, other.min(last));
         }
         for (i, slice) in slices.into_iter().enumerate() {
-            points[i * dim + axis] = (f64::from(slice) + f64::unit(stream.word())) / f64::from(count);
+            points[i * dim + axis] =
+                (f64::from(slice) + f64::unit(stream.word())) / f64::from(count);
         }
     }
     points
@@ -162,16 +179,23 @@ mod tests {
                 let points = points(design, count, DIM_MAX, seed);
                 assert_eq!(points.len(), count as usize * DIM_MAX);
                 for axis in 0..DIM_MAX {
-                    let mut slices: Vec<u32> =
-                        (0..count as usize).map(|i| (points[i * DIM_MAX + axis] * f64::from(count)) as u32).collect();
+                    let mut slices: Vec<u32> = (0..count as usize)
+                        .map(|i| (points[i * DIM_MAX + axis] * f64::from(count)) as u32)
+                        .collect();
                     slices.sort_unstable();
-                    assert_eq!(slices, (0..count).collect::<Vec<_>>(), "{design:?} axis {axis}");
+                    assert_eq!(
+                        slices,
+                        (0..count).collect::<Vec<_>>(),
+                        "{design:?} axis {axis}"
+                    );
                 }
             }
         }
         let points = points(Design::Sobol, 256, 2, 3);
-        let mut cells: Vec<(u32, u32)> =
-            points.chunks_exact(2).map(|p| ((p[0] * 16.0) as u32, (p[1] * 16.0) as u32)).collect();
+        let mut cells: Vec<(u32, u32)> = points
+            .chunks_exact(2)
+            .map(|p| ((p[0] * 16.0) as u32, (p[1] * 16.0) as u32))
+            .collect();
         cells.sort_unstable();
         cells.dedup();
         assert_eq!(cells.len(), 256);
@@ -188,7 +212,10 @@ mod tests {
         assert_eq!(points(Design::Grid, 1000, 6, 0).len(), 6 * 729);
         assert_eq!(
             grid(3, 2),
-            [0.0, 0.0, 0.0, 0.5, 0.0, 1.0, 0.5, 0.0, 0.5, 0.5, 0.5, 1.0, 1.0, 0.0, 1.0, 0.5, 1.0, 1.0]
+            [
+                0.0, 0.0, 0.0, 0.5, 0.0, 1.0, 0.5, 0.0, 0.5, 0.5, 0.5, 1.0, 1.0, 0.0, 1.0, 0.5,
+                1.0, 1.0
+            ]
         );
     }
 }

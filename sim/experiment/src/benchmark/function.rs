@@ -36,9 +36,18 @@ pub enum TestFunction {
 }
 
 const HARTMANN_WEIGHTS: [f64; 4] = [1.0, 1.2, 3.0, 3.2];
-const HARTMANN3_SCALES: [[f64; 3]; 4] = [[3.0, 10.0, 30.0], [0.1, 10.0, 35.0], [3.0, 10.0, 30.0], [0.1, 10.0, 35.0]];
-const HARTMANN3_CENTRES: [[f64; 3]; 4] =
-    [[0.3689, 0.1170, 0.2673], [0.4699, 0.4387, 0.7470], [0.1091, 0.8732, 0.5547], [0.0381, 0.5743, 0.8828]];
+const HARTMANN3_SCALES: [[f64; 3]; 4] = [
+    [3.0, 10.0, 30.0],
+    [0.1, 10.0, 35.0],
+    [3.0, 10.0, 30.0],
+    [0.1, 10.0, 35.0],
+];
+const HARTMANN3_CENTRES: [[f64; 3]; 4] = [
+    [0.3689, 0.1170, 0.2673],
+    [0.4699, 0.4387, 0.7470],
+    [0.1091, 0.8732, 0.5547],
+    [0.0381, 0.5743, 0.8828],
+];
 const HARTMANN6_SCALES: [[f64; 6]; 4] = [
     [10.0, 3.0, 17.0, 3.5, 1.7, 8.0],
     [0.05, 10.0, 17.0, 0.1, 8.0, 14.0],
@@ -108,10 +117,17 @@ impl TestFunction {
     /// Mean and variance over the box, to two digits: constants of the formula, so they may be public.
     pub fn constants(self, dim: usize) -> (f64, f64) {
         let survey = points(Design::Sobol, SURVEY, dim, 0);
-        let values: Vec<f64> = survey.chunks_exact(dim.max(1)).map(|point| self.value(point)).collect();
+        let values: Vec<f64> = survey
+            .chunks_exact(dim.max(1))
+            .map(|point| self.value(point))
+            .collect();
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
-        let variance = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / n;
+        let variance = values
+            .iter()
+            .map(|value| (value - mean) * (value - mean))
+            .sum::<f64>()
+            / n;
         (two_digits(mean), two_digits(variance))
     }
 }
@@ -128,7 +144,9 @@ fn branin(x: &[f64]) -> f64 {
 
 fn hartmann<const D: usize>(x: &[f64], scales: &[[f64; D]; 4], centres: &[[f64; D]; 4]) -> f64 {
     let well = |i: usize| {
-        let inner: f64 = (0..D).map(|j| scales[i][j] * (x[j] - centres[i][j]) * (x[j] - centres[i][j])).sum();
+        let inner: f64 = (0..D)
+            .map(|j| scales[i][j] * (x[j] - centres[i][j]) * (x[j] - centres[i][j]))
+            .sum();
         HARTMANN_WEIGHTS[i] * Scalar::exp(-inner)
     };
     -(0..4).map(well).sum::<f64>()
@@ -144,8 +162,13 @@ fn ackley(x: &[f64]) -> f64 {
 fn levy(x: &[f64]) -> f64 {
     let w: Vec<f64> = x.iter().map(|x| 1.0 + (x - 1.0) / 4.0).collect();
     let sine = |x: f64| Scalar::sin(x) * Scalar::sin(x);
-    let Some((last, rest)) = w.split_last() else { return 0.0 };
-    let inner: f64 = rest.iter().map(|w| (w - 1.0) * (w - 1.0) * (1.0 + 10.0 * sine(PI * w + 1.0))).sum();
+    let Some((last, rest)) = w.split_last() else {
+        return 0.0;
+    };
+    let inner: f64 = rest
+        .iter()
+        .map(|w| (w - 1.0) * (w - 1.0) * (1.0 + 10.0 * sine(PI * w + 1.0)))
+        .sum();
     sine(PI * w[0]) + inner + (last - 1.0) * (last - 1.0) * (1.0 + sine(2.0 * PI * last))
 }
 
@@ -174,13 +197,27 @@ mod tests {
         for (function, x, optimum, within) in [
             (TestFunction::Branin, &[PI, 2.275][..], -0.397887, 1e-6),
             (TestFunction::Branin, &[-PI, 12.275], -0.397887, 1e-6),
-            (TestFunction::Hartmann3, &[0.114614, 0.555649, 0.852547], 3.86278, 1e-5),
-            (TestFunction::Hartmann6, &[0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573], 3.32237, 1e-5),
+            (
+                TestFunction::Hartmann3,
+                &[0.114614, 0.555649, 0.852547],
+                3.86278,
+                1e-5,
+            ),
+            (
+                TestFunction::Hartmann6,
+                &[0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573],
+                3.32237,
+                1e-5,
+            ),
             (TestFunction::Ackley, &[0.0; 5], 0.0, 1e-12),
             (TestFunction::Levy, &[1.0; 5], 0.0, 1e-12),
             (TestFunction::Rosenbrock, &[1.0; 5], 0.0, 1e-12),
         ] {
-            assert!((at(function, x) - optimum).abs() < within, "{function:?}: {}", at(function, x));
+            assert!(
+                (at(function, x) - optimum).abs() < within,
+                "{function:?}: {}",
+                at(function, x)
+            );
             // Elsewhere it is worse.
             let near: Vec<f64> = x.iter().map(|x| x + 0.01).collect();
             assert!(at(function, &near) < at(function, x), "{function:?}");
@@ -193,12 +230,22 @@ mod tests {
     #[test]
     fn constants_have_two_digits() {
         let (mean, variance) = TestFunction::Hartmann6.constants(6);
-        assert!((0.2..0.3).contains(&mean) && (0.1..0.2).contains(&variance), "{mean} {variance}");
+        assert!(
+            (0.2..0.3).contains(&mean) && (0.1..0.2).contains(&variance),
+            "{mean} {variance}"
+        );
         assert_eq!((two_digits(-54.37), two_digits(0.0012345)), (-54.0, 0.0012));
-        for function in [TestFunction::Ackley, TestFunction::Levy, TestFunction::Rosenbrock] {
+        for function in [
+            TestFunction::Ackley,
+            TestFunction::Levy,
+            TestFunction::Rosenbrock,
+        ] {
             for dim in [2, 16] {
                 let (mean, variance) = function.constants(dim);
-                assert!(mean < 0.0 && (1e-6..1e9).contains(&variance), "{function:?} {dim}: {mean} {variance}");
+                assert!(
+                    mean < 0.0 && (1e-6..1e9).contains(&variance),
+                    "{function:?} {dim}: {mean} {variance}"
+                );
             }
         }
     }

@@ -95,7 +95,8 @@ mod tests {
     /// Written by `sim/experiment/data/tables.py` from packages whose digests it checks.
     #[test]
     fn tables_are_the_ones_that_the_script_wrote() {
-        let found = Measured::ALL.map(|table| (digest(table.settings().as_bytes()), digest(table.bytes())));
+        let found =
+            Measured::ALL.map(|table| (digest(table.settings().as_bytes()), digest(table.bytes())));
         let expected = EXPECTED.map(|(settings, values)| (settings.to_owned(), values.to_owned()));
         assert_eq!(found, expected);
         for table in Measured::ALL {

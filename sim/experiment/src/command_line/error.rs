@@ -20,20 +20,34 @@ pub struct CliError {
 impl CliError {
     /// Usage or bad input: exit code 2.
     pub fn input(why: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        CliError { code: 2, message: chain(&*why.into()) }
+        CliError {
+            code: 2,
+            message: chain(&*why.into()),
+        }
     }
 
     /// Anything else: exit code 1.
     pub fn failure(why: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        CliError { code: 1, message: chain(&*why.into()) }
+        CliError {
+            code: 1,
+            message: chain(&*why.into()),
+        }
     }
 
     /// What clap says about a line for `program` in several lines, as one line.
     pub fn usage(error: &clap::Error, program: &str) -> Self {
         let text = error.to_string();
-        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let body = lines.iter().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-        let said: Vec<&str> = body.map(|line| line.trim_start_matches("error: ")).collect();
+        let lines: Vec<&str> = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .collect();
+        let body = lines
+            .iter()
+            .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+        let said: Vec<&str> = body
+            .map(|line| line.trim_start_matches("error: "))
+            .collect();
         CliError::input(format!("{}; see {program} --help", said.join(" ")))
     }
 
@@ -47,7 +61,12 @@ impl CliError {
         let line: Vec<&str> = self.message.lines().map(str::trim).collect();
         let message = line.join(" ");
         match Log::chosen() {
-            Log::Json => Line { event: "error", message: Some(&message), ..Line::default() }.write(),
+            Log::Json => Line {
+                event: "error",
+                message: Some(&message),
+                ..Line::default()
+            }
+            .write(),
             Log::Text => eprintln!("error: {message}"),
         }
         ExitCode::from(self.code)
@@ -76,7 +95,9 @@ impl From<ObjectiveError> for CliError {
 impl From<JournalError> for CliError {
     fn from(error: JournalError) -> Self {
         match error {
-            JournalError::OtherScenario { .. } | JournalError::OtherData { .. } => CliError::input(error),
+            JournalError::OtherScenario { .. } | JournalError::OtherData { .. } => {
+                CliError::input(error)
+            }
             error => CliError::failure(error),
         }
     }

@@ -43,7 +43,10 @@ pub fn begun<A: Parser>(
         Err(error) => return CliError::usage(&error, A::command().get_name()).report(),
     };
     tell_failures(log::note);
-    match width::from_environment().map_err(CliError::input).and_then(|_| execute(parsed)) {
+    match width::from_environment()
+        .map_err(CliError::input)
+        .and_then(|_| execute(parsed))
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error.report(),
     }

@@ -18,7 +18,10 @@ pub fn in_range(text: &str, low: f64, high: f64, admissible: &str) -> Result<f64
 /// Reads a whole number from `low` to `high`, or says that these are admissible.
 pub fn whole<N: TryFrom<u64>>(low: u64, high: u64) -> impl Fn(&str) -> Result<N, String> + Clone {
     move |text| {
-        let found = text.parse().ok().filter(|number| (low..=high).contains(number));
+        let found = text
+            .parse()
+            .ok()
+            .filter(|number| (low..=high).contains(number));
         let fits = found.and_then(|number: u64| N::try_from(number).ok());
         fits.ok_or_else(|| format!("admissible: a whole number from {low} to {high}"))
     }
@@ -54,7 +57,11 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         "d" => Some(86_400_000),
         _ => None,
     };
-    let milliseconds = digits.parse::<u64>().ok().zip(unit).and_then(|(count, unit)| count.checked_mul(unit));
+    let milliseconds = digits
+        .parse::<u64>()
+        .ok()
+        .zip(unit)
+        .and_then(|(count, unit)| count.checked_mul(unit));
     match milliseconds.filter(|time| (1..=YEAR_MS).contains(time)) {
         Some(time) => Ok(Duration::from_millis(time)),
         None => Err("admissible: a time between 1ms and 365d, as in 90s, 15m, 2h".to_owned()),
@@ -67,7 +74,10 @@ pub fn joined(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut found: Vec<OsString> = Vec::new();
     for argument in arguments {
         let ended = found.iter().any(|before| before == "--");
-        match found.last_mut().filter(|before| !ended && is_option(before) && is_negative(&argument)) {
+        match found
+            .last_mut()
+            .filter(|before| !ended && is_option(before) && is_negative(&argument))
+        {
             Some(option) => {
                 option.push("=");
                 option.push(&argument);
@@ -79,12 +89,16 @@ pub fn joined(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
 }
 
 fn is_option(argument: &OsString) -> bool {
-    argument.to_str().is_some_and(|text| text.len() > 2 && text.starts_with("--") && !text.contains('='))
+    argument
+        .to_str()
+        .is_some_and(|text| text.len() > 2 && text.starts_with("--") && !text.contains('='))
 }
 
 fn is_negative(argument: &OsString) -> bool {
     let digits = argument.to_str().and_then(|text| text.strip_prefix('-'));
-    let number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || c == '.') || text.parse::<f64>().is_ok();
+    let number = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_digit() || c == '.') || text.parse::<f64>().is_ok()
+    };
     digits.is_some_and(|text| !text.starts_with('-') && number(text))
 }
 
@@ -94,12 +108,23 @@ mod tests {
 
     #[test]
     fn only_a_negative_number_joins_the_option_before_it() {
-        let line = |text: &str| joined(text.split(' ').map(OsString::from)).join(OsString::from(" ").as_os_str());
+        let line = |text: &str| {
+            joined(text.split(' ').map(OsString::from)).join(OsString::from(" ").as_os_str())
+        };
         for (given, expected) in [
             ("s run --seed -1 --runs 2", "s run --seed=-1 --runs 2"),
-            ("s sweep --seeds -1..3 --epsilon -inf -.5", "s sweep --seeds=-1..3 --epsilon=-inf -.5"),
-            ("s run --resume --out -x -h -1", "s run --resume --out -x -h -1"),
-            ("s run --seed=4 -1 -- --seed -1", "s run --seed=4 -1 -- --seed -1"),
+            (
+                "s sweep --seeds -1..3 --epsilon -inf -.5",
+                "s sweep --seeds=-1..3 --epsilon=-inf -.5",
+            ),
+            (
+                "s run --resume --out -x -h -1",
+                "s run --resume --out -x -h -1",
+            ),
+            (
+                "s run --seed=4 -1 -- --seed -1",
+                "s run --seed=4 -1 -- --seed -1",
+            ),
         ] {
             assert_eq!(line(given), expected);
         }
@@ -110,7 +135,11 @@ mod tests {
         let byte = whole::<u8>(1, 300);
         assert_eq!((byte("1"), byte("255")), (Ok(1), Ok(255)));
         for wrong in ["0", "301", "-1", "1.0", "", "x", "99999999999999999999"] {
-            assert_eq!(byte(wrong).unwrap_err(), "admissible: a whole number from 1 to 300", "{wrong}");
+            assert_eq!(
+                byte(wrong).unwrap_err(),
+                "admissible: a whole number from 1 to 300",
+                "{wrong}"
+            );
         }
         // What the range admits and the type does not hold is no number either.
         assert!(byte("256").is_err() && threads("1025").is_err() && threads("0").is_err());

@@ -35,7 +35,8 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), CliError> {
 
 /// Prints one JSON object.
 pub fn print_json(value: &impl serde::Serialize) -> Result<(), CliError> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| CliError::failure(error.to_string()))?;
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| CliError::failure(error.to_string()))?;
     print(&(text + "\n"))
 }
 

@@ -44,14 +44,28 @@ impl std::fmt::Display for JournalError {
         match self {
             JournalError::Io { path, error } => write!(f, "{}: {error}", path.display()),
             JournalError::Damaged { path, what } => {
-                write!(f, "{}: {what}; remove it to do this part again from what is left", path.display())
+                write!(
+                    f,
+                    "{}: {what}; remove it to do this part again from what is left",
+                    path.display()
+                )
             }
             JournalError::OtherScenario { path, difference } => {
-                let begun = if difference.contains("digest = ") { "; its data file is another one" } else { "" };
+                let begun = if difference.contains("digest = ") {
+                    "; its data file is another one"
+                } else {
+                    ""
+                };
                 let sides = "`-` is the folder's, `+` what is asked for now";
-                write!(f, "{} belongs to another scenario{begun} ({difference}; {sides})", path.display())
+                write!(
+                    f,
+                    "{} belongs to another scenario{begun} ({difference}; {sides})",
+                    path.display()
+                )
             }
-            JournalError::OtherData { path } => write!(f, "{}: of other data or another version", path.display()),
+            JournalError::OtherData { path } => {
+                write!(f, "{}: of other data or another version", path.display())
+            }
             JournalError::NothingToResume { path } => write!(
                 f,
                 "{}: holds no unfinished run; name a new folder, or omit --resume to see what it is",
@@ -72,5 +86,8 @@ impl std::error::Error for JournalError {
 
 /// The system's refusal, with the path of the file.
 pub fn io_at(path: &Path) -> impl Fn(io::Error) -> JournalError + '_ {
-    |error| JournalError::Io { path: path.to_owned(), error }
+    |error| JournalError::Io {
+        path: path.to_owned(),
+        error,
+    }
 }

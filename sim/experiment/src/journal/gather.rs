@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{
-    CANDIDATES, CHECKPOINT, DIGEST, HEAD, Journal, JournalError, NAMES, SCENARIO, SCENARIO_BYTES_MAX, SPREAD, STATE,
-    head, io_at, same,
+    CANDIDATES, CHECKPOINT, DIGEST, HEAD, Journal, JournalError, NAMES, SCENARIO,
+    SCENARIO_BYTES_MAX, SPREAD, STATE, head, io_at, same,
 };
 use crate::files::{read_bounded, read_to_string_bounded, write_atomically};
 
@@ -16,11 +16,19 @@ impl Journal {
     ///
     /// **Errors**: [`JournalError::OtherScenario`], [`JournalError::OtherData`] with the first folder that differs from
     /// the others; [`JournalError::Damaged`] with a file that two of them have; no folder at all; the system's.
-    pub fn gather(folder: &Path, parts: &[PathBuf], data: Option<&Path>) -> Result<Self, JournalError> {
-        let first = parts.first().ok_or_else(|| JournalError::NothingToResume { path: folder.to_owned() })?;
+    pub fn gather(
+        folder: &Path,
+        parts: &[PathBuf],
+        data: Option<&Path>,
+    ) -> Result<Self, JournalError> {
+        let first = parts.first().ok_or_else(|| JournalError::NothingToResume {
+            path: folder.to_owned(),
+        })?;
         let (scenario, digest) = belongs(first)?;
         if data.is_some() && head(&scenario, data).0 != digest.0 {
-            return Err(JournalError::OtherData { path: first.clone() });
+            return Err(JournalError::OtherData {
+                path: first.clone(),
+            });
         }
         let state = folder.join(STATE);
         fs::create_dir_all(&state).map_err(io_at(&state))?;
@@ -37,7 +45,10 @@ impl Journal {
         // The last: without it there is nothing to go on with.
         let path = state.join(SCENARIO);
         write_atomically(&path, scenario.as_bytes()).map_err(io_at(&path))?;
-        Ok(Journal { folder: state, head: digest })
+        Ok(Journal {
+            folder: state,
+            head: digest,
+        })
     }
 
     /// The scenario of the journal in a folder, with every key written out.
@@ -46,7 +57,9 @@ impl Journal {
     pub fn scenario(folder: &Path) -> Result<String, JournalError> {
         let path = Self::scenario_file(folder);
         read_to_string_bounded(&path, SCENARIO_BYTES_MAX).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => JournalError::NothingToResume { path: folder.to_owned() },
+            io::ErrorKind::NotFound => JournalError::NothingToResume {
+                path: folder.to_owned(),
+            },
             _ => JournalError::Io { path, error },
         })
     }
@@ -57,7 +70,10 @@ fn belongs(part: &Path) -> Result<(String, super::Digest), JournalError> {
     let scenario = Journal::scenario(part)?;
     let path = part.join(STATE).join(HEAD);
     let bytes = read_bounded(&path, DIGEST as u64).map_err(io_at(&path))?;
-    let bytes = bytes.try_into().map_err(|_| JournalError::Damaged { path, what: "is no digest" })?;
+    let bytes = bytes.try_into().map_err(|_| JournalError::Damaged {
+        path,
+        what: "is no digest",
+    })?;
     Ok((scenario, super::Digest(bytes)))
 }
 
@@ -66,7 +82,10 @@ fn take(from: &Path, to: &Path) -> Result<(), JournalError> {
     for entry in fs::read_dir(from).map_err(io_at(from))? {
         let path = entry.map_err(io_at(from))?.path();
         let name = path.file_name().unwrap_or_default();
-        if name == SCENARIO || name == HEAD || path.extension().is_some_and(|ending| ending == CHECKPOINT) {
+        if name == SCENARIO
+            || name == HEAD
+            || path.extension().is_some_and(|ending| ending == CHECKPOINT)
+        {
             continue;
         }
         let place = to.join(name);
@@ -74,7 +93,10 @@ fn take(from: &Path, to: &Path) -> Result<(), JournalError> {
         if !place.exists() {
             fs::copy(&path, &place).map_err(io_at(&path))?;
         } else if name != CANDIDATES && name != NAMES && name != SPREAD {
-            return Err(JournalError::Damaged { path, what: "is in another part as well" });
+            return Err(JournalError::Damaged {
+                path,
+                what: "is in another part as well",
+            });
         }
     }
     Ok(())

@@ -70,7 +70,11 @@ fn is_complete(folder: &Path, resolved: &str) -> Result<bool, JournalError> {
     let path = folder.join(SCENARIO);
     let there = read_to_string_bounded(&path, SCENARIO_BYTES_MAX).map_err(io_at(&path))?;
     // Its first line says which version wrote it.
-    let comments = there.lines().take_while(|line| line.starts_with('#')).map(|line| line.len() + 1).sum::<usize>();
+    let comments = there
+        .lines()
+        .take_while(|line| line.starts_with('#'))
+        .map(|line| line.len() + 1)
+        .sum::<usize>();
     same(folder, there.get(comments..).unwrap_or(""), resolved).map(|()| true)
 }
 
@@ -79,14 +83,23 @@ fn same(folder: &Path, there: &str, here: &str) -> Result<(), JournalError> {
     if there == here {
         return Ok(());
     }
-    Err(JournalError::OtherScenario { path: folder.to_owned(), difference: difference(there, here) })
+    Err(JournalError::OtherScenario {
+        path: folder.to_owned(),
+        difference: difference(there, here),
+    })
 }
 
 /// The first few lines in which two scenarios differ.
 pub fn difference(there: &str, here: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (there.lines().collect(), here.lines().collect());
-    let gone = old.iter().filter(|line| !new.contains(line)).map(|line| format!("- {line}"));
-    let come = new.iter().filter(|line| !old.contains(line)).map(|line| format!("+ {line}"));
+    let gone = old
+        .iter()
+        .filter(|line| !new.contains(line))
+        .map(|line| format!("- {line}"));
+    let come = new
+        .iter()
+        .filter(|line| !old.contains(line))
+        .map(|line| format!("+ {line}"));
     gone.chain(come).take(6).collect::<Vec<_>>().join("; ")
 }
 
@@ -101,7 +114,11 @@ impl Journal {
     /// Begins in a run folder that holds no state yet; `scenario` with every key written out, `data` that it reads.
     ///
     /// **Errors**: the system's.
-    pub fn create(folder: &Path, scenario: &str, data: Option<&Path>) -> Result<Self, JournalError> {
+    pub fn create(
+        folder: &Path,
+        scenario: &str,
+        data: Option<&Path>,
+    ) -> Result<Self, JournalError> {
         let state = folder.join(STATE);
         fs::create_dir_all(&state).map_err(io_at(&state))?;
         let path = state.join(SCENARIO);
@@ -113,7 +130,11 @@ impl Journal {
     ///
     /// **Errors**: [`JournalError::NothingToResume`], [`JournalError::OtherScenario`] with the lines that differ,
     /// [`JournalError::OtherData`].
-    pub fn resume(folder: &Path, scenario: &str, data: Option<&Path>) -> Result<Self, JournalError> {
+    pub fn resume(
+        folder: &Path,
+        scenario: &str,
+        data: Option<&Path>,
+    ) -> Result<Self, JournalError> {
         Self::check(folder, scenario)?;
         Self::open(folder, folder.join(STATE), head(scenario, data))
     }
@@ -130,16 +151,26 @@ impl Journal {
             bytes => {
                 let bytes = bytes.map_err(io_at(&path))?;
                 let what = "is no digest";
-                Digest(bytes.try_into().map_err(|_| JournalError::Damaged { path: path.clone(), what })?)
+                Digest(bytes.try_into().map_err(|_| JournalError::Damaged {
+                    path: path.clone(),
+                    what,
+                })?)
             }
         };
-        Ok(Journal { folder: state, head: found })
+        Ok(Journal {
+            folder: state,
+            head: found,
+        })
     }
 
     /// Begins in a new folder, or goes on in one that holds state. `None` if the execution there is complete.
     ///
     /// **Errors**: as [`Journal::resume`], also if the execution there is complete; a folder that holds anything else.
-    pub fn begin_or_resume(folder: &Path, scenario: &str, data: Option<&Path>) -> Result<Option<Self>, JournalError> {
+    pub fn begin_or_resume(
+        folder: &Path,
+        scenario: &str,
+        data: Option<&Path>,
+    ) -> Result<Option<Self>, JournalError> {
         let state = folder.join(STATE);
         if is_complete(folder, scenario)? {
             // Killed before the state was dropped, or while it was.
@@ -150,7 +181,8 @@ impl Journal {
         let entries = fs::read_dir(folder).map_err(io_at(folder))?.flatten();
         // A folder with a state that says nothing yet: killed at the very beginning.
         let mut names = entries.map(|entry| entry.file_name());
-        let fresh = names.all(|name| name == STATE || name == LOCK || name == PART) && !state.join(SCENARIO).exists();
+        let fresh = names.all(|name| name == STATE || name == LOCK || name == PART)
+            && !state.join(SCENARIO).exists();
         let begun = if fresh { Self::create } else { Self::resume };
         begun(folder, scenario, data).map(Some)
     }
@@ -160,7 +192,9 @@ impl Journal {
         match read_to_string_bounded(&path, SCENARIO_BYTES_MAX) {
             Ok(there) => same(folder, &there, scenario),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(JournalError::NothingToResume { path: folder.to_owned() })
+                Err(JournalError::NothingToResume {
+                    path: folder.to_owned(),
+                })
             }
             Err(error) => Err(JournalError::Io { path, error }),
         }
@@ -170,7 +204,11 @@ impl Journal {
         let path = folder.join(HEAD);
         match read_bounded(&path, DIGEST as u64) {
             Ok(found) if found == head.0 => {}
-            Ok(_) => return Err(JournalError::OtherData { path: run_folder.to_owned() }),
+            Ok(_) => {
+                return Err(JournalError::OtherData {
+                    path: run_folder.to_owned(),
+                });
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 write_atomically(&path, &head.0).map_err(io_at(&path))?;
             }
@@ -201,7 +239,9 @@ impl Journal {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(io_at(&self.folder))? {
             let name = entry.map_err(io_at(&self.folder))?.file_name();
-            let part = name.to_str().and_then(|name| name.strip_suffix(DONE)?.strip_suffix('.'));
+            let part = name
+                .to_str()
+                .and_then(|name| name.strip_suffix(DONE)?.strip_suffix('.'));
             names.extend(part.map(str::to_owned));
         }
         names.sort();
@@ -229,8 +269,16 @@ impl Journal {
     /// Keeps a checkpoint of a part and drops all but the last few; a larger `number` is later.
     ///
     /// **Errors**: the system's.
-    pub fn save(&self, part: &str, number: usize, state: &impl Serialize) -> Result<(), JournalError> {
-        self.write(&self.path(part, &format!("{number:08}.{CHECKPOINT}")), state)?;
+    pub fn save(
+        &self,
+        part: &str,
+        number: usize,
+        state: &impl Serialize,
+    ) -> Result<(), JournalError> {
+        self.write(
+            &self.path(part, &format!("{number:08}.{CHECKPOINT}")),
+            state,
+        )?;
         let mut old = self.checkpoints(part)?;
         old.sort();
         for (_, path) in old.iter().rev().skip(KEEP) {
@@ -254,8 +302,13 @@ impl Journal {
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(io_at(&self.folder))? {
             let path = entry.map_err(io_at(&self.folder))?.path();
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
-            let number = name.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(&suffix));
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or("");
+            let number = name
+                .strip_prefix(&prefix)
+                .and_then(|rest| rest.strip_suffix(&suffix));
             if let Some(number) = number.and_then(|digits| digits.parse().ok()) {
                 found.push((number, path));
             }
@@ -295,9 +348,12 @@ impl Journal {
     pub fn discard_if_empty(&self) {
         let mut left = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let kept = |file: &Path| {
-            let part = file.extension().is_some_and(|ending| ending == DONE || ending == CHECKPOINT);
+            let part = file
+                .extension()
+                .is_some_and(|ending| ending == DONE || ending == CHECKPOINT);
             // A table of answers has a head line even if there are none.
-            part || file.ends_with(ANSWERS) && fs::read(file).is_ok_and(|text| text.split(|b| *b == b'\n').count() > 2)
+            part || file.ends_with(ANSWERS)
+                && fs::read(file).is_ok_and(|text| text.split(|b| *b == b'\n').count() > 2)
         };
         if !left.any(|file| kept(&file.path())) {
             let _ = fs::remove_dir_all(&self.folder);
@@ -324,7 +380,10 @@ pub struct Pace {
 impl Pace {
     /// Starts counting now.
     pub fn new(every: Duration) -> Self {
-        Pace { last: Instant::now(), every }
+        Pace {
+            last: Instant::now(),
+            every,
+        }
     }
 
     /// Whether the next checkpoint is due.
@@ -347,7 +406,12 @@ pub fn head(scenario: &str, data: Option<&Path>) -> Digest {
     frame.bytes(env!("CARGO_PKG_VERSION").as_bytes());
     frame.digest(&seal(scenario.as_bytes()));
     let mut files: Vec<PathBuf> = match data {
-        Some(path) if path.is_dir() => fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path()).collect(),
+        Some(path) if path.is_dir() => fs::read_dir(path)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|e| e.path())
+            .collect(),
         Some(path) => vec![path.to_owned()],
         None => Vec::new(),
     };
@@ -357,7 +421,9 @@ pub fn head(scenario: &str, data: Option<&Path>) -> Digest {
         frame.bytes(file.file_name().unwrap_or_default().as_encoded_bytes());
         frame.u64(length);
         if length <= DATA_BYTES_MAX {
-            frame.digest(&seal(&read_bounded(&file, DATA_BYTES_MAX).unwrap_or_default()));
+            frame.digest(&seal(
+                &read_bounded(&file, DATA_BYTES_MAX).unwrap_or_default(),
+            ));
         }
     }
     frame.end()

@@ -24,16 +24,27 @@ const BUFFER: usize = 1 << 16;
 pub fn write<V: Serialize>(path: &Path, head: &Digest, value: &V) -> Result<(), JournalError> {
     let mut refused = false;
     let written = files::stream_atomically(path, |file| {
-        let mut sealed = Sealing { file, frame: Frame::leaf(), buffer: Vec::with_capacity(BUFFER), failed: None };
+        let mut sealed = Sealing {
+            file,
+            frame: Frame::leaf(),
+            buffer: Vec::with_capacity(BUFFER),
+            failed: None,
+        };
         sealed.put(&head.0)?;
         if postcard::serialize_with_flavor(value, &mut sealed).is_err() {
             refused = sealed.failed.is_none();
-            return Err(sealed.failed.take().unwrap_or_else(|| io::ErrorKind::InvalidData.into()));
+            return Err(sealed
+                .failed
+                .take()
+                .unwrap_or_else(|| io::ErrorKind::InvalidData.into()));
         }
         sealed.end()
     });
     match written {
-        Err(_) if refused => Err(JournalError::Damaged { path: path.to_owned(), what: "cannot be encoded" }),
+        Err(_) if refused => Err(JournalError::Damaged {
+            path: path.to_owned(),
+            what: "cannot be encoded",
+        }),
         written => written.map_err(|error| io_at(path)(error.into())),
     }
 }
@@ -42,18 +53,30 @@ pub fn write<V: Serialize>(path: &Path, head: &Digest, value: &V) -> Result<(), 
 ///
 /// **Errors**: [`JournalError::Damaged`] unless the file has the seal it ends with, begins with this head and holds a value;
 /// the system's.
-pub fn read<V: DeserializeOwned>(path: &Path, bytes_max: u64, head: &Digest) -> Result<Option<V>, JournalError> {
-    let damaged = |what| JournalError::Damaged { path: path.to_owned(), what };
+pub fn read<V: DeserializeOwned>(
+    path: &Path,
+    bytes_max: u64,
+    head: &Digest,
+) -> Result<Option<V>, JournalError> {
+    let damaged = |what| JournalError::Damaged {
+        path: path.to_owned(),
+        what,
+    };
     let file = match files::open_regular(path, OpenOptions::new().read(true)) {
         Err(error) if error.is_missing() => return Ok(None),
         file => file.map_err(|error| io_at(path)(error.into()))?,
     };
     let length = file.metadata().map_err(io_at(path))?.len();
     if length > bytes_max {
-        let error = files::FileError::TooLong { path: path.to_owned(), bytes_max };
+        let error = files::FileError::TooLong {
+            path: path.to_owned(),
+            bytes_max,
+        };
         return Err(io_at(path)(error.into()));
     }
-    let content = length.checked_sub(DIGEST as u64).ok_or_else(|| damaged("is too short"))?;
+    let content = length
+        .checked_sub(DIGEST as u64)
+        .ok_or_else(|| damaged("is too short"))?;
     let mut file = BufReader::with_capacity(BUFFER, file);
     // All of it once before anything in it is believed.
     let mut frame = Frame::leaf();
@@ -71,15 +94,21 @@ pub fn read<V: DeserializeOwned>(path: &Path, bytes_max: u64, head: &Digest) -> 
     let mut seal = [0; DIGEST];
     file.read_exact(&mut seal).map_err(io_at(path))?;
     if frame.end().0 != seal {
-        return Err(damaged("is damaged: it does not have the digest it ends with"));
+        return Err(damaged(
+            "is damaged: it does not have the digest it ends with",
+        ));
     }
     file.rewind().map_err(io_at(path))?;
     let mut found = [0; DIGEST];
-    let belongs = content >= DIGEST as u64 && file.read_exact(&mut found).is_ok() && found == head.0;
+    let belongs =
+        content >= DIGEST as u64 && file.read_exact(&mut found).is_ok() && found == head.0;
     if !belongs {
         return Err(damaged("is of another scenario or other data"));
     }
-    let opening = Opening { file: file.take(content - DIGEST as u64), some: Vec::new() };
+    let opening = Opening {
+        file: file.take(content - DIGEST as u64),
+        some: Vec::new(),
+    };
     let value = V::deserialize(&mut postcard::Deserializer::from_flavor(opening));
     value.map(Some).map_err(|_| damaged("does not decode"))
 }
@@ -156,7 +185,11 @@ impl<'de, F: BufRead + 'de> de_flavors::Flavor<'de> for Opening<F> {
 
     #[inline]
     fn pop(&mut self) -> postcard::Result<u8> {
-        let byte = self.file.fill_buf().ok().and_then(|bytes| bytes.first().copied());
+        let byte = self
+            .file
+            .fill_buf()
+            .ok()
+            .and_then(|bytes| bytes.first().copied());
         self.file.consume(usize::from(byte.is_some()));
         byte.ok_or(postcard::Error::DeserializeUnexpectedEnd)
     }
@@ -174,7 +207,9 @@ impl<'de, F: BufRead + 'de> de_flavors::Flavor<'de> for Opening<F> {
             return Err(postcard::Error::DeserializeUnexpectedEnd);
         }
         self.some.resize(count, 0);
-        self.file.read_exact(&mut self.some).map_err(|_| postcard::Error::DeserializeUnexpectedEnd)?;
+        self.file
+            .read_exact(&mut self.some)
+            .map_err(|_| postcard::Error::DeserializeUnexpectedEnd)?;
         Ok(&self.some)
     }
 
@@ -195,11 +230,17 @@ mod tests {
     fn value(count: usize) -> Value {
         let numbers = (0..count).map(|i| (i * i) as u64).collect();
         let others = (0..count).map(|i| 1.0 / (i as f64 + 0.5)).collect();
-        (numbers, others, "a name".into(), Some((3, vec![1; count % 1000])))
+        (
+            numbers,
+            others,
+            "a name".into(),
+            Some((3, vec![1; count % 1000])),
+        )
     }
 
     fn scratch(name: &str) -> std::path::PathBuf {
-        let folder = std::env::temp_dir().join(format!("sordino-sealed-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("sordino-sealed-{name}-{}", std::process::id()));
         drop(fs::remove_dir_all(&folder));
         fs::create_dir_all(&folder).unwrap();
         folder
@@ -218,7 +259,10 @@ mod tests {
             expected.extend(frame.end().0);
             write(&path, &HEAD, &value(count)).unwrap();
             assert!(fs::read(&path).unwrap() == expected, "{count}");
-            assert_eq!(read::<Value>(&path, u64::MAX, &HEAD).unwrap(), Some(value(count)));
+            assert_eq!(
+                read::<Value>(&path, u64::MAX, &HEAD).unwrap(),
+                Some(value(count))
+            );
         }
         assert_eq!(read::<Value>(&folder.join("none"), 9, &HEAD).unwrap(), None);
         // Nothing half written is left beside it.
@@ -239,9 +283,14 @@ mod tests {
         for place in [0, 32, good.len() / 2, good.len() - 33, good.len() - 1] {
             let mut bent = good.clone();
             bent[place] ^= 1;
-            assert!(said(&bent, &HEAD, u64::MAX).contains("does not have the digest"), "{place}");
+            assert!(
+                said(&bent, &HEAD, u64::MAX).contains("does not have the digest"),
+                "{place}"
+            );
         }
-        assert!(said(&good[..good.len() - 1], &HEAD, u64::MAX).contains("does not have the digest"));
+        assert!(
+            said(&good[..good.len() - 1], &HEAD, u64::MAX).contains("does not have the digest")
+        );
         assert!(said(&good[..31], &HEAD, u64::MAX).contains("too short"));
         assert!(said(&good, &Digest([6; 32]), u64::MAX).contains("another scenario"));
         assert!(said(&good, &HEAD, good.len() as u64 - 1).contains("longer than"));
@@ -250,7 +299,11 @@ mod tests {
             let mut frame = Frame::leaf();
             frame.bytes(content);
             let bytes = [content, &frame.end().0].concat();
-            let expected = if content.len() > 32 { "does not decode" } else { "another scenario" };
+            let expected = if content.len() > 32 {
+                "does not decode"
+            } else {
+                "another scenario"
+            };
             assert!(said(&bytes, &HEAD, u64::MAX).contains(expected));
         }
         fs::remove_dir_all(folder).unwrap();

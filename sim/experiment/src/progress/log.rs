@@ -51,7 +51,11 @@ impl Log {
 
     /// The format that was chosen.
     pub fn chosen() -> Log {
-        if JSON.load(Ordering::Relaxed) { Log::Json } else { Log::Text }
+        if JSON.load(Ordering::Relaxed) {
+            Log::Json
+        } else {
+            Log::Text
+        }
     }
 }
 
@@ -63,16 +67,30 @@ pub fn elapsed() -> Duration {
 /// Writes a note for people.
 pub fn note(text: &str) {
     match Log::chosen() {
-        Log::Json => Line { event: "note", message: Some(text), ..Line::default() }.write(),
+        Log::Json => Line {
+            event: "note",
+            message: Some(text),
+            ..Line::default()
+        }
+        .write(),
         Log::Text => eprintln!("{text}"),
     }
 }
 
 /// Reports that the results are there, in a folder if there is one.
 pub fn done(out: Option<&std::path::Path>, digest: Option<&str>) {
-    let (seconds, out) = (elapsed().as_secs_f64(), out.map(|path| path.display().to_string()));
+    let (seconds, out) = (
+        elapsed().as_secs_f64(),
+        out.map(|path| path.display().to_string()),
+    );
     match (Log::chosen(), &out) {
-        (Log::Json, _) => Line { event: "done", out: out.as_deref(), digest, ..Line::default() }.write(),
+        (Log::Json, _) => Line {
+            event: "done",
+            out: out.as_deref(),
+            digest,
+            ..Line::default()
+        }
+        .write(),
         (Log::Text, Some(out)) => eprintln!("wrote {out} in {seconds:.1} s"),
         (Log::Text, None) => eprintln!("done in {seconds:.1} s"),
     }
@@ -166,7 +184,10 @@ impl Line<'_> {
     /// Writes the line. A closed standard error is no reason to stop.
     pub fn write(&self) {
         let seconds = (elapsed().as_secs_f64() * 1e3).round() / 1e3;
-        if let Ok(mut text) = serde_json::to_string(&Line { seconds, ..self.clone() }) {
+        if let Ok(mut text) = serde_json::to_string(&Line {
+            seconds,
+            ..self.clone()
+        }) {
             text.push('\n');
             let _ = std::io::stderr().lock().write_all(text.as_bytes());
         }
@@ -179,7 +200,16 @@ mod tests {
 
     #[test]
     fn absent_fields_are_left_away() {
-        let line = Line { event: "progress", seconds: 1.5, run: Some(0), rate: Some(2.0), ..Line::default() };
-        assert_eq!(serde_json::to_string(&line).unwrap(), r#"{"event":"progress","seconds":1.5,"run":0,"rate":2.0}"#);
+        let line = Line {
+            event: "progress",
+            seconds: 1.5,
+            run: Some(0),
+            rate: Some(2.0),
+            ..Line::default()
+        };
+        assert_eq!(
+            serde_json::to_string(&line).unwrap(),
+            r#"{"event":"progress","seconds":1.5,"run":0,"rate":2.0}"#
+        );
     }
 }

@@ -62,7 +62,14 @@ impl Teller {
             bar
         });
         let now = Instant::now();
-        let last = Last { what, step: None, epsilon: (None, None), at: now, written: None, found: 0 };
+        let last = Last {
+            what,
+            step: None,
+            epsilon: (None, None),
+            at: now,
+            written: None,
+            found: 0,
+        };
         let shared = Arc::new(Shared {
             start: now,
             log,
@@ -74,7 +81,10 @@ impl Teller {
             last: Mutex::new(last),
         });
         if log == Log::Json {
-            let (version, total) = (Some(env!("CARGO_PKG_VERSION")), Some(total).filter(|total| *total > 0));
+            let (version, total) = (
+                Some(env!("CARGO_PKG_VERSION")),
+                Some(total).filter(|total| *total > 0),
+            );
             let unit = Some(unit);
             Line {
                 event: "start",
@@ -143,15 +153,21 @@ impl Teller {
 
     fn members(&self, step: &Step, who: &str, name: &str) {
         let said = match step.stage {
-            Stage::Agents { done, of } => format!("waiting for {who}; {done} of {of} agents are done"),
+            Stage::Agents { done, of } => {
+                format!("waiting for {who}; {done} of {of} agents are done")
+            }
             _ => format!("waiting for {who}"),
         };
-        self.shared.awaits(Some(*step), format!("{}: {said}", place(step, name)));
+        self.shared
+            .awaits(Some(*step), format!("{}: {said}", place(step, name)));
     }
 
     fn step(&self, step: &Step, name: &str) {
         let place = place(step, name);
-        let awaits = |what: String| self.shared.awaits(Some(*step), format!("{place}: waiting for {what}"));
+        let awaits = |what: String| {
+            self.shared
+                .awaits(Some(*step), format!("{place}: waiting for {what}"))
+        };
         match step.stage {
             Stage::Agents { done: 0, of } => awaits(format!("{of} agents")),
             Stage::Agents { done, of } => awaits(format!("agents, {done} of {of} are done")),
@@ -159,7 +175,9 @@ impl Teller {
             Stage::Checkpoint => awaits("the checkpoint to be written and synced".to_owned()),
             Stage::Done { epsilon, budget } => {
                 let said = match (epsilon, budget) {
-                    (Some(epsilon), None) => format!("{place}; ε {} spent", significant(epsilon, 3)),
+                    (Some(epsilon), None) => {
+                        format!("{place}; ε {} spent", significant(epsilon, 3))
+                    }
                     (Some(epsilon), Some((left, most))) => format!(
                         "{place}; ε {} spent; of the budget {} of {} left",
                         significant(epsilon, 3),
@@ -170,7 +188,13 @@ impl Teller {
                 };
                 self.shared.done.fetch_add(1, Ordering::Relaxed);
                 let left = budget.map(|(left, _)| left);
-                self.shared.moved(1, Some(*step), said, (epsilon, left), step.round == step.rounds);
+                self.shared.moved(
+                    1,
+                    Some(*step),
+                    said,
+                    (epsilon, left),
+                    step.round == step.rounds,
+                );
             }
         }
     }
@@ -219,13 +243,25 @@ impl Progress for FolderTeller<'_> {
 
 /// How far an execution has come, in words; `name` is that of its folder, if it is one of many.
 fn place(step: &Step, name: &str) -> String {
-    let Step { run, method, round, rounds, .. } = step;
-    format!("{name}{}run {}, {method}, round {round} of {rounds}", if name.is_empty() { "" } else { ": " }, run + 1)
+    let Step {
+        run,
+        method,
+        round,
+        rounds,
+        ..
+    } = step;
+    format!(
+        "{name}{}run {}, {method}, round {round} of {rounds}",
+        if name.is_empty() { "" } else { ": " },
+        run + 1
+    )
 }
 
 impl Shared {
     fn last(&self) -> MutexGuard<'_, Last> {
-        self.last.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.last
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Counts a finished job.
@@ -244,7 +280,14 @@ impl Shared {
     }
 
     /// Notes that `more` units are done.
-    fn moved(&self, more: u64, step: Option<Step>, what: String, epsilon: (Option<f64>, Option<f64>), ends: bool) {
+    fn moved(
+        &self,
+        more: u64,
+        step: Option<Step>,
+        what: String,
+        epsilon: (Option<f64>, Option<f64>),
+        ends: bool,
+    ) {
         let done = self.done.load(Ordering::Relaxed);
         let total = self.total.max(1);
         if let Some(bar) = &self.bar {
@@ -257,7 +300,11 @@ impl Shared {
         (last.what, last.step, last.epsilon, last.at) = (what, step, epsilon, now);
         match self.log {
             Log::Json => {
-                if ends || last.written.is_none_or(|written| now - written >= PROGRESS_EVERY) {
+                if ends
+                    || last
+                        .written
+                        .is_none_or(|written| now - written >= PROGRESS_EVERY)
+                {
                     last.written = Some(now);
                     self.progress("progress", &last, None);
                 }
@@ -266,7 +313,12 @@ impl Shared {
                 let tenth = |done: u64| done * 10 / total;
                 if tenth(done) > tenth(done.saturating_sub(more)) && done < total {
                     last.written = Some(now);
-                    eprintln!("{:>3} %  {}{}", tenth(done) * 10, last.what, self.left(&last));
+                    eprintln!(
+                        "{:>3} %  {}{}",
+                        tenth(done) * 10,
+                        last.what,
+                        self.left(&last)
+                    );
                 }
             }
         }
@@ -282,7 +334,11 @@ impl Shared {
 
     fn left(&self, last: &Last) -> String {
         self.rate(last).map_or(String::new(), |(rate, left)| {
-            format!(" ({} {}/s, about {left:.0} s left)", significant(rate, 3), self.unit)
+            format!(
+                " ({} {}/s, about {left:.0} s left)",
+                significant(rate, 3),
+                self.unit
+            )
         })
     }
 

@@ -32,9 +32,11 @@ impl DesignConfig {
     /// Checks what no single key can know.
     pub(super) fn check(&self) -> Result<(), Problem> {
         match &self.list_digest {
-            Some(digest) if self.design != Design::List => {
-                Err(Problem::value("objective.list_digest", digest, "no value unless `objective.design` is \"list\""))
-            }
+            Some(digest) if self.design != Design::List => Err(Problem::value(
+                "objective.list_digest",
+                digest,
+                "no value unless `objective.design` is \"list\"",
+            )),
             Some(digest) => hexadecimal("objective.list_digest", digest),
             None => Ok(()),
         }
@@ -43,11 +45,17 @@ impl DesignConfig {
 
 /// Refuses a text that is not a SHA-256.
 pub(super) fn hexadecimal(key: &str, text: &str) -> Result<(), Problem> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase());
+    let digits = text
+        .bytes()
+        .all(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase());
     if text.len() == 64 && digits {
         Ok(())
     } else {
-        Err(Problem::value(key, text, "64 hexadecimal digits, small letters"))
+        Err(Problem::value(
+            key,
+            text,
+            "64 hexadecimal digits, small letters",
+        ))
     }
 }
 

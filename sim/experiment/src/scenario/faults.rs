@@ -40,6 +40,10 @@ keys! {
 impl FaultConfig {
     /// Whether nothing ever goes wrong.
     pub fn is_none(&self) -> bool {
-        *self == FaultConfig { crash_rounds: self.crash_rounds, ..FaultConfig::default() }
+        *self
+            == FaultConfig {
+                crash_rounds: self.crash_rounds,
+                ..FaultConfig::default()
+            }
     }
 }

@@ -89,14 +89,20 @@ keys! {
 
 /// The methods compared unless the scenario says otherwise.
 fn usual(own: &[MethodName]) -> Vec<MethodName> {
-    let shipped =
-        Method::SHIPPED.into_iter().filter(|method| ![RANDOM, ALONE, VOTE, POOLED, CAMPAIGN].contains(method));
-    shipped.map(Method::named).chain(own.iter().copied()).collect()
+    let shipped = Method::SHIPPED
+        .into_iter()
+        .filter(|method| ![RANDOM, ALONE, VOTE, POOLED, CAMPAIGN].contains(method));
+    shipped
+        .map(Method::named)
+        .chain(own.iter().copied())
+        .collect()
 }
 
 /// Number of observations of all methods in all runs.
 fn observed(runs: u32, methods: usize, agents: u32, each: u32) -> u64 {
-    u64::from(runs).saturating_mul(methods as u64).saturating_mul(u64::from(agents) * u64::from(each))
+    u64::from(runs)
+        .saturating_mul(methods as u64)
+        .saturating_mul(u64::from(agents) * u64::from(each))
 }
 
 const fn parts(parts_max: u64, least: usize, most: usize) -> Rule {
@@ -120,7 +126,11 @@ impl FederationConfig {
             let why = "every region needs one that explores it";
             format!("parts whose product is at most the number of agents, {most}: {why}")
         };
-        Err(Problem::value("federation.splits", format!("{:?}", self.splits), admissible))
+        Err(Problem::value(
+            "federation.splits",
+            format!("{:?}", self.splits),
+            admissible,
+        ))
     }
 }
 
@@ -160,9 +170,13 @@ keys! {
     }
 }
 
-fn prior_norm(federation: &FederationConfig, surrogate: &SurrogateConfig) -> Result<ClippingNorm, Problem> {
+fn prior_norm(
+    federation: &FederationConfig,
+    surrogate: &SurrogateConfig,
+) -> Result<ClippingNorm, Problem> {
     let norm = 1.1 * (f64::from(surrogate.features) * f64::from(federation.regions())).sqrt();
-    ClippingNorm::new(norm).map_err(|error| Problem::value("privacy.clipping_norm", norm, error.admissible))
+    ClippingNorm::new(norm)
+        .map_err(|error| Problem::value("privacy.clipping_norm", norm, error.admissible))
 }
 
 keys! {
@@ -200,7 +214,11 @@ pub fn served_delta(agents: u32) -> f64 {
 impl PrivacyConfig {
     /// δ as a real federation of this many agents announces it: the largest that it may have where the scenario sets none.
     pub fn announced_delta(&self, agents: u32) -> f64 {
-        if self.delta == usual_delta(agents) { served_delta(agents) } else { self.delta }
+        if self.delta == usual_delta(agents) {
+            served_delta(agents)
+        } else {
+            self.delta
+        }
     }
 
     /// Who is trusted with contributions; one server unless the scenario says otherwise.
@@ -229,23 +247,39 @@ impl Scenario {
     /// The keys that scenarios of all trust models have.
     pub fn head(&self) -> Head {
         let (name, description) = (self.name.clone(), self.description.clone());
-        Head { trust: "federated".to_owned(), name, description, seed: self.seed, runs: self.runs }
+        Head {
+            trust: "federated".to_owned(),
+            name,
+            description,
+            seed: self.seed,
+            runs: self.runs,
+        }
     }
 
     /// What is compared, in the order of tables.
     pub fn methods(&self) -> impl Iterator<Item = Method> {
-        self.federation.methods.iter().filter_map(|name| self.method(*name))
+        self.federation
+            .methods
+            .iter()
+            .filter_map(|name| self.method(*name))
     }
 
     /// The method that a name means in this scenario; `None` if it names no method.
     pub fn method(&self, name: MethodName) -> Option<Method> {
-        let own = self.own.iter().map(|own| own.method).find(|own| name == *own);
+        let own = self
+            .own
+            .iter()
+            .map(|own| own.method)
+            .find(|own| name == *own);
         own.or_else(|| Method::from_name(name.name()))
     }
 
     /// The scenario as a method sees it: with the keys set by the method's table `[[method]]`.
     pub fn of(&self, method: Method) -> &Scenario {
-        method.place().and_then(|place| self.own.get(place)).map_or(self, |own| &own.scenario)
+        method
+            .place()
+            .and_then(|place| self.own.get(place))
+            .map_or(self, |own| &own.scenario)
     }
 
     /// Rounds of all methods in all runs, the initial ones included.
@@ -265,16 +299,25 @@ impl Scenario {
     pub fn read(mut root: Section) -> Result<Self, Problem> {
         let own = declared(root.tables("method")?)?;
         let table = root.table().clone();
-        let names: Vec<MethodName> = own.iter().map(|(_, keys)| MethodName::new(&keys.name)).collect();
+        let names: Vec<MethodName> = own
+            .iter()
+            .map(|(_, keys)| MethodName::new(&keys.name))
+            .collect();
         let mut scenario = Scenario::read_without_own(root, &names)?;
         for (place, keys) in own.into_iter().enumerate() {
             let read = |section, method| scenario.seen_by(section, method);
-            scenario.own.push(OwnMethod::read(keys, place, &table, &scenario, read)?);
+            scenario
+                .own
+                .push(OwnMethod::read(keys, place, &table, &scenario, read)?);
         }
         let unknown = |name: &&MethodName| scenario.method(**name).is_none();
         if let Some(name) = scenario.federation.methods.iter().find(unknown) {
             let shipped = Method::SHIPPED.map(Method::named);
-            let all: Vec<&str> = shipped.iter().chain(&names).map(|name| name.name()).collect();
+            let all: Vec<&str> = shipped
+                .iter()
+                .chain(&names)
+                .map(|name| name.name())
+                .collect();
             return Err(Problem::no_name("federation.methods", name.name(), &all));
         }
         scenario.protects_somebody()?;
@@ -285,16 +328,22 @@ impl Scenario {
 
     /// The private methods, in the order of tables.
     fn private_methods(&self) -> impl Iterator<Item = Method> {
-        self.methods().filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy)
+        self.methods()
+            .filter(|method| method.guarantee() == Guarantee::DifferentialPrivacy)
     }
 
     /// Refuses a private method with one agent: there are no others to be hidden among, and δ = N^−1.1 would be 1.
     fn protects_somebody(&self) -> Result<(), Problem> {
         match self.private_methods().next() {
             Some(method) if self.federation.agents < 2 => {
-                let admissible =
-                    format!("at least 2 with the private method `{method}`: one agent is hidden among nobody");
-                Err(Problem::value("federation.agents", self.federation.agents, admissible))
+                let admissible = format!(
+                    "at least 2 with the private method `{method}`: one agent is hidden among nobody"
+                );
+                Err(Problem::value(
+                    "federation.agents",
+                    self.federation.agents,
+                    admissible,
+                ))
             }
             _ => Ok(()),
         }
@@ -303,13 +352,19 @@ impl Scenario {
     /// Refuses a campaign whose agents have too few first points to be standardised, or whose ε has no noise.
     fn says_enough(&self) -> Result<(), Problem> {
         let few = |method: &Method| {
-            method.is_campaign() && (self.of(*method).federation.initial_points as usize) < POINTS_MIN
+            method.is_campaign()
+                && (self.of(*method).federation.initial_points as usize) < POINTS_MIN
         };
         match self.methods().find(few) {
             Some(method) => {
-                let admissible =
-                    format!("at least {POINTS_MIN} with `{method}`: of two values one says nothing but the unit");
-                Err(Problem::value("federation.initial_points", self.of(method).federation.initial_points, admissible))
+                let admissible = format!(
+                    "at least {POINTS_MIN} with `{method}`: of two values one says nothing but the unit"
+                );
+                Err(Problem::value(
+                    "federation.initial_points",
+                    self.of(method).federation.initial_points,
+                    admissible,
+                ))
             }
             None => self.has_noise(),
         }
@@ -318,11 +373,22 @@ impl Scenario {
     fn has_noise(&self) -> Result<(), Problem> {
         let (low, high) = NoiseMultiplier::RANGE;
         for method in self.methods().filter(|method| method.is_campaign()) {
-            let Some(prior) = &self.of(method).prior else { continue };
-            if prior.campaign.iter().any(|z| NoiseMultiplier::new(*z).is_err()) {
-                let admissible =
-                    format!("an ε that gives each release of `{method}` a noise multiplier from {low} to {high}");
-                return Err(Problem::value("prior.epsilon", prior.plan.epsilon, admissible));
+            let Some(prior) = &self.of(method).prior else {
+                continue;
+            };
+            if prior
+                .campaign
+                .iter()
+                .any(|z| NoiseMultiplier::new(*z).is_err())
+            {
+                let admissible = format!(
+                    "an ε that gives each release of `{method}` a noise multiplier from {low} to {high}"
+                );
+                return Err(Problem::value(
+                    "prior.epsilon",
+                    prior.plan.epsilon,
+                    admissible,
+                ));
             }
         }
         Ok(())
@@ -331,15 +397,28 @@ impl Scenario {
     /// Refuses two servers for a private method whose server draws a secret sample, and where no method would use them.
     fn shares_what_can_be_shared(&self) -> Result<(), Problem> {
         let two = |method: &Method| self.of(*method).privacy.servers() == Trust::TwoServers;
-        let refused = |admissible| Err(Problem::value("privacy.trust", Trust::TwoServers, admissible));
-        if let Some(method) = self.private_methods().filter(two).find(|method| !method.is_prior()) {
-            let why =
-                "only releases of `dp-prior` and its variants, to which everybody contributes, are summed in shares";
-            return refused(format!("one-server with the private method `{method}`: {why}"));
+        let refused = |admissible| {
+            Err(Problem::value(
+                "privacy.trust",
+                Trust::TwoServers,
+                admissible,
+            ))
+        };
+        if let Some(method) = self
+            .private_methods()
+            .filter(two)
+            .find(|method| !method.is_prior())
+        {
+            let why = "only releases of `dp-prior` and its variants, to which everybody contributes, are summed in shares";
+            return refused(format!(
+                "one-server with the private method `{method}`: {why}"
+            ));
         }
         let used = self.private_methods().any(|method| two(&method));
         if !used && self.privacy.servers() == Trust::TwoServers {
-            return refused("one-server, or a method `dp-prior`: no other private method has shares".to_owned());
+            return refused(
+                "one-server, or a method `dp-prior`: no other private method has shares".to_owned(),
+            );
         }
         Ok(())
     }
@@ -372,7 +451,10 @@ impl Scenario {
         match method.parts().kind {
             Kind::Vote => 1,
             Kind::Campaign => CAMPAIGN_RELEASES,
-            Kind::Prior => of.prior.as_ref().map_or(0, |prior| prior.plan.releases.len() as u32),
+            Kind::Prior => of
+                .prior
+                .as_ref()
+                .map_or(0, |prior| prior.plan.releases.len() as u32),
             _ => of.federation.rounds,
         }
     }
@@ -386,21 +468,46 @@ impl Scenario {
     }
 
     fn read_without_own(mut root: Section, own: &[MethodName]) -> Result<Self, Problem> {
-        let sections: Vec<_> = Scenario::sections().iter().map(|section| section.name).collect();
-        let Head { name, description, seed, runs, .. } = Head::take_before(&mut root, &sections, "federated")?;
+        let sections: Vec<_> = Scenario::sections()
+            .iter()
+            .map(|section| section.name)
+            .collect();
+        let Head {
+            name,
+            description,
+            seed,
+            runs,
+            ..
+        } = Head::take_before(&mut root, &sections, "federated")?;
         let objective = ObjectiveConfig::read(root.section("objective")?)?;
         objective.check()?;
-        let federation = FederationConfig::read(root.section("federation")?, &objective, runs, own)?;
+        let federation =
+            FederationConfig::read(root.section("federation")?, &objective, runs, own)?;
         federation.check()?;
         let surrogate = SurrogateConfig::read(root.section("surrogate")?, &objective)?;
         let privacy = PrivacyConfig::read(root.section("privacy")?, &federation, &surrogate)?;
-        let shipped = federation.methods.iter().filter_map(|name| Method::from_name(name.name()));
+        let shipped = federation
+            .methods
+            .iter()
+            .filter_map(|name| Method::from_name(name.name()));
         let required = shipped.into_iter().any(|method| !method.samples());
         let spent = (&privacy.event(), federation.rounds, privacy.delta);
         let prior = PriorConfig::read(root.section("prior")?, required, objective.dim(), spent)?;
         let faults = FaultConfig::read(root.section("faults")?)?;
         let own = Vec::new();
-        Ok(Scenario { name, description, seed, runs, objective, federation, surrogate, privacy, prior, faults, own })
+        Ok(Scenario {
+            name,
+            description,
+            seed,
+            runs,
+            objective,
+            federation,
+            surrogate,
+            privacy,
+            prior,
+            faults,
+            own,
+        })
     }
 
     /// What it may say below the head.
@@ -426,30 +533,46 @@ mod tests {
     fn mended3_a_real_federation_has_a_delta_of_its_own_where_the_scenario_sets_none() {
         let announced = |settings: &[&str]| {
             let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-            let scenario = Scenario::parse("default", Shipped::find("default").unwrap().text, &settings).unwrap();
+            let scenario =
+                Scenario::parse("default", Shipped::find("default").unwrap().text, &settings)
+                    .unwrap();
             scenario.privacy.announced_delta(scenario.federation.agents)
         };
         assert_eq!(announced(&[]), 1.0 / 2000.0);
         for delta in ["1e-5", "0.4"] {
-            assert_eq!(announced(&[&format!("privacy.delta={delta}")]), delta.parse::<f64>().unwrap(), "as it was set");
+            assert_eq!(
+                announced(&[&format!("privacy.delta={delta}")]),
+                delta.parse::<f64>().unwrap(),
+                "as it was set"
+            );
         }
         // That of simulations is larger, whatever the number of agents.
-        assert!([2, 3, 20, 200, 1_000_000].into_iter().all(|agents| usual_delta(agents) > served_delta(agents)));
+        assert!(
+            [2, 3, 20, 200, 1_000_000]
+                .into_iter()
+                .all(|agents| usual_delta(agents) > served_delta(agents))
+        );
     }
 
     /// 200 agents at δ = .59/N were told nothing, 50 at .68/N were: what counts is δ N, by the rule of real federations.
     #[test]
     fn mended3_a_delta_is_judged_by_the_number_of_agents() {
         let cautions = |agents: u32, delta: f64| {
-            let settings = [format!("federation.agents={agents}"), format!("privacy.delta={delta}")];
+            let settings = [
+                format!("federation.agents={agents}"),
+                format!("privacy.delta={delta}"),
+            ];
             let text = Shipped::find("default").unwrap().text;
-            Scenario::parse("default", text, &settings[..1 + usize::from(delta > 0.0)]).unwrap().cautions()
+            Scenario::parse("default", text, &settings[..1 + usize::from(delta > 0.0)])
+                .unwrap()
+                .cautions()
         };
         for agents in [10, 50, 200, 1084, 100_000] {
             let said = cautions(agents, 0.0);
             let share = significant(f64::from(agents) * usual_delta(agents), 2);
             assert!(
-                said.len() == 1 && said[0].contains(&format!("everything of {share} agents on average")),
+                said.len() == 1
+                    && said[0].contains(&format!("everything of {share} agents on average")),
                 "{said:?}"
             );
             let served = served_delta(agents);
@@ -466,19 +589,35 @@ mod tests {
         let cautions = |settings: &[&str]| {
             let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
             let text = Shipped::find("default").unwrap().text;
-            Scenario::parse("default", text, &settings).unwrap().cautions()
+            Scenario::parse("default", text, &settings)
+                .unwrap()
+                .cautions()
         };
         let methods = "federation.methods=[\"ts\", \"dp-fts\", \"dp-fts-de\"]";
         let told = cautions(&[methods, "federation.agents=65"]);
         assert_eq!(told.len(), 1);
-        for needed in ["δ = 0.0101 for 65 agents", "0.66 agents on average", "1/N = 0.0154", "set privacy.delta"] {
+        for needed in [
+            "δ = 0.0101 for 65 agents",
+            "0.66 agents on average",
+            "1/N = 0.0154",
+            "set privacy.delta",
+        ] {
             assert!(told[0].contains(needed), "{}\nexpected {needed}", told[0]);
         }
         // δ = N^−1.1 is more than 1/(10 N), however many there are.
         assert_eq!(cautions(&[methods, "federation.agents=66"]).len(), 1);
         assert!(cautions(&[methods, "federation.agents=10", "privacy.delta=0.01"]).is_empty());
-        assert_eq!(cautions(&[methods, "federation.agents=1000", "privacy.delta=0.0101"]).len(), 1);
+        assert_eq!(
+            cautions(&[methods, "federation.agents=1000", "privacy.delta=0.0101"]).len(),
+            1
+        );
         // Who promises nothing, loses nothing of it.
-        assert!(cautions(&["federation.methods=[\"ts\", \"fts\"]", "federation.agents=10"]).is_empty());
+        assert!(
+            cautions(&[
+                "federation.methods=[\"ts\", \"fts\"]",
+                "federation.agents=10"
+            ])
+            .is_empty()
+        );
     }
 }

@@ -43,10 +43,22 @@ impl FedhpoConfig {
     pub(super) fn check(&self) -> Result<(), Problem> {
         self.space.check(DIM_MAX)?;
         if let Some(one) = self.only.iter().find(|one| split_condition(one).is_none()) {
-            return Err(Problem::value("objective.only", one, "`column=value`, as in \"seed=1\""));
+            return Err(Problem::value(
+                "objective.only",
+                one,
+                "`column=value`, as in \"seed=1\"",
+            ));
         }
-        if let Some(name) = self.agent_columns.iter().find(|name| self.space.inputs.contains(name)) {
-            return Err(Problem::value("objective.agent_columns", name, "columns that are not among `inputs`"));
+        if let Some(name) = self
+            .agent_columns
+            .iter()
+            .find(|name| self.space.inputs.contains(name))
+        {
+            return Err(Problem::value(
+                "objective.agent_columns",
+                name,
+                "columns that are not among `inputs`",
+            ));
         }
         if self.shipped && !self.agent_columns.is_empty() {
             let said = self.agent_columns.join(", ");

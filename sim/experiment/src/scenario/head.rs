@@ -25,10 +25,21 @@ impl Head {
     /// nothing else.
     ///
     /// **Errors**: another key, a value that is not admissible, another trust model.
-    pub fn take_before(root: &mut Section, sections: &[&'static str], trust: &str) -> Result<Self, Problem> {
-        let keys = Self::tables().into_iter().flat_map(|table| table.keys).map(|key| key.name);
+    pub fn take_before(
+        root: &mut Section,
+        sections: &[&'static str],
+        trust: &str,
+    ) -> Result<Self, Problem> {
+        let keys = Self::tables()
+            .into_iter()
+            .flat_map(|table| table.keys)
+            .map(|key| key.name);
         root.only_names(keys.chain(sections.iter().copied()).collect())?;
         let head = Self::take(root)?;
-        if head.trust == trust { Ok(head) } else { Err(root.refuse("trust", head.trust, format!("\"{trust}\""))) }
+        if head.trust == trust {
+            Ok(head)
+        } else {
+            Err(root.refuse("trust", head.trust, format!("\"{trust}\"")))
+        }
     }
 }

@@ -18,10 +18,16 @@ pub(super) struct KernelDefault {
 
 impl KernelDefault {
     /// Nothing is known; the signal variance then defaults to 1.
-    pub const NONE: Self = KernelDefault { kernel: None, variance: None };
+    pub const NONE: Self = KernelDefault {
+        kernel: None,
+        variance: None,
+    };
 
     fn signal_variance(&self) -> f64 {
-        self.kernel.map(|kernel| kernel.signal_variance).or(self.variance).unwrap_or(1.0)
+        self.kernel
+            .map(|kernel| kernel.signal_variance)
+            .or(self.variance)
+            .unwrap_or(1.0)
     }
 }
 
@@ -44,6 +50,10 @@ impl KernelConfig {
     ///
     /// **Errors**: none for a configuration that was read from a scenario, whose ranges are inside the kernel's.
     pub fn build<T: Scalar>(&self) -> Result<StationaryKernel<T>, KernelError> {
-        StationaryKernel::with_shape(self.kernel, T::from_f64(self.lengthscale), T::from_f64(self.signal_variance))
+        StationaryKernel::with_shape(
+            self.kernel,
+            T::from_f64(self.lengthscale),
+            T::from_f64(self.signal_variance),
+        )
     }
 }

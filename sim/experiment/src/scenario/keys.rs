@@ -47,7 +47,9 @@ impl Key {
         match &self.preset {
             Preset::Given(_, None) => String::new(),
             Preset::Constant(value) => {
-                let value = value.parse().map_or_else(|_| value.trim_matches('"').to_owned(), end);
+                let value = value
+                    .parse()
+                    .map_or_else(|_| value.trim_matches('"').to_owned(), end);
                 format!("{quote}{value}{quote}")
             }
             Preset::Given(_, Some(words)) | Preset::Computed(words) => (*words).to_owned(),
@@ -311,20 +313,36 @@ mod tests {
         assert_eq!(read("").unwrap(), Toy { loudness: 0.5 });
         assert_eq!(read("toy.loudness = 1").unwrap(), Toy { loudness: 1.0 });
         let admissible = "a number from 0.25 to 2, in sone";
-        assert_eq!(read("toy.loudness = 3").unwrap_err(), Problem::value("toy.loudness", 3, admissible));
-        let unknown = Problem::UnknownKey { key: "toy.loudnes".into(), admissible: vec!["loudness"] };
+        assert_eq!(
+            read("toy.loudness = 3").unwrap_err(),
+            Problem::value("toy.loudness", 3, admissible)
+        );
+        let unknown = Problem::UnknownKey {
+            key: "toy.loudnes".into(),
+            admissible: vec!["loudness"],
+        };
         assert_eq!(read("toy.loudnes = 1").unwrap_err(), unknown);
-        assert_eq!(toml::to_string(&Toy { loudness: 1.0 }).unwrap(), "loudness = 1.0\n");
+        assert_eq!(
+            toml::to_string(&Toy { loudness: 1.0 }).unwrap(),
+            "loudness = 1.0\n"
+        );
 
         let section = SectionTables::of::<Toy>("toy");
         let row = "| `loudness` | 0.25 to 2, in sone | `0.5` | How loud it is, beside its neighbours. |\n";
         assert!(section.markdown().contains(row), "{}", section.markdown());
-        assert!(section.text().contains("loudness  a number from 0.25 to 2, in sone; default: 0.5\n"));
+        assert!(
+            section
+                .text()
+                .contains("loudness  a number from 0.25 to 2, in sone; default: 0.5\n")
+        );
         let schema = &section.schema()["properties"]["loudness"];
         assert_eq!(
             (&schema["minimum"], &schema["maximum"], &schema["default"]),
             (&0.25.into(), &2.0.into(), &0.5.into())
         );
-        assert_eq!(schema["description"], "How loud it is, beside its neighbours. (default: 0.5)");
+        assert_eq!(
+            schema["description"],
+            "How loud it is, beside its neighbours. (default: 0.5)"
+        );
     }
 }

@@ -68,7 +68,9 @@ impl LocalObjective {
     pub fn reads(&self) -> Option<&'static str> {
         match self {
             LocalObjective::KernelSum(_) => None,
-            LocalObjective::LightSensor(_) => Some("the folder of train_sensordata.csv and test_sensordata.csv"),
+            LocalObjective::LightSensor(_) => {
+                Some("the folder of train_sensordata.csv and test_sensordata.csv")
+            }
             LocalObjective::Stocks(_) => Some("fin.csv"),
         }
     }
@@ -130,7 +132,12 @@ sections! {
 
 impl LocalScenario {
     fn check(&self) -> Result<(), Problem> {
-        let LocalScenario { objective, users, learning, .. } = self;
+        let LocalScenario {
+            objective,
+            users,
+            learning,
+            ..
+        } = self;
         let heavy = matches!(objective, LocalObjective::KernelSum(sum) if sum.noise == RewardNoise::StudentT);
         if users.norm_bound.is_none() && !matches!(objective, LocalObjective::KernelSum(_)) {
             let rule = bound().because("it is public and must not be estimated from rewards");
@@ -140,16 +147,29 @@ impl LocalScenario {
             let rule = bound().because("it is public, and rewards are clamped to ±(B + R)");
             return Err(Problem::missing("users.noise_bound", &rule));
         }
-        if users.epsilon.is_some_and(|epsilon| epsilon * f64::from(users.reports_per_user) > 256.0) {
+        if users
+            .epsilon
+            .is_some_and(|epsilon| epsilon * f64::from(users.reports_per_user) > 256.0)
+        {
             let admissible = "a number of reports that costs a user at most ε = 256";
-            return Err(Problem::value("users.reports_per_user", users.reports_per_user, admissible));
+            return Err(Problem::value(
+                "users.reports_per_user",
+                users.reports_per_user,
+                admissible,
+            ));
         }
         // Longer epochs than the run: known before anything runs. B does not enter.
         if learning.methods.contains(&LocalMethod::MomaGpUcb) {
-            let k = self.config(2, users.norm_bound.unwrap_or(1.0)).map_or(1, |config| config.epoch_len());
+            let k = self
+                .config(2, users.norm_bound.unwrap_or(1.0))
+                .map_or(1, |config| config.epoch_len());
             if k > learning.rounds {
                 let admissible = format!("at least one epoch of moma-gp-ucb, {k} rounds");
-                return Err(Problem::value("learning.rounds", learning.rounds, admissible));
+                return Err(Problem::value(
+                    "learning.rounds",
+                    learning.rounds,
+                    admissible,
+                ));
             }
         }
         Ok(())
@@ -158,11 +178,20 @@ impl LocalScenario {
     /// The public bounds of the rewards, given |f| ≤ `norm_bound`.
     pub fn rewards(&self, norm_bound: f64) -> Rewards {
         match (self.users.noise_bound, self.users.epsilon) {
-            (Some(noise_bound), epsilon) => Rewards::Bounded { norm_bound, noise_bound, epsilon },
+            (Some(noise_bound), epsilon) => Rewards::Bounded {
+                norm_bound,
+                noise_bound,
+                epsilon,
+            },
             // Student's t with three degrees of freedom.
             (None, _) => {
                 let moment = norm_bound * norm_bound + 3.0;
-                Rewards::HeavyTailed { norm_bound, moment, central_moment: 3.0, moment_order: 1.0 }
+                Rewards::HeavyTailed {
+                    norm_bound,
+                    moment,
+                    central_moment: 3.0,
+                    moment_order: 1.0,
+                }
             }
         }
     }
@@ -170,7 +199,11 @@ impl LocalScenario {
     /// The learners' configuration for N candidates.
     ///
     /// **Errors**: those of core; none for a scenario that was read from TOML and a B in range.
-    pub fn config(&self, candidates: u32, norm_bound: f64) -> Result<Config, sordino_core::local::ConfigError> {
+    pub fn config(
+        &self,
+        candidates: u32,
+        norm_bound: f64,
+    ) -> Result<Config, sordino_core::local::ConfigError> {
         let l = &self.learning;
         Config::new(Parameters {
             candidates,

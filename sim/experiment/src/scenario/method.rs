@@ -30,7 +30,9 @@ impl MethodName {
         if let Some(shipped) = Method::from_name(name) {
             return shipped.name;
         }
-        let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut known = KNOWN
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(known) = known.get(name) {
             return MethodName(known);
         }
@@ -62,7 +64,10 @@ impl<'de> Deserialize<'de> for MethodName {
         let name = String::deserialize(deserializer)?;
         // Of a damaged file no long text is kept for ever.
         if name.len() > NAME_MAX {
-            let message = format!("{} bytes are no name of a method; admissible: at most {NAME_MAX}", name.len());
+            let message = format!(
+                "{} bytes are no name of a method; admissible: at most {NAME_MAX}",
+                name.len()
+            );
             return Err(serde::de::Error::custom(message));
         }
         Ok(MethodName::new(&name))
@@ -164,18 +169,35 @@ impl Method {
             follows_draws: true,
             own_model: true,
         };
-        Method { name: MethodName(name), base: None, change: None, parts, place: None }
+        Method {
+            name: MethodName(name),
+            base: None,
+            change: None,
+            parts,
+            place: None,
+        }
     }
 
     /// This method under another name, with other keys of the scenario: the scenario's own method at this place.
     pub(super) const fn of_scenario(self, name: MethodName, place: usize) -> Self {
-        Method { name, base: Some(self.name), change: Some(Change::Keys), place: Some(place), ..self }
+        Method {
+            name,
+            base: Some(self.name),
+            change: Some(Change::Keys),
+            place: Some(place),
+            ..self
+        }
     }
 
     /// A method that comes from a program using the library.
     pub(super) const fn custom(name: MethodName, place: usize) -> Self {
         let custom = Method::of_kind(CUSTOM, Kind::Custom);
-        Method { base: Some(custom.name), name, place: Some(place), ..custom }
+        Method {
+            base: Some(custom.name),
+            name,
+            place: Some(place),
+            ..custom
+        }
     }
 
     const fn with(self, name: &'static str, change: Change) -> Self {
@@ -191,7 +213,13 @@ impl Method {
             Change::Unsafe => parts.own_model = false,
             Change::Keys => {}
         }
-        Method { name: MethodName(name), base: Some(self.name), change: Some(change), parts, place: None }
+        Method {
+            name: MethodName(name),
+            base: Some(self.name),
+            change: Some(change),
+            parts,
+            place: None,
+        }
     }
 }
 
@@ -261,7 +289,9 @@ methods! {
 impl Method {
     /// The shipped method of this name.
     pub fn from_name(name: &str) -> Option<Method> {
-        Method::SHIPPED.into_iter().find(|method| method.name() == name)
+        Method::SHIPPED
+            .into_iter()
+            .find(|method| method.name() == name)
     }
 
     /// The name in scenarios, tables and file names.
@@ -338,7 +368,10 @@ impl Method {
 
     /// True for variants of a private method that change one thing to show what that thing is worth.
     pub const fn is_ablation(self) -> bool {
-        !matches!(self.change, None | Some(Change::Split | Change::Private | Change::Unprotected | Change::Keys))
+        !matches!(
+            self.change,
+            None | Some(Change::Split | Change::Private | Change::Unprotected | Change::Keys)
+        )
     }
 }
 

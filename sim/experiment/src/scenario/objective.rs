@@ -65,7 +65,14 @@ impl GpSampleConfig {
     /// One function for all agents, seen without noise.
     pub fn plain(dim: usize, points_per_axis: u32, kernel: KernelConfig) -> Self {
         let (noise_variance, perturbation, differences) = (0.0, 0.0, Differences::NONE);
-        GpSampleConfig { dim, points_per_axis, kernel, noise_variance, perturbation, differences }
+        GpSampleConfig {
+            dim,
+            points_per_axis,
+            kernel,
+            noise_variance,
+            perturbation,
+            differences,
+        }
     }
 }
 
@@ -87,11 +94,20 @@ impl Copy for Differences {}
 
 impl Differences {
     /// No differences other than point by point.
-    pub const NONE: Self = Differences { own_variance: 0.0, own_lengthscale: 1.0, unrelated: 0.0, flipped: 0.0 };
+    pub const NONE: Self = Differences {
+        own_variance: 0.0,
+        own_lengthscale: 1.0,
+        unrelated: 0.0,
+        flipped: 0.0,
+    };
 
     /// Whether agents differ at most point by point.
     pub fn is_none(&self) -> bool {
-        *self == Differences { own_lengthscale: self.own_lengthscale, ..Differences::NONE }
+        *self
+            == Differences {
+                own_lengthscale: self.own_lengthscale,
+                ..Differences::NONE
+            }
     }
 }
 
@@ -191,7 +207,9 @@ impl ObjectiveConfig {
         match self {
             ObjectiveConfig::Landmine(_) => Some(LANDMINE_FILE),
             ObjectiveConfig::Table(config) if config.shipped.is_none() => Some("a CSV table"),
-            ObjectiveConfig::Fedhpo(config) if !config.shipped => Some("a CSV table of federated trainings"),
+            ObjectiveConfig::Fedhpo(config) if !config.shipped => {
+                Some("a CSV table of federated trainings")
+            }
             ObjectiveConfig::Function(config) if config.points.design == Design::List => {
                 Some("a CSV list of candidates")
             }
@@ -218,7 +236,9 @@ impl ObjectiveConfig {
     /// The most parts into which one dimension may be cut so that regular candidates fill every part.
     pub(super) fn parts_max(&self) -> u64 {
         match self {
-            ObjectiveConfig::GpSample(config) => u64::from(config.points_per_axis).min(REGIONS_MAX as u64),
+            ObjectiveConfig::GpSample(config) => {
+                u64::from(config.points_per_axis).min(REGIONS_MAX as u64)
+            }
             ObjectiveConfig::Landmine(_) | ObjectiveConfig::Winequality(_) => 4,
             _ => REGIONS_MAX as u64,
         }
@@ -237,8 +257,15 @@ impl ObjectiveConfig {
 
     /// The known part of the values' kernel: all of it where they are draws of a Gaussian process.
     pub(super) fn kernel(&self) -> KernelDefault {
-        let kernel = if let ObjectiveConfig::GpSample(config) = self { Some(config.kernel) } else { None };
-        KernelDefault { kernel, variance: self.constants().map(|(_, variance)| variance) }
+        let kernel = if let ObjectiveConfig::GpSample(config) = self {
+            Some(config.kernel)
+        } else {
+            None
+        };
+        KernelDefault {
+            kernel,
+            variance: self.constants().map(|(_, variance)| variance),
+        }
     }
 
     /// Variance of an observation's noise, where the objective states it.
@@ -252,7 +279,11 @@ impl ObjectiveConfig {
 
     /// Mean and variance of the values, where a formula makes them public.
     pub(super) fn constants(&self) -> Option<(f64, f64)> {
-        if let ObjectiveConfig::Function(config) = self { Some(config.function.constants(config.dim)) } else { None }
+        if let ObjectiveConfig::Function(config) = self {
+            Some(config.function.constants(config.dim))
+        } else {
+            None
+        }
     }
 
     /// Checks what no single key can know.
@@ -274,6 +305,8 @@ impl ObjectiveConfig {
             ObjectiveConfig::Custom(config) => &config.digest,
             _ => return Ok(()),
         };
-        digest.as_ref().map_or(Ok(()), |text| hexadecimal("objective.digest", text))
+        digest
+            .as_ref()
+            .map_or(Ok(()), |text| hexadecimal("objective.digest", text))
     }
 }

@@ -40,7 +40,10 @@ impl OutputMethod {
 
     /// Whether it depends on ε.
     pub const fn is_private(self) -> bool {
-        matches!(self, OutputMethod::WorstCase | OutputMethod::PriorConditional)
+        matches!(
+            self,
+            OutputMethod::WorstCase | OutputMethod::PriorConditional
+        )
     }
 }
 

@@ -114,7 +114,10 @@ keys! {
 }
 
 const fn ranges(least: usize, most: usize) -> Rule {
-    <[f64; 2]>::RULE.list(least, most).each("input").because("they are public and must not be measured on the data")
+    <[f64; 2]>::RULE
+        .list(least, most)
+        .each("input")
+        .because("they are public and must not be measured on the data")
 }
 
 impl OutsourcedObjective {
@@ -151,7 +154,9 @@ keys! {
 /// The defaults of `modeler` that come from the objective: kernel, lengthscales, signal and noise variance.
 fn truth(objective: &OutsourcedObjective) -> Option<(KernelConfig, f64)> {
     match objective {
-        OutsourcedObjective::GpSample(sample) => Some((sample.kernel, sample.noise_variance.max(1e-9))),
+        OutsourcedObjective::GpSample(sample) => {
+            Some((sample.kernel, sample.noise_variance.max(1e-9)))
+        }
         _ => None,
     }
 }
@@ -189,7 +194,10 @@ keys! {
 }
 
 const fn scales(least: usize, most: usize) -> Rule {
-    number(1e-9, 1e9).list(least, most).each("input").because("public, not fitted to the data")
+    number(1e-9, 1e9)
+        .list(least, most)
+        .each("input")
+        .because("public, not fitted to the data")
 }
 
 sections! {
@@ -211,14 +219,20 @@ impl OutsourcedScenario {
         // Known before anything runs: some (ε, δ) no noise reaches.
         GaussianProjection::identity(dim, epsilon, delta, LARGEST_NORM, 20).map_err(|error| {
             let admissible = format!("what the Gaussian mechanism reaches ({error})");
-            Problem::value("curator.epsilon", format!("{epsilon} at delta = {delta}"), admissible)
+            Problem::value(
+                "curator.epsilon",
+                format!("{epsilon} at delta = {delta}"),
+                admissible,
+            )
         })?;
         let rows = match &self.objective {
             OutsourcedObjective::GpSample(sample) => sample.points_per_axis.pow(dim as u32),
             OutsourcedObjective::Branin(grid) => grid.points_per_axis * grid.points_per_axis,
             OutsourcedObjective::Csv(_) => u32::MAX,
         };
-        let ModelerConfig { rounds, repeats, .. } = self.modeler;
+        let ModelerConfig {
+            rounds, repeats, ..
+        } = self.modeler;
         if !repeats && rounds >= rows {
             let admissible = format!("fewer than the {rows} rows, because `repeats = false`");
             return Err(Problem::value("modeler.rounds", rounds, admissible));
@@ -232,7 +246,11 @@ impl CsvColumns {
         for name in &self.log_inputs {
             match self.inputs.iter().position(|input| input == name) {
                 None => {
-                    return Err(Problem::value("objective.log_inputs", name, "names that are among `inputs`"));
+                    return Err(Problem::value(
+                        "objective.log_inputs",
+                        name,
+                        "names that are among `inputs`",
+                    ));
                 }
                 Some(i) if !(self.input_ranges[i][0] > 0.0) => {
                     let value = format!("{:?} of `{name}`", self.input_ranges[i]);
@@ -246,8 +264,14 @@ impl CsvColumns {
             }
         }
         if self.inputs.contains(&self.output) {
-            return Err(Problem::value("objective.output", &self.output, "a column that is not among `inputs`"));
+            return Err(Problem::value(
+                "objective.output",
+                &self.output,
+                "a column that is not among `inputs`",
+            ));
         }
-        self.digest.as_ref().map_or(Ok(()), |text| hexadecimal("objective.digest", text))
+        self.digest
+            .as_ref()
+            .map_or(Ok(()), |text| hexadecimal("objective.digest", text))
     }
 }

@@ -31,17 +31,32 @@ const COMMON: [(&str, &str); 15] = [
     ("trust", "all methods of a run are of one trust model"),
     ("name", "it is the scenario's"),
     ("description", "it is the scenario's"),
-    ("seed", "all methods of a run meet the same functions and noise"),
+    (
+        "seed",
+        "all methods of a run meet the same functions and noise",
+    ),
     ("runs", "all methods of a run are paired"),
-    ("objective", "all methods of a run meet the same functions, candidates and noise"),
+    (
+        "objective",
+        "all methods of a run meet the same functions, candidates and noise",
+    ),
     ("faults", "all methods of a run meet the same faults"),
     ("method", "a method does not define methods"),
-    ("federation.agents", "all methods of a run have the same agents"),
+    (
+        "federation.agents",
+        "all methods of a run have the same agents",
+    ),
     ("federation.rounds", "regret is compared round by round"),
-    ("federation.initial_points", "all methods of a run may evaluate equally often"),
+    (
+        "federation.initial_points",
+        "all methods of a run may evaluate equally often",
+    ),
     ("federation.methods", "a method is one"),
     ("federation.observations", "it is the folder's"),
-    ("surrogate.scalar", "all methods of a run compute in one format"),
+    (
+        "surrogate.scalar",
+        "all methods of a run compute in one format",
+    ),
     ("privacy.delta", "ε of all methods is told at one δ"),
 ];
 
@@ -75,12 +90,22 @@ pub(super) fn declared(sections: Vec<Section>) -> Result<Vec<(String, OwnKeys)>,
         let path = section.path().to_owned();
         let keys = OwnKeys::read(section)?;
         let refused = |key: &str, value: &str, admissible: String| {
-            Err(Problem::value(&format!("{path}.{key}"), format!("\"{value}\""), admissible))
+            Err(Problem::value(
+                &format!("{path}.{key}"),
+                format!("\"{value}\""),
+                admissible,
+            ))
         };
-        let OwnKeys { name, base, digest, .. } = &keys;
+        let OwnKeys {
+            name, base, digest, ..
+        } = &keys;
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
-        if !(name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(fits) && name.len() <= NAME_MAX) {
-            let admissible = format!("1 to {NAME_MAX} of a to z, 0 to 9, -, _ and ., a letter first");
+        if !(name.starts_with(|c: char| c.is_ascii_lowercase())
+            && name.chars().all(fits)
+            && name.len() <= NAME_MAX)
+        {
+            let admissible =
+                format!("1 to {NAME_MAX} of a to z, 0 to 9, -, _ and ., a letter first");
             return refused("name", name, admissible);
         }
         let taken = found.iter().any(|(_, other)| other.name == *name);
@@ -88,7 +113,11 @@ pub(super) fn declared(sections: Vec<Section>) -> Result<Vec<(String, OwnKeys)>,
             return refused("name", name, "a name that no other method has".to_owned());
         }
         if let Some(digest) = digest.as_ref().filter(|_| base.name() != CUSTOM) {
-            return refused("digest", digest, format!("no such key beside the base {base}"));
+            return refused(
+                "digest",
+                digest,
+                format!("no such key beside the base {base}"),
+            );
         }
         found.push((path, keys));
     }
@@ -112,10 +141,15 @@ impl<S: Serialize> OwnMethod<S> {
         let set = flat(keys.set.as_ref().unwrap_or(&Table::new()));
         let mut table = root.clone();
         for (key, value) in &set {
-            let common = |(start, _): &&(&str, &str)| key == start || key.starts_with(&format!("{start}."));
+            let common =
+                |(start, _): &&(&str, &str)| key == start || key.starts_with(&format!("{start}."));
             if let Some((_, why)) = COMMON.iter().find(common) {
                 let admissible = format!("{FREE}; {why}");
-                return Err(Problem::value(&format!("{path}.set.{key}"), value, admissible));
+                return Err(Problem::value(
+                    &format!("{path}.set.{key}"),
+                    value,
+                    admissible,
+                ));
             }
             if !put(&mut table, key, value.clone()) {
                 return Err(Problem::value(&format!("{path}.set.{key}"), value, FREE));
@@ -123,14 +157,29 @@ impl<S: Serialize> OwnMethod<S> {
         }
         // What a program brings is read as agents alone: it has no key of its own.
         let base = Method::from_name(keys.base.name()).map_or("ts", Method::name);
-        put(&mut table, "federation.methods", Value::Array(vec![base.into()]));
-        let scenario = read(Section::root(table), method).map_err(|problem| blamed(problem, &path, &set))?;
+        put(
+            &mut table,
+            "federation.methods",
+            Value::Array(vec![base.into()]),
+        );
+        let scenario =
+            read(Section::root(table), method).map_err(|problem| blamed(problem, &path, &set))?;
         let (own, all) = (flat(&written(&scenario)), flat(&written(whole)));
-        let common = |key: &str| COMMON.iter().any(|(start, _)| key == *start || key.starts_with(&format!("{start}.")));
-        let differing: Table =
-            own.into_iter().filter(|(key, value)| !common(key) && all.get(key) != Some(value)).collect();
+        let common = |key: &str| {
+            COMMON
+                .iter()
+                .any(|(start, _)| key == *start || key.starts_with(&format!("{start}.")))
+        };
+        let differing: Table = own
+            .into_iter()
+            .filter(|(key, value)| !common(key) && all.get(key) != Some(value))
+            .collect();
         keys.set = Some(differing).filter(|set| !set.is_empty());
-        Ok(OwnMethod { keys, method, scenario: Box::new(scenario) })
+        Ok(OwnMethod {
+            keys,
+            method,
+            scenario: Box::new(scenario),
+        })
     }
 }
 
@@ -144,7 +193,11 @@ fn flat(table: &Table) -> Table {
     for (key, value) in table {
         match value {
             Value::Table(inner) => {
-                flattened.extend(flat(inner).into_iter().map(|(name, value)| (format!("{key}.{name}"), value)));
+                flattened.extend(
+                    flat(inner)
+                        .into_iter()
+                        .map(|(name, value)| (format!("{key}.{name}"), value)),
+                );
             }
             value => _ = flattened.insert(key.clone(), value.clone()),
         }
@@ -156,7 +209,10 @@ fn flat(table: &Table) -> Table {
 fn put(table: &mut Table, key: &str, value: Value) -> bool {
     match key.split_once('.') {
         None => _ = table.insert(key.to_owned(), value),
-        Some((section, rest)) => match table.entry(section).or_insert_with(|| Value::Table(Table::new())) {
+        Some((section, rest)) => match table
+            .entry(section)
+            .or_insert_with(|| Value::Table(Table::new()))
+        {
             Value::Table(inner) => return put(inner, rest, value),
             _ => return false,
         },
@@ -168,15 +224,36 @@ fn put(table: &mut Table, key: &str, value: Value) -> bool {
 fn blamed(problem: Problem, path: &str, set: &Table) -> Problem {
     let of = |key: &str| format!("{path}.set.{key}");
     match problem {
-        Problem::UnknownKey { key, admissible } => Problem::UnknownKey { key: of(&key), admissible },
-        Problem::Value { key, value, admissible } if set.contains_key(&key) => {
-            Problem::Value { key: of(&key), value, admissible }
-        }
-        Problem::Value { key, value, admissible } => {
-            let said: Vec<String> = set.iter().map(|(key, value)| format!("{key} = {value}")).collect();
-            let admissible =
-                format!("keys with which every other is admissible; `{key} = {value}` is not: {admissible}");
-            Problem::Value { key: format!("{path}.set"), value: said.join(", "), admissible }
+        Problem::UnknownKey { key, admissible } => Problem::UnknownKey {
+            key: of(&key),
+            admissible,
+        },
+        Problem::Value {
+            key,
+            value,
+            admissible,
+        } if set.contains_key(&key) => Problem::Value {
+            key: of(&key),
+            value,
+            admissible,
+        },
+        Problem::Value {
+            key,
+            value,
+            admissible,
+        } => {
+            let said: Vec<String> = set
+                .iter()
+                .map(|(key, value)| format!("{key} = {value}"))
+                .collect();
+            let admissible = format!(
+                "keys with which every other is admissible; `{key} = {value}` is not: {admissible}"
+            );
+            Problem::Value {
+                key: format!("{path}.set"),
+                value: said.join(", "),
+                admissible,
+            }
         }
         other => other,
     }

@@ -52,7 +52,10 @@ keys! {
 }
 
 fn usual(rounds: u32) -> Vec<u32> {
-    RELEASES.into_iter().filter(|round| *round < rounds).collect()
+    RELEASES
+        .into_iter()
+        .filter(|round| *round < rounds)
+        .collect()
 }
 
 /// ε of `dp-fts-de` at the scenario's (q, z, T, δ), raised to the least admissible ε; `None` if it is not admissible.
@@ -82,7 +85,12 @@ impl PriorPlan {
     pub fn inducing(&self, dim: usize) -> Vec<f64> {
         match dim {
             1 | 2 => design::grid(self.points_per_axis, dim),
-            _ => design::points(Design::Sobol, self.inducing_points.unwrap_or(INDUCING_POINTS), dim, 0),
+            _ => design::points(
+                Design::Sobol,
+                self.inducing_points.unwrap_or(INDUCING_POINTS),
+                dim,
+                0,
+            ),
         }
     }
 }
@@ -102,7 +110,11 @@ impl PriorConfig {
         let plan = PriorPlan::read(section, dim, rounds, spent(event, rounds, delta))?;
         if !plan.releases.is_sorted() {
             let admissible = "rounds none of which is before the one it follows";
-            return Err(Problem::value("prior.releases", format!("{:?}", plan.releases), admissible));
+            return Err(Problem::value(
+                "prior.releases",
+                format!("{:?}", plan.releases),
+                admissible,
+            ));
         }
         let made = |shares: &[f64]| multipliers(plan.epsilon, delta, shares);
         let campaign = equal_noise_multipliers(plan.epsilon, delta, CAMPAIGN_RELEASES).ok();
@@ -113,7 +125,11 @@ impl PriorConfig {
             );
             return Err(Problem::value("prior.epsilon", plan.epsilon, admissible));
         };
-        Ok(Some(PriorConfig { plan, noise_multipliers, campaign }))
+        Ok(Some(PriorConfig {
+            plan,
+            noise_multipliers,
+            campaign,
+        }))
     }
 
     /// The cost of the first `releases` releases together: unsampled Gaussians with multipliers z_j equal one Gaussian
@@ -124,7 +140,11 @@ impl PriorConfig {
 
     /// What the first `releases` releases of a method cost together: by the plan, or of a campaign.
     pub fn spent_by(&self, method: Method, releases: u32) -> Option<Event> {
-        if method.is_campaign() { first(&self.campaign, releases) } else { self.event(releases) }
+        if method.is_campaign() {
+            first(&self.campaign, releases)
+        } else {
+            self.event(releases)
+        }
     }
 
     /// The noise multiplier of one release that costs as much as all of the plan together: what a vote is made with.
@@ -140,9 +160,14 @@ impl PriorConfig {
 
 /// The cost of the first releases with these multipliers.
 fn first(noise_multipliers: &[f64], releases: u32) -> Option<Event> {
-    let made = noise_multipliers.get(..releases as usize).filter(|made| !made.is_empty())?;
+    let made = noise_multipliers
+        .get(..releases as usize)
+        .filter(|made| !made.is_empty())?;
     let relation = NeighboringRelation::ReplaceSpecial;
-    Some(Event::Gaussian { noise_multiplier: 1.0 / mu_spent(made), relation })
+    Some(Event::Gaussian {
+        noise_multiplier: 1.0 / mu_spent(made),
+        relation,
+    })
 }
 
 /// z_j by shares, so that all releases together stay within (ε, δ) by privacy-loss distributions. However large ε is,
@@ -152,7 +177,10 @@ fn multipliers(epsilon: f64, delta: f64, weights: &[f64]) -> Option<Vec<f64>> {
     let together = calibrate::noise_multiplier(&target, SamplingProbability::ONE, 1).ok()?;
     let mut multipliers = vec![0.0; weights.len()];
     spread((1.0 / together).next_down(), weights, &mut multipliers).ok()?;
-    multipliers.iter().all(|z| NoiseMultiplier::new(*z).is_ok()).then_some(multipliers)
+    multipliers
+        .iter()
+        .all(|z| NoiseMultiplier::new(*z).is_ok())
+        .then_some(multipliers)
 }
 
 #[cfg(test)]
@@ -163,7 +191,10 @@ mod tests {
     #[test]
     fn the_budget_is_spent_and_never_more() {
         let delta = 200f64.powf(-1.1);
-        for (epsilon, weights) in [(7.054, vec![1.0; 6]), (0.91, vec![3.0, 3.0, 3.0, 1.0, 1.0, 1.0])] {
+        for (epsilon, weights) in [
+            (7.054, vec![1.0; 6]),
+            (0.91, vec![3.0, 3.0, 3.0, 1.0, 1.0, 1.0]),
+        ] {
             let noise_multipliers = multipliers(epsilon, delta, &weights).unwrap();
             let releases = vec![0; weights.len()];
             let plan = PriorPlan {
@@ -175,23 +206,45 @@ mod tests {
                 epsilon,
             };
             let campaign = Vec::new();
-            let config = PriorConfig { plan, noise_multipliers, campaign };
+            let config = PriorConfig {
+                plan,
+                noise_multipliers,
+                campaign,
+            };
             let spent = |releases: u32| {
                 let mut accountant = PldAccountant::new();
-                config.event(releases).iter().for_each(|event| accountant.compose(event, 1).unwrap());
+                config
+                    .event(releases)
+                    .iter()
+                    .for_each(|event| accountant.compose(event, 1).unwrap());
                 accountant.epsilon(delta).unwrap().epsilon
             };
-            assert!(spent(6) <= epsilon && spent(6) > 0.999 * epsilon, "{} {epsilon}", spent(6));
+            assert!(
+                spent(6) <= epsilon && spent(6) > 0.999 * epsilon,
+                "{} {epsilon}",
+                spent(6)
+            );
             // Release by release, by the same accountant: the theorem costs nothing and hides nothing.
             let mut accountant = PldAccountant::new();
             for z in &config.noise_multipliers {
                 let relation = NeighboringRelation::ReplaceSpecial;
-                accountant.compose(&Event::Gaussian { noise_multiplier: *z, relation }, 1).unwrap();
+                accountant
+                    .compose(
+                        &Event::Gaussian {
+                            noise_multiplier: *z,
+                            relation,
+                        },
+                        1,
+                    )
+                    .unwrap();
             }
             let singly = accountant.epsilon(delta).unwrap().epsilon;
             assert!((singly / spent(6) - 1.0).abs() < 1e-3, "{singly}");
             assert!((1..6).all(|made| spent(made) < spent(made + 1)) && config.event(0).is_none());
         }
-        assert!(multipliers(1e-9, 1e-9, &[1.0]).is_none() && multipliers(7.0, delta, &[1e-5, 1e5]).is_none());
+        assert!(
+            multipliers(1e-9, 1e-9, &[1.0]).is_none()
+                && multipliers(7.0, delta, &[1e-5, 1e5]).is_none()
+        );
     }
 }

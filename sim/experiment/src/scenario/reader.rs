@@ -74,24 +74,37 @@ pub enum Problem {
 impl Problem {
     /// A value of a dotted key that other keys rule out.
     pub(super) fn value(key: &str, value: impl Display, admissible: impl Into<String>) -> Problem {
-        Problem::Value { key: key.to_owned(), value: value.to_string(), admissible: admissible.into() }
+        Problem::Value {
+            key: key.to_owned(),
+            value: value.to_string(),
+            admissible: admissible.into(),
+        }
     }
 
     /// An unknown name, with the one that was probably meant.
     pub(super) fn no_name(key: &str, name: &str, names: &[&str]) -> Problem {
         let all: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
-        Problem::value(key, format!("\"{name}\""), all.join(", ") + &did_you_mean(name, names))
+        Problem::value(
+            key,
+            format!("\"{name}\""),
+            all.join(", ") + &did_you_mean(name, names),
+        )
     }
 
     /// A missing dotted key that other keys make necessary.
     pub(super) fn missing(key: &str, rule: &Rule) -> Problem {
-        Problem::MissingKey { key: key.to_owned(), admissible: rule.wanted() }
+        Problem::MissingKey {
+            key: key.to_owned(),
+            admissible: rule.wanted(),
+        }
     }
 
     /// The dotted key that it is about, where it is about one.
     pub fn key(&self) -> Option<&str> {
         match self {
-            Problem::UnknownKey { key, .. } | Problem::MissingKey { key, .. } | Problem::Value { key, .. } => Some(key),
+            Problem::UnknownKey { key, .. }
+            | Problem::MissingKey { key, .. }
+            | Problem::Value { key, .. } => Some(key),
             Problem::Syntax { .. } | Problem::Setting { .. } => None,
         }
     }
@@ -116,7 +129,11 @@ pub struct Section {
 impl Section {
     /// The root of a document.
     pub fn root(table: Table) -> Self {
-        Section { path: String::new(), table, taken: Vec::new() }
+        Section {
+            path: String::new(),
+            table,
+            taken: Vec::new(),
+        }
     }
 
     /// The value of a key that has not been taken yet.
@@ -130,10 +147,19 @@ impl Section {
     }
 
     fn path_of(&self, key: &str) -> String {
-        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
     }
 
-    pub(super) fn refuse(&self, key: &str, value: impl Display, admissible: impl Into<String>) -> Problem {
+    pub(super) fn refuse(
+        &self,
+        key: &str,
+        value: impl Display,
+        admissible: impl Into<String>,
+    ) -> Problem {
         Problem::value(&self.path_of(key), value, admissible)
     }
 
@@ -143,8 +169,14 @@ impl Section {
     pub fn section(&mut self, key: &'static str) -> Result<Section, Problem> {
         let path = self.path_of(key);
         match self.table.remove(key) {
-            None => Ok(Section { path, ..Section::root(Table::new()) }),
-            Some(Value::Table(table)) => Ok(Section { path, ..Section::root(table) }),
+            None => Ok(Section {
+                path,
+                ..Section::root(Table::new())
+            }),
+            Some(Value::Table(table)) => Ok(Section {
+                path,
+                ..Section::root(table)
+            }),
             Some(other) => Err(self.refuse(key, other, format!("a section [{path}]"))),
         }
     }
@@ -155,14 +187,24 @@ impl Section {
     pub(super) fn tables(&mut self, key: &'static str) -> Result<Vec<Section>, Problem> {
         self.taken.push(key);
         let path = self.path_of(key);
-        let Some(value) = self.table.remove(key) else { return Ok(Vec::new()) };
-        let tables = value.as_array().map(|all| all.iter().map(Value::as_table).collect::<Option<Vec<_>>>());
+        let Some(value) = self.table.remove(key) else {
+            return Ok(Vec::new());
+        };
+        let tables = value
+            .as_array()
+            .map(|all| all.iter().map(Value::as_table).collect::<Option<Vec<_>>>());
         let Some(Some(tables)) = tables else {
             return Err(self.refuse(key, value, format!("tables [[{path}]]")));
         };
         let section = |(place, table): (usize, &&Table)| {
-            let name = table.get("name").and_then(Value::as_str).map_or(place.to_string(), str::to_owned);
-            Section { path: format!("{path}.{name}"), ..Section::root((*table).clone()) }
+            let name = table
+                .get("name")
+                .and_then(Value::as_str)
+                .map_or(place.to_string(), str::to_owned);
+            Section {
+                path: format!("{path}.{name}"),
+                ..Section::root((*table).clone())
+            }
         };
         Ok(tables.iter().enumerate().map(section).collect())
     }
@@ -180,12 +222,22 @@ impl Section {
     /// A value that the rule admits, if there is one.
     ///
     /// **Errors**: one that the rule does not admit.
-    pub fn optional<T: DeserializeOwned>(&mut self, key: &'static str, rule: &Rule) -> Result<Option<T>, Problem> {
+    pub fn optional<T: DeserializeOwned>(
+        &mut self,
+        key: &'static str,
+        rule: &Rule,
+    ) -> Result<Option<T>, Problem> {
         self.taken.push(key);
-        let Some(value) = self.table.remove(key) else { return Ok(None) };
-        rule.check(&value).map_err(|refused| self.refuse(key, refused.value, refused.admissible))?;
+        let Some(value) = self.table.remove(key) else {
+            return Ok(None);
+        };
+        rule.check(&value)
+            .map_err(|refused| self.refuse(key, refused.value, refused.admissible))?;
         let shown = value.to_string();
-        value.try_into().map(Some).map_err(|_| self.refuse(key, shown, rule.admissible()))
+        value
+            .try_into()
+            .map(Some)
+            .map_err(|_| self.refuse(key, shown, rule.admissible()))
     }
 
     /// A value that the rule admits, or the default; if there is no default, the key must be given.
@@ -214,9 +266,16 @@ impl Section {
     /// Refuses every key that has neither one of these names nor was taken already.
     pub(super) fn only_names(&self, names: Vec<&'static str>) -> Result<(), Problem> {
         let admissible: Vec<&str> = self.taken.iter().copied().chain(names).collect();
-        match self.table.keys().find(|key| !admissible.contains(&key.as_str())) {
+        match self
+            .table
+            .keys()
+            .find(|key| !admissible.contains(&key.as_str()))
+        {
             None => Ok(()),
-            Some(key) => Err(Problem::UnknownKey { key: self.path_of(key), admissible }),
+            Some(key) => Err(Problem::UnknownKey {
+                key: self.path_of(key),
+                admissible,
+            }),
         }
     }
 }

@@ -12,20 +12,41 @@ pub(super) fn with_root<S>(
     settings: &[String],
     read: impl FnOnce(Section) -> Result<S, Problem>,
 ) -> Result<S, ScenarioError> {
-    let error = |line, problem| ScenarioError { file: source.to_owned(), line, problem };
+    let error = |line, problem| ScenarioError {
+        file: source.to_owned(),
+        line,
+        problem,
+    };
     let mut table: Table = text.parse().map_err(|e: toml::de::Error| {
         let line = e.span().map(|span| line_at(text, span.start));
-        error(line, Problem::Syntax { message: e.message().replace('\n', "; ") })
+        error(
+            line,
+            Problem::Syntax {
+                message: e.message().replace('\n', "; "),
+            },
+        )
     })?;
     for setting in settings {
-        apply(&mut table, setting).map_err(|problem| ScenarioError { file: "--set".into(), line: None, problem })?;
+        apply(&mut table, setting).map_err(|problem| ScenarioError {
+            file: "--set".into(),
+            line: None,
+            problem,
+        })?;
     }
     read(Section::root(table)).map_err(|problem| {
         let set = problem.key().is_some_and(|key| {
-            settings.iter().any(|setting| setting.split_once('=').is_some_and(|(name, _)| name.trim() == key))
+            settings.iter().any(|setting| {
+                setting
+                    .split_once('=')
+                    .is_some_and(|(name, _)| name.trim() == key)
+            })
         });
         if set {
-            ScenarioError { file: "--set".into(), line: None, problem }
+            ScenarioError {
+                file: "--set".into(),
+                line: None,
+                problem,
+            }
         } else {
             error(problem.key().and_then(|key| line_of(text, key)), problem)
         }
@@ -34,7 +55,9 @@ pub(super) fn with_root<S>(
 
 /// Writes one `section.key=value` into the table; the value is TOML, or a bare word taken as text.
 fn apply(table: &mut Table, setting: &str) -> Result<(), Problem> {
-    let malformed = || Problem::Setting { setting: setting.to_owned() };
+    let malformed = || Problem::Setting {
+        setting: setting.to_owned(),
+    };
     let (path, text) = setting.split_once('=').ok_or_else(malformed)?;
     let keys: Vec<&str> = path.trim().split('.').collect();
     if keys.iter().any(|key| key.is_empty()) {
@@ -53,7 +76,9 @@ fn apply(table: &mut Table, setting: &str) -> Result<(), Problem> {
     }
     let mut table = table;
     for section in sections {
-        let entry = table.entry((*section).to_owned()).or_insert_with(|| Value::Table(Table::new()));
+        let entry = table
+            .entry((*section).to_owned())
+            .or_insert_with(|| Value::Table(Table::new()));
         table = entry.as_table_mut().ok_or_else(malformed)?;
     }
     table.insert((*last).to_owned(), value);
@@ -63,17 +88,26 @@ fn apply(table: &mut Table, setting: &str) -> Result<(), Problem> {
 /// Writes `method.NAME.key=value` or `method.NAME.set.section.key=value` into the table `[[method]]` of that name,
 /// which is added if there is none. `None` if a table cannot hold such a key.
 fn own(root: &mut Table, name: &str, rest: &[&str], value: Value) -> Option<()> {
-    let methods = root.entry("method").or_insert_with(|| Value::Array(Vec::new())).as_array_mut()?;
+    let methods = root
+        .entry("method")
+        .or_insert_with(|| Value::Array(Vec::new()))
+        .as_array_mut()?;
     let named = |method: &Value| method.get("name").and_then(Value::as_str) == Some(name);
     let place = methods.iter().position(named).unwrap_or_else(|| {
-        methods.push(Value::Table(Table::from_iter([("name".to_owned(), name.into())])));
+        methods.push(Value::Table(Table::from_iter([(
+            "name".to_owned(),
+            name.into(),
+        )])));
         methods.len() - 1
     });
     let method = methods.get_mut(place)?.as_table_mut()?;
     match rest {
         [key] => _ = method.insert((*key).to_owned(), value),
         ["set", section, key @ ..] => {
-            let set = method.entry("set").or_insert_with(|| Value::Table(Table::new())).as_table_mut()?;
+            let set = method
+                .entry("set")
+                .or_insert_with(|| Value::Table(Table::new()))
+                .as_table_mut()?;
             // The file may have written it as a table.
             if let Some(Value::Table(inner)) = set.get_mut(*section) {
                 inner.remove(&key.join("."));
@@ -86,7 +120,11 @@ fn own(root: &mut Table, name: &str, rest: &[&str], value: Value) -> Option<()> 
 }
 
 fn line_at(text: &str, offset: usize) -> usize {
-    1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
+    1 + text
+        .bytes()
+        .take(offset)
+        .filter(|byte| *byte == b'\n')
+        .count()
 }
 
 /// Line of a dotted key, or of its deepest section in the text.
@@ -96,8 +134,14 @@ fn line_of(text: &str, path: &str) -> Option<usize> {
     let mut rest = path;
     while !rest.is_empty() {
         // A name in quotes may have dots.
-        let fits = |key: &str| rest.strip_prefix(key).filter(|tail| tail.is_empty() || tail.starts_with('.'));
-        let Some((name, value)) = table.iter().find(|(name, _)| fits(name.get_ref()).is_some()) else {
+        let fits = |key: &str| {
+            rest.strip_prefix(key)
+                .filter(|tail| tail.is_empty() || tail.starts_with('.'))
+        };
+        let Some((name, value)) = table
+            .iter()
+            .find(|(name, _)| fits(name.get_ref()).is_some())
+        else {
             break;
         };
         found = Some(line_at(text, Spanned::span(name).start));
@@ -110,11 +154,16 @@ fn line_of(text: &str, path: &str) -> Option<usize> {
                 let named = |table: &DeTable<'_>| {
                     table.iter().any(|(key, value)| {
                         let value = value.get_ref();
-                        key.get_ref() == "name" && matches!(value, DeValue::String(name) if name == wanted)
+                        key.get_ref() == "name"
+                            && matches!(value, DeValue::String(name) if name == wanted)
                     })
                 };
-                let mut all = tables.iter().filter_map(|one| Some((one.get_ref().as_table()?, one.span())));
-                let Some((inner, span)) = all.find(|(table, _)| named(table)) else { break };
+                let mut all = tables
+                    .iter()
+                    .filter_map(|one| Some((one.get_ref().as_table()?, one.span())));
+                let Some((inner, span)) = all.find(|(table, _)| named(table)) else {
+                    break;
+                };
                 (table, rest, found) = (inner, tail, Some(line_at(text, span.start)));
             }
             _ => break,

@@ -17,7 +17,12 @@ pub struct SectionTables {
 
 impl SectionTables {
     pub(super) fn of<C: Documented>(name: &'static str) -> Self {
-        SectionTables { name, about: C::ABOUT.trim_ascii(), tables: C::tables(), many: false }
+        SectionTables {
+            name,
+            about: C::ABOUT.trim_ascii(),
+            tables: C::tables(),
+            many: false,
+        }
     }
 
     /// Marks a section that may stand several times.

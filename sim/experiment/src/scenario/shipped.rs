@@ -36,10 +36,15 @@ const CONCLUSIONS: &[(&str, &str)] = &[
 
 /// The conclusion, if this is a shipped scenario in which only seed, runs and methods were changed.
 pub fn conclusion(scenario: &Scenario) -> Option<&'static str> {
-    let (_, said) = CONCLUSIONS.iter().find(|(name, _)| *name == scenario.name)?;
+    let (_, said) = CONCLUSIONS
+        .iter()
+        .find(|(name, _)| *name == scenario.name)?;
     let mut shipped = Shipped::find(&scenario.name)?.parse(&[]).ok()?;
     (shipped.seed, shipped.runs) = (scenario.seed, scenario.runs);
-    shipped.federation.methods.clone_from(&scenario.federation.methods);
+    shipped
+        .federation
+        .methods
+        .clone_from(&scenario.federation.methods);
     shipped.federation.observations = scenario.federation.observations;
     // There is none where no method asks for it.
     shipped.prior = shipped.prior.filter(|_| scenario.prior.is_some());
@@ -79,15 +84,28 @@ mod tests {
     fn conclusions_are_told_of_what_is_shipped_and_of_nothing_else() {
         for (name, said) in CONCLUSIONS {
             let parse = |settings: &[&str]| {
-                let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+                let settings: Vec<String> = settings
+                    .iter()
+                    .map(|setting| (*setting).to_owned())
+                    .collect();
                 Shipped::find(name).unwrap().parse(&settings).unwrap()
             };
             assert_eq!(conclusion(&parse(&[])), Some(*said));
-            assert_eq!(conclusion(&parse(&["seed=1", "runs=3", "federation.methods=[\"ts\", \"fts\"]"])), Some(*said));
+            assert_eq!(
+                conclusion(&parse(&[
+                    "seed=1",
+                    "runs=3",
+                    "federation.methods=[\"ts\", \"fts\"]"
+                ])),
+                Some(*said)
+            );
             assert_eq!(conclusion(&parse(&["privacy.noise_multiplier=2"])), None);
             assert_eq!(conclusion(&parse(&["objective.noise_variance=0.1"])), None);
             assert_eq!(conclusion(&parse(&["prior.releases=[0]"])), None);
         }
-        assert_eq!(conclusion(&Shipped::find("winequality").unwrap().parse(&[]).unwrap()), None);
+        assert_eq!(
+            conclusion(&Shipped::find("winequality").unwrap().parse(&[]).unwrap()),
+            None
+        );
     }
 }

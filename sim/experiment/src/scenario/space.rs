@@ -26,7 +26,10 @@ keys! {
 }
 
 const fn ranges(least: usize, most: usize) -> Rule {
-    <[f64; 2]>::RULE.list(least, most).each("input that is no category").because("they are public")
+    <[f64; 2]>::RULE
+        .list(least, most)
+        .each("input that is no category")
+        .because("they are public")
 }
 
 /// What one input may be.
@@ -48,7 +51,11 @@ pub enum Input<'s> {
 impl Input<'_> {
     /// Number of dimensions that it takes in the unit box.
     pub fn width(&self) -> usize {
-        if let Input::Category(names) = self { names.len() } else { 1 }
+        if let Input::Category(names) = self {
+            names.len()
+        } else {
+            1
+        }
     }
 }
 
@@ -56,7 +63,11 @@ impl SpaceConfig {
     /// The inputs with their names, in order.
     pub fn all(&self) -> Vec<(&str, Input<'_>)> {
         let mut ranges = self.input_ranges.iter();
-        let input = |name: &String| match self.categorical_inputs.iter().position(|other| other == name) {
+        let input = |name: &String| match self
+            .categorical_inputs
+            .iter()
+            .position(|other| other == name)
+        {
             Some(place) => Input::Category(self.categories.get(place).map_or(&[], Vec::as_slice)),
             None => Input::Number {
                 range: ranges.next().copied().unwrap_or([0.0, 1.0]),
@@ -64,7 +75,11 @@ impl SpaceConfig {
                 integer: self.integer_inputs.contains(name),
             },
         };
-        self.inputs.iter().map(String::as_str).zip(self.inputs.iter().map(input).collect::<Vec<_>>()).collect()
+        self.inputs
+            .iter()
+            .map(String::as_str)
+            .zip(self.inputs.iter().map(input).collect::<Vec<_>>())
+            .collect()
     }
 
     /// D: a dimension for every number, and one for every name of a category.
@@ -80,19 +95,36 @@ impl SpaceConfig {
             ("objective.integer_inputs", &self.integer_inputs),
         ] {
             let numbers = key != "objective.categorical_inputs";
-            let known =
-                |name: &String| self.inputs.contains(name) && !(numbers && self.categorical_inputs.contains(name));
+            let known = |name: &String| {
+                self.inputs.contains(name) && !(numbers && self.categorical_inputs.contains(name))
+            };
             if let Some(name) = names.iter().find(|name| !known(name)) {
-                let what =
-                    if numbers { "names of `inputs` that are no categories" } else { "names that are among `inputs`" };
+                let what = if numbers {
+                    "names of `inputs` that are no categories"
+                } else {
+                    "names that are among `inputs`"
+                };
                 return Err(Problem::value(key, name, what));
             }
         }
-        if let Some(name) = self.inputs.iter().find(|name| ["agent", "value", "observation"].contains(&name.as_str())) {
-            return Err(Problem::value("objective.inputs", name, "names other than agent, value, observation"));
+        if let Some(name) = self
+            .inputs
+            .iter()
+            .find(|name| ["agent", "value", "observation"].contains(&name.as_str()))
+        {
+            return Err(Problem::value(
+                "objective.inputs",
+                name,
+                "names other than agent, value, observation",
+            ));
         }
         for (name, input) in self.all() {
-            if let Input::Number { range: [low, high], log, integer } = input {
+            if let Input::Number {
+                range: [low, high],
+                log,
+                integer,
+            } = input
+            {
                 let wrong = if log && !(low > 0.0) {
                     "positive where the logarithm is taken"
                 } else if integer && (low.fract() != 0.0 || high.fract() != 0.0) {
@@ -100,14 +132,23 @@ impl SpaceConfig {
                 } else {
                     continue;
                 };
-                return Err(Problem::value("objective.input_ranges", format!("[{low}, {high}] of `{name}`"), wrong));
+                return Err(Problem::value(
+                    "objective.input_ranges",
+                    format!("[{low}, {high}] of `{name}`"),
+                    wrong,
+                ));
             }
         }
         let dim = self.dim();
         if dim > dim_max {
-            let admissible =
-                format!("at most {dim_max} dimensions, one for each number and for each name of a category");
-            return Err(Problem::value("objective.inputs", format!("{dim} dimensions"), admissible));
+            let admissible = format!(
+                "at most {dim_max} dimensions, one for each number and for each name of a category"
+            );
+            return Err(Problem::value(
+                "objective.inputs",
+                format!("{dim} dimensions"),
+                admissible,
+            ));
         }
         Ok(())
     }

@@ -13,17 +13,25 @@ use super::trust::{TrustModel, parse};
 /// writes out every key of a scenario.
 ///
 /// **Errors**: none, unless an example in the tables of keys is not admissible.
-pub fn starter<M: ?Sized>(trust: &TrustModel<M>, resolved: impl Fn(&M) -> String) -> Result<String, ScenarioError> {
+pub fn starter<M: ?Sized>(
+    trust: &TrustModel<M>,
+    resolved: impl Fn(&M) -> String,
+) -> Result<String, ScenarioError> {
     let sections = trust.tables();
     // The reader itself says which keys must be given: what is missing is given until nothing is.
     let mut given = vec![("trust".to_owned(), format!("\"{}\"", trust.name))];
     let scenario = loop {
-        let text: String = given.iter().map(|(path, value)| format!("{path} = {value}\n")).collect();
+        let text: String = given
+            .iter()
+            .map(|(path, value)| format!("{path} = {value}\n"))
+            .collect();
         match parse(&[trust], "starter", &text, &[]) {
             Ok(scenario) => break scenario,
             Err(error) => match &error.problem {
                 Problem::MissingKey { key, .. } if given.iter().all(|(path, _)| path != key) => {
-                    let Some(value) = example(&sections, key) else { return Err(error) };
+                    let Some(value) = example(&sections, key) else {
+                        return Err(error);
+                    };
                     given.push((key.clone(), value));
                 }
                 _ => return Err(error),
@@ -47,8 +55,16 @@ pub fn starter<M: ?Sized>(trust: &TrustModel<M>, resolved: impl Fn(&M) -> String
         } else {
             resolved.get(section.name).and_then(|v| v.as_table())
         };
-        let path = |key: &str| if section.name.is_empty() { key.to_owned() } else { format!("{}.{key}", section.name) };
-        let Some(table) = section.tables.first() else { continue };
+        let path = |key: &str| {
+            if section.name.is_empty() {
+                key.to_owned()
+            } else {
+                format!("{}.{key}", section.name)
+            }
+        };
+        let Some(table) = section.tables.first() else {
+            continue;
+        };
         if !table.kinds.is_empty() {
             let _ = writeln!(text, "# {}", kinds(section));
         }
@@ -56,11 +72,24 @@ pub fn starter<M: ?Sized>(trust: &TrustModel<M>, resolved: impl Fn(&M) -> String
             let _ = writeln!(text, "kind = \"{name}\"");
         }
         for key in &table.keys {
-            let _ = writeln!(text, "# {}\n# {}; {}", key.sentence, key.rule.admissible(), key.said_default());
-            let value = values.and_then(|values| values.get(key.name)).map(ToString::to_string);
+            let _ = writeln!(
+                text,
+                "# {}\n# {}; {}",
+                key.sentence,
+                key.rule.admissible(),
+                key.said_default()
+            );
+            let value = values
+                .and_then(|values| values.get(key.name))
+                .map(ToString::to_string);
             let _ = match given.iter().find(|(given, _)| *given == path(key.name)) {
                 Some((_, value)) => writeln!(text, "{} = {value}", key.name),
-                None => writeln!(text, "# {} = {}", key.name, value.or_else(|| example_of(key)).unwrap_or_default()),
+                None => writeln!(
+                    text,
+                    "# {} = {}",
+                    key.name,
+                    value.or_else(|| example_of(key)).unwrap_or_default()
+                ),
             };
         }
     }
@@ -70,13 +99,20 @@ pub fn starter<M: ?Sized>(trust: &TrustModel<M>, resolved: impl Fn(&M) -> String
 /// The kinds of a section in one line.
 fn kinds(section: &SectionTables) -> String {
     let kinds = section.tables.iter().flat_map(|table| &table.kinds);
-    kinds.map(|(name, about)| format!("\"{name}\": {about}")).collect::<Vec<_>>().join(" ")
+    kinds
+        .map(|(name, about)| format!("\"{name}\": {about}"))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The example of a dotted key, as TOML.
 fn example(sections: &[SectionTables], path: &str) -> Option<String> {
     let (section, name) = path.split_once('.').unwrap_or(("", path));
-    let table: &Table = sections.iter().find(|known| known.name == section)?.tables.first()?;
+    let table: &Table = sections
+        .iter()
+        .find(|known| known.name == section)?
+        .tables
+        .first()?;
     match table.kinds.first() {
         Some((kind, _)) if name == "kind" => Some(format!("\"{kind}\"")),
         _ => example_of(table.keys.iter().find(|key| key.name == name)?),

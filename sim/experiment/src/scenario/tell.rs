@@ -25,7 +25,11 @@ impl SectionTables {
             text.push_str("\n| key | range | default | meaning |\n|---|---|---|---|\n");
             for key in &table.keys {
                 let (range, default) = (key.rule.brief(), key.default_in("`"));
-                let _ = writeln!(text, "| `{}` | {range} | {default} | {} |", key.name, key.sentence);
+                let _ = writeln!(
+                    text,
+                    "| `{}` | {range} | {default} | {} |",
+                    key.name, key.sentence
+                );
             }
         }
         text
@@ -33,15 +37,29 @@ impl SectionTables {
 
     /// Its heading and a table for each kind, for a terminal.
     pub fn text(&self) -> String {
-        let mut text =
-            if self.name.is_empty() { String::new() } else { format!("{}  # {}\n", self.head(), self.about) };
+        let mut text = if self.name.is_empty() {
+            String::new()
+        } else {
+            format!("{}  # {}\n", self.head(), self.about)
+        };
         for table in &self.tables {
             for (kind, about) in &table.kinds {
                 let _ = writeln!(text, "kind = \"{kind}\"  # {about}");
             }
-            let width = table.keys.iter().map(|key| key.name.len()).max().unwrap_or(0);
+            let width = table
+                .keys
+                .iter()
+                .map(|key| key.name.len())
+                .max()
+                .unwrap_or(0);
             for key in &table.keys {
-                let _ = writeln!(text, "  {:width$}  {}; {}", key.name, key.rule.admissible(), key.said_default());
+                let _ = writeln!(
+                    text,
+                    "  {:width$}  {}; {}",
+                    key.name,
+                    key.rule.admissible(),
+                    key.said_default()
+                );
                 let _ = writeln!(text, "  {:width$}  {}", "", key.sentence);
             }
         }
@@ -54,7 +72,11 @@ impl SectionTables {
             (1, Some(only)) => only,
             (_, last) => json!({"oneOf": kinds.into_iter().chain(last).collect::<Vec<_>>()}),
         };
-        if self.many { json!({"type": "array", "items": one}) } else { one }
+        if self.many {
+            json!({"type": "array", "items": one})
+        } else {
+            one
+        }
     }
 }
 
@@ -70,8 +92,12 @@ impl Table {
         for key in &self.keys {
             properties.insert(key.name.into(), key.schema());
         }
-        required
-            .extend(self.keys.iter().filter(|key| matches!(key.preset, Preset::Given(_, None))).map(|key| key.name));
+        required.extend(
+            self.keys
+                .iter()
+                .filter(|key| matches!(key.preset, Preset::Given(_, None)))
+                .map(|key| key.name),
+        );
         json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
     }
 }
@@ -96,7 +122,9 @@ impl Key {
 
     /// The default as JSON, if it is a constant.
     fn constant(&self) -> Option<Json> {
-        let Preset::Constant(value) = &self.preset else { return None };
+        let Preset::Constant(value) = &self.preset else {
+            return None;
+        };
         let table: toml::Table = format!("x = {value}").parse().ok()?;
         serde_json::to_value(&table["x"]).ok()
     }
@@ -106,7 +134,12 @@ impl<M: ?Sized> TrustModel<M> {
     /// All keys of its scenarios, for a terminal.
     pub fn keys_text(&self) -> String {
         let sections: Vec<String> = self.tables().iter().map(SectionTables::text).collect();
-        format!("# trust = \"{}\": {}\n\n{}", self.name, self.description, sections.join("\n"))
+        format!(
+            "# trust = \"{}\": {}\n\n{}",
+            self.name,
+            self.description,
+            sections.join("\n")
+        )
     }
 
     /// Schema of its scenarios; `meant` says that a scenario which names no trust model is of this one.
@@ -144,12 +177,24 @@ pub fn with_tables<M: ?Sized>(models: &[&TrustModel<M>], readme: &str) -> Result
     let mut text = parts.next().unwrap_or("").to_owned();
     for part in parts {
         let (name, rest) = part.split_once(" -->").ok_or("a marker without an end")?;
-        let (_, rest) = rest.split_once("<!-- end -->").ok_or_else(|| format!("{name}: no <!-- end -->"))?;
+        let (_, rest) = rest
+            .split_once("<!-- end -->")
+            .ok_or_else(|| format!("{name}: no <!-- end -->"))?;
         let (trust, section) = name.split_once('.').unwrap_or((name, ""));
-        let sections = models.iter().find(|known| known.name == trust).map(|known| known.tables()).unwrap_or_default();
-        let section =
-            sections.iter().find(|known| known.name == section).ok_or_else(|| format!("{name}: no such table"))?;
-        let _ = write!(text, "<!-- keys {name} -->\n{}<!-- end -->{rest}", section.markdown());
+        let sections = models
+            .iter()
+            .find(|known| known.name == trust)
+            .map(|known| known.tables())
+            .unwrap_or_default();
+        let section = sections
+            .iter()
+            .find(|known| known.name == section)
+            .ok_or_else(|| format!("{name}: no such table"))?;
+        let _ = write!(
+            text,
+            "<!-- keys {name} -->\n{}<!-- end -->{rest}",
+            section.markdown()
+        );
     }
     Ok(text)
 }
@@ -158,7 +203,12 @@ pub fn with_tables<M: ?Sized>(models: &[&TrustModel<M>], readme: &str) -> Result
 fn lower(sentence: &str) -> String {
     let mut letters = sentence.chars();
     match letters.next() {
-        Some(first) if letters.clone().next().is_some_and(|second| second.is_lowercase() || second == ' ') => {
+        Some(first)
+            if letters
+                .clone()
+                .next()
+                .is_some_and(|second| second.is_lowercase() || second == ' ') =>
+        {
             first.to_lowercase().chain(letters).collect()
         }
         _ => sentence.to_owned(),

@@ -33,7 +33,10 @@ impl<M: ?Sized> Debug for TrustModel<M> {
 impl<M: ?Sized> TrustModel<M> {
     /// All keys of its scenarios, section by section; those above all sections come first.
     pub fn tables(&self) -> Vec<SectionTables> {
-        [SectionTables::of::<Head>("")].into_iter().chain((self.sections)()).collect()
+        [SectionTables::of::<Head>("")]
+            .into_iter()
+            .chain((self.sections)())
+            .collect()
     }
 }
 
@@ -49,12 +52,20 @@ pub fn parse<M: ?Sized>(
 ) -> Result<Box<M>, ScenarioError> {
     with_root(source, text, settings, |root| {
         let value = root.value("trust");
-        let named = |model: &&&TrustModel<M>| value.is_none_or(|value| value.as_str() == Some(model.name));
+        let named =
+            |model: &&&TrustModel<M>| value.is_none_or(|value| value.as_str() == Some(model.name));
         match models.iter().find(named) {
             Some(model) => (model.read)(root),
             None => {
-                let names: Vec<String> = models.iter().map(|model| format!("\"{}\"", model.name)).collect();
-                Err(Problem::value("trust", value.map_or(String::new(), Value::to_string), names.join(", ")))
+                let names: Vec<String> = models
+                    .iter()
+                    .map(|model| format!("\"{}\"", model.name))
+                    .collect();
+                Err(Problem::value(
+                    "trust",
+                    value.map_or(String::new(), Value::to_string),
+                    names.join(", "),
+                ))
             }
         }
     })

@@ -32,14 +32,20 @@ const KEYS: [(&str, Uses); 26] = [
     ("surrogate.signal_variance", believes),
     ("surrogate.noise_variance", believes),
     ("surrogate.features", features),
-    ("surrogate.feature_seed", |parts, beside| parts.kind == Kind::Prior || features(parts, beside)),
-    ("surrogate.regularization", |parts, beside| match parts.kind {
-        Kind::Alone => beside.draws_features,
-        kind => kind == Kind::Draws,
+    ("surrogate.feature_seed", |parts, beside| {
+        parts.kind == Kind::Prior || features(parts, beside)
+    }),
+    ("surrogate.regularization", |parts, beside| {
+        match parts.kind {
+            Kind::Alone => beside.draws_features,
+            kind => kind == Kind::Draws,
+        }
     }),
     ("surrogate.normalize_features", features),
     ("surrogate.own_draw", believes),
-    ("surrogate.prior_tolerance", |parts, beside| !beside.draws_features && believes(parts, beside)),
+    ("surrogate.prior_tolerance", |parts, beside| {
+        !beside.draws_features && believes(parts, beside)
+    }),
     ("privacy.sampling_probability", samples),
     ("privacy.noise_multiplier", samples),
     ("privacy.clipping_norm", |parts, _| clips(parts)),
@@ -47,15 +53,25 @@ const KEYS: [(&str, Uses); 26] = [
         Kind::Draws => clips(parts),
         kind => matches!(kind, Kind::Prior | Kind::Vote),
     }),
-    ("privacy.weight_concentration", |parts, _| parts.region_weights),
+    ("privacy.weight_concentration", |parts, _| {
+        parts.region_weights
+    }),
     ("privacy.delta", spends),
     ("privacy.max_epsilon", spends),
     ("prior.releases", |parts, _| parts.kind == Kind::Prior),
-    ("prior.shares", |parts, _| parts.kind == Kind::Prior && parts.private),
-    ("prior.points_per_axis", |parts, beside| parts.kind == Kind::Prior && beside.has_axes),
-    ("prior.inducing_points", |parts, beside| parts.kind == Kind::Prior && !beside.has_axes),
+    ("prior.shares", |parts, _| {
+        parts.kind == Kind::Prior && parts.private
+    }),
+    ("prior.points_per_axis", |parts, beside| {
+        parts.kind == Kind::Prior && beside.has_axes
+    }),
+    ("prior.inducing_points", |parts, beside| {
+        parts.kind == Kind::Prior && !beside.has_axes
+    }),
     ("prior.features", |parts, _| parts.kind == Kind::Campaign),
-    ("prior.epsilon", |parts, _| parts.private && parts.kind != Kind::Draws),
+    ("prior.epsilon", |parts, _| {
+        parts.private && parts.kind != Kind::Draws
+    }),
 ];
 
 /// Who believes what the scenario says of its functions.
@@ -95,34 +111,61 @@ pub struct Unused {
 
 impl Display for Unused {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let would = if self.would.is_empty() { "none".to_owned() } else { self.would.join(", ") };
-        write!(f, "`{}` is set and does nothing: no method of this scenario uses it. Who would: {would}", self.key)
+        let would = if self.would.is_empty() {
+            "none".to_owned()
+        } else {
+            self.would.join(", ")
+        };
+        write!(
+            f,
+            "`{}` is set and does nothing: no method of this scenario uses it. Who would: {would}",
+            self.key
+        )
     }
 }
 
 impl Scenario {
     /// Which of these `key=value` settings no method of the scenario uses.
     pub fn unused(&self, settings: &[String]) -> Vec<Unused> {
-        let keys: Vec<&str> =
-            settings.iter().map(|setting| setting.split_once('=').map_or(&**setting, |(key, _)| key).trim()).collect();
-        keys.iter().filter_map(|key| self.does_nothing(key, keys.contains(&"prior.epsilon"))).collect()
+        let keys: Vec<&str> = settings
+            .iter()
+            .map(|setting| {
+                setting
+                    .split_once('=')
+                    .map_or(&**setting, |(key, _)| key)
+                    .trim()
+            })
+            .collect();
+        keys.iter()
+            .filter_map(|key| self.does_nothing(key, keys.contains(&"prior.epsilon")))
+            .collect()
     }
 
     fn does_nothing(&self, key: &str, sets_epsilon: bool) -> Option<Unused> {
         let (_, uses) = KEYS.iter().find(|(known, _)| *known == key)?;
         // What a method of another program uses nobody here knows. A method with keys of its own may draw in another way.
         let used = |method: Method| {
-            method.parts().kind == Kind::Custom || uses(method.parts(), self.of(method).beside(sets_epsilon))
+            method.parts().kind == Kind::Custom
+                || uses(method.parts(), self.of(method).beside(sets_epsilon))
         };
         if self.methods().any(used) {
             return None;
         }
-        let would = Method::SHIPPED.iter().filter(|method| uses(method.parts(), self.beside(sets_epsilon)));
-        Some(Unused { key: key.to_owned(), would: would.map(|method| method.name()).collect() })
+        let would = Method::SHIPPED
+            .iter()
+            .filter(|method| uses(method.parts(), self.beside(sets_epsilon)));
+        Some(Unused {
+            key: key.to_owned(),
+            would: would.map(|method| method.name()).collect(),
+        })
     }
 
     fn beside(&self, sets_epsilon: bool) -> Beside {
         let draws_features = self.surrogate.own_draw == OwnDraw::Features;
-        Beside { draws_features, has_axes: self.objective.dim() <= 2, sets_epsilon }
+        Beside {
+            draws_features,
+            has_axes: self.objective.dim() <= 2,
+            sets_epsilon,
+        }
     }
 }

@@ -10,8 +10,15 @@ pub fn auc(scores: &[f64], positive: &[bool]) -> f64 {
     let (mut positives, mut ranks) = (0.0, 0.0);
     let mut start = 0;
     while start < order.len() {
-        let tied = order[start..].iter().take_while(|i| scores[**i] == scores[order[start]]).count().max(1);
-        let inside = order[start..start + tied].iter().filter(|i| positive[**i]).count() as f64;
+        let tied = order[start..]
+            .iter()
+            .take_while(|i| scores[**i] == scores[order[start]])
+            .count()
+            .max(1);
+        let inside = order[start..start + tied]
+            .iter()
+            .filter(|i| positive[**i])
+            .count() as f64;
         // Ranks start+1 ..= start+tied, their mean counted once for each positive.
         ranks += inside * (start as f64 + 0.5 * (tied as f64 + 1.0));
         positives += inside;
@@ -35,6 +42,9 @@ mod tests {
         assert_eq!(auc(&[0.0, -0.0, 0.0], &[true, false, true]), 0.5);
         assert_eq!(auc(&[1.0, 2.0], &[true, true]), 0.5);
         // Pairs (2 > 1), (2 = 2), (0 < 1), (0 < 2): 1.5 of 4.
-        assert_eq!(auc(&[2.0, 1.0, 0.0, 2.0], &[true, false, true, false]), 0.375);
+        assert_eq!(
+            auc(&[2.0, 1.0, 0.0, 2.0], &[true, false, true, false]),
+            0.375
+        );
     }
 }

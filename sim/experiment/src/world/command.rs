@@ -67,7 +67,13 @@ impl Commands {
         data: Option<&Path>,
         answers: Option<&Path>,
     ) -> Result<Self, ObjectiveError> {
-        Self::asking(config, agents, data, answers, Arc::new(Programs::new(config)))
+        Self::asking(
+            config,
+            agents,
+            data,
+            answers,
+            Arc::new(Programs::new(config)),
+        )
     }
 
     /// The same, with a function of the caller's asked in place of the program.
@@ -82,15 +88,32 @@ impl Commands {
     ) -> Result<Self, ObjectiveError> {
         let settings = settings(&config.space, &config.points, data)?;
         let points = space::points(&config.space, &settings);
-        let kept =
-            answers.map_or(Ok(Answers { known: BTreeMap::new(), open: BTreeSet::new(), file: None }), |path| {
+        let kept = answers.map_or(
+            Ok(Answers {
+                known: BTreeMap::new(),
+                open: BTreeSet::new(),
+                file: None,
+            }),
+            |path| {
                 let of = |setting: &Vec<Setting>| setting.iter().map(shown).collect::<Vec<_>>();
-                let places = (0..).zip(&settings).map(|(place, setting)| (of(setting), place)).collect();
+                let places = (0..)
+                    .zip(&settings)
+                    .map(|(place, setting)| (of(setting), place))
+                    .collect();
                 Answers::open(path, config, agents, &places)
-            })?;
+            },
+        )?;
         let (config, answers) = (config.clone(), Mutex::new(kept));
         let answered = Condvar::new();
-        Ok(Commands(Arc::new(Shared { config, agents, settings, points, oracle, answers, answered })))
+        Ok(Commands(Arc::new(Shared {
+            config,
+            agents,
+            settings,
+            points,
+            oracle,
+            answers,
+            answered,
+        })))
     }
 }
 
@@ -99,16 +122,32 @@ impl Commands {
 /// **Errors**: the system's; a table that is malformed.
 pub fn ordered(config: &CommandConfig, path: &Path) -> Result<String, ObjectiveError> {
     let rows = Rows::parse(path, &whole_lines(path)?)?;
-    let columns = columns(config).iter().map(|name| rows.column(name)).collect::<Result<Vec<_>, _>>()?;
+    let columns = columns(config)
+        .iter()
+        .map(|name| rows.column(name))
+        .collect::<Result<Vec<_>, _>>()?;
     let (mut lines, seen) = (Vec::new(), columns[columns.len() - 2]);
     for row in rows.iter() {
         let agent = row.number(columns[0], |x| x >= 0.0, "the number of an agent")? as u64;
         let observation = row.number(seen, |x| x >= 0.0, "the number of an observation")? as u64;
-        let inputs: Vec<&str> = columns[1..columns.len() - 2].iter().map(|column| row.text(*column)).collect();
-        lines.push(((agent, inputs, observation), columns.iter().map(|column| row.text(*column)).collect::<Vec<_>>()));
+        let inputs: Vec<&str> = columns[1..columns.len() - 2]
+            .iter()
+            .map(|column| row.text(*column))
+            .collect();
+        lines.push((
+            (agent, inputs, observation),
+            columns
+                .iter()
+                .map(|column| row.text(*column))
+                .collect::<Vec<_>>(),
+        ));
     }
     lines.sort();
-    Ok(line(&self::columns(config)) + &lines.iter().map(|(_, fields)| line(fields)).collect::<String>())
+    Ok(line(&self::columns(config))
+        + &lines
+            .iter()
+            .map(|(_, fields)| line(fields))
+            .collect::<String>())
 }
 
 /// The values that tables count (observation 0), in the order in which they were answered.
@@ -118,19 +157,33 @@ pub fn values(path: &Path) -> Result<Vec<f64>, ObjectiveError> {
     let rows = Rows::parse(path, &whole_lines(path)?)?;
     let (seen, value) = (rows.column("observation")?, rows.column("value")?);
     let counted = rows.iter().filter(|row| row.text(seen) == "0");
-    counted.map(|row| row.number(value, |x| x.abs() <= 1e12, "a number up to 1e12")).collect()
+    counted
+        .map(|row| row.number(value, |x| x.abs() <= 1e12, "a number up to 1e12"))
+        .collect()
 }
 
 fn columns(config: &CommandConfig) -> Vec<String> {
     let inputs = config.space.inputs.iter().cloned();
-    ["agent".to_owned()].into_iter().chain(inputs).chain(["observation".to_owned(), "value".to_owned()]).collect()
+    ["agent".to_owned()]
+        .into_iter()
+        .chain(inputs)
+        .chain(["observation".to_owned(), "value".to_owned()])
+        .collect()
 }
 
 /// The file up to its last whole line: a process that was killed may have left half of one.
 fn whole_lines(path: &Path) -> Result<Vec<u8>, ObjectiveError> {
-    let unreadable = |error| ObjectiveError::Unreadable { path: path.to_owned(), error };
+    let unreadable = |error| ObjectiveError::Unreadable {
+        path: path.to_owned(),
+        error,
+    };
     let mut bytes = read_bounded(path, BYTES_MAX).map_err(unreadable)?;
-    bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1));
+    bytes.truncate(
+        bytes
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |last| last + 1),
+    );
     Ok(bytes)
 }
 
@@ -142,32 +195,61 @@ impl Answers {
         agents: u32,
         places: &BTreeMap<Vec<String>, u32>,
     ) -> Result<Self, ObjectiveError> {
-        let unwritable = |error| ObjectiveError::Unwritable { path: path.to_owned(), error };
+        let unwritable = |error| ObjectiveError::Unwritable {
+            path: path.to_owned(),
+            error,
+        };
         let mut known = BTreeMap::new();
-        let bytes = if path.exists() { whole_lines(path)? } else { Vec::new() };
+        let bytes = if path.exists() {
+            whole_lines(path)?
+        } else {
+            Vec::new()
+        };
         if !bytes.is_empty() {
             let rows = Rows::parse(path, &bytes)?;
-            let columns = columns(config).iter().map(|name| rows.column(name)).collect::<Result<Vec<_>, _>>()?;
+            let columns = columns(config)
+                .iter()
+                .map(|name| rows.column(name))
+                .collect::<Result<Vec<_>, _>>()?;
             for row in rows.iter() {
                 let whole = |x: f64| x.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&x);
-                let agent = row.number(columns[0], |x| whole(x) && x < f64::from(agents), "the number of an agent")?;
+                let agent = row.number(
+                    columns[0],
+                    |x| whole(x) && x < f64::from(agents),
+                    "the number of an agent",
+                )?;
                 let inputs = columns.len() - 3;
-                let setting = columns[1..=inputs].iter().map(|column| row.text(*column).to_owned()).collect::<Vec<_>>();
-                let candidate =
-                    places.get(&setting).ok_or_else(|| row.refuse(columns[1], "the inputs of a candidate"))?;
-                let observation = row.number(columns[inputs + 1], whole, "the number of an observation")?;
+                let setting = columns[1..=inputs]
+                    .iter()
+                    .map(|column| row.text(*column).to_owned())
+                    .collect::<Vec<_>>();
+                let candidate = places
+                    .get(&setting)
+                    .ok_or_else(|| row.refuse(columns[1], "the inputs of a candidate"))?;
+                let observation =
+                    row.number(columns[inputs + 1], whole, "the number of an observation")?;
                 let value = row.number(columns[inputs + 2], |_| true, "a number")?;
                 known.insert((agent as u32, *candidate, observation as u32), value);
             }
         }
-        let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(path).map_err(unwritable)?;
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path)
+            .map_err(unwritable)?;
         // Half a line is written over.
         file.set_len(bytes.len() as u64).map_err(unwritable)?;
         std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0)).map_err(unwritable)?;
         if bytes.is_empty() {
-            file.write_all(line(&columns(config)).as_bytes()).map_err(unwritable)?;
+            file.write_all(line(&columns(config)).as_bytes())
+                .map_err(unwritable)?;
         }
-        Ok(Answers { known, open: BTreeSet::new(), file: Some((path.to_owned(), file)) })
+        Ok(Answers {
+            known,
+            open: BTreeSet::new(),
+            file: Some((path.to_owned(), file)),
+        })
     }
 }
 
@@ -199,10 +281,16 @@ impl Shared {
             if answers.open.insert(place) {
                 break;
             }
-            answers = self.answered.wait(answers).unwrap_or_else(PoisonError::into_inner);
+            answers = self
+                .answered
+                .wait(answers)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         drop(answers);
-        let _open = Open { shared: self, place };
+        let _open = Open {
+            shared: self,
+            place,
+        };
         let value = self.ask(place)?;
         let mut answers = held(&self.answers);
         if let Some((path, file)) = &mut answers.file {
@@ -210,9 +298,14 @@ impl Shared {
             let mut fields = vec![agent.to_string()];
             fields.extend(self.settings[candidate as usize].iter().map(shown));
             fields.extend([observation.to_string(), value.to_string()]);
-            let unwritable = |error| ObjectiveError::Unwritable { path: path.clone(), error };
+            let unwritable = |error| ObjectiveError::Unwritable {
+                path: path.clone(),
+                error,
+            };
             // A checkpoint never knows of more than this file.
-            file.write_all(line(&fields).as_bytes()).and_then(|()| file.sync_data()).map_err(unwritable)?;
+            file.write_all(line(&fields).as_bytes())
+                .and_then(|()| file.sync_data())
+                .map_err(unwritable)?;
         }
         answers.known.insert(place, value);
         Ok(value)
@@ -220,17 +313,28 @@ impl Shared {
 
     /// Asks, with the inputs by their names.
     fn ask(&self, (agent, candidate, observation): Place) -> Result<f64, ObjectiveError> {
-        let named = self.config.space.inputs.iter().zip(&self.settings[candidate as usize]);
+        let named = self
+            .config
+            .space
+            .inputs
+            .iter()
+            .zip(&self.settings[candidate as usize]);
         let x = named.map(|(name, setting)| {
             let value = match setting {
                 // Whole numbers as such, as Python tells them apart.
-                Setting::Number(x) if self.config.space.integer_inputs.contains(name) => json!(*x as i64),
+                Setting::Number(x) if self.config.space.integer_inputs.contains(name) => {
+                    json!(*x as i64)
+                }
                 Setting::Number(x) => json!(x),
                 Setting::Name(text) => json!(text),
             };
             (name.clone(), value)
         });
-        self.oracle.ask(&Question { agent, observation, x: x.collect() })
+        self.oracle.ask(&Question {
+            agent,
+            observation,
+            x: x.collect(),
+        })
     }
 
     fn sign(&self) -> f64 {
@@ -240,7 +344,10 @@ impl Shared {
 
 impl Family for Commands {
     fn realize(&self, run: RunSeed) -> Box<dyn Objective> {
-        Box::new(Asked { shared: Arc::clone(&self.0), run })
+        Box::new(Asked {
+            shared: Arc::clone(&self.0),
+            run,
+        })
     }
 }
 
@@ -262,18 +369,39 @@ impl Objective for Asked {
     }
     /// The value if it is known, NaN if it was never asked for. Agents ask by [`Objective::query`].
     fn value(&self, agent: u32, candidate: u32) -> f64 {
-        let known = held(&self.shared.answers).known.get(&(agent, candidate, 0)).copied();
+        let known = held(&self.shared.answers)
+            .known
+            .get(&(agent, candidate, 0))
+            .copied();
         known.map_or(f64::NAN, |value| self.shared.sign() * value)
     }
     fn observe(&self, agent: u32, candidate: u32, observation: u32) -> f64 {
-        self.query(agent, candidate, observation).map_or(f64::NAN, |answer| answer.y)
+        self.query(agent, candidate, observation)
+            .map_or(f64::NAN, |answer| answer.y)
     }
-    fn query(&self, agent: u32, candidate: u32, observation: u32) -> Result<Answer, ObjectiveError> {
+    fn query(
+        &self,
+        agent: u32,
+        candidate: u32,
+        observation: u32,
+    ) -> Result<Answer, ObjectiveError> {
         let shared = &self.shared;
         let value = shared.answer((agent, candidate, 0))?;
-        let seen = if shared.config.noisy { shared.answer((agent, candidate, observation + 1))? } else { value };
-        let noise = noise(self.run, agent, observation, shared.config.noise_variance.sqrt());
-        Ok(Answer { y: shared.sign() * seen + noise, value: shared.sign() * value })
+        let seen = if shared.config.noisy {
+            shared.answer((agent, candidate, observation + 1))?
+        } else {
+            value
+        };
+        let noise = noise(
+            self.run,
+            agent,
+            observation,
+            shared.config.noise_variance.sqrt(),
+        );
+        Ok(Answer {
+            y: shared.sign() * seen + noise,
+            value: shared.sign() * value,
+        })
     }
     fn optimum(&self, _agent: u32) -> f64 {
         self.shared.sign() * self.shared.config.optimum

@@ -110,7 +110,10 @@ impl FaultPlan {
             Some(path) => read_trace(path, agents)?,
             None => BTreeMap::new(),
         };
-        Ok(FaultPlan { config: config.clone(), present })
+        Ok(FaultPlan {
+            config: config.clone(),
+            present,
+        })
     }
 
     /// True if nothing ever goes wrong.
@@ -130,16 +133,30 @@ impl FaultPlan {
         let mut coins = self.coins(seed, agent, round);
         let mut coin = |probability: f64| coins.unit::<f64>() < probability;
         let (dropout, _crash) = (coin(c.dropout), coin(c.crash));
-        let (late, lost, broadcast_lost) = (coin(c.straggler), coin(c.loss), coin(c.broadcast_loss));
-        let (duplicate, corrupt, oversize, held) =
-            (coin(c.duplicate), coin(c.corrupt), coin(c.oversize), coin(c.reorder));
+        let (late, lost, broadcast_lost) =
+            (coin(c.straggler), coin(c.loss), coin(c.broadcast_loss));
+        let (duplicate, corrupt, oversize, held) = (
+            coin(c.duplicate),
+            coin(c.corrupt),
+            coin(c.oversize),
+            coin(c.reorder),
+        );
         let flip = corrupt.then(|| (coins.word() >> 40) as u32);
         let absent = round > 0
             && (dropout
                 || self.outage(seed, region, round)
                 || self.crashed(seed, agent, round)
                 || self.away(agent, round));
-        Fate { absent, broadcast_lost, lost, late, duplicate, flip, oversize, held }
+        Fate {
+            absent,
+            broadcast_lost,
+            lost,
+            late,
+            duplicate,
+            flip,
+            oversize,
+            held,
+        }
     }
 
     fn coins(&self, seed: RunSeed, agent: u32, round: u32) -> Stream {
@@ -149,7 +166,10 @@ impl FaultPlan {
     fn outage(&self, seed: RunSeed, region: u32, round: u32) -> bool {
         self.config.outage > 0.0 && {
             let mut coins = seed.stream(Party::World, Purpose::Faults, round);
-            (0..=region).map(|_| coins.unit::<f64>()).last().is_some_and(|u| u < self.config.outage)
+            (0..=region)
+                .map(|_| coins.unit::<f64>())
+                .last()
+                .is_some_and(|u| u < self.config.outage)
         }
     }
 
@@ -165,7 +185,11 @@ impl FaultPlan {
     }
 
     fn away(&self, agent: u32, round: u32) -> bool {
-        self.present.get(&agent).is_some_and(|there| !there.iter().any(|(from, to)| (*from..=*to).contains(&round)))
+        self.present.get(&agent).is_some_and(|there| {
+            !there
+                .iter()
+                .any(|(from, to)| (*from..=*to).contains(&round))
+        })
     }
 }
 
@@ -180,25 +204,43 @@ pub struct TraceError {
 
 /// Reads `agent,from,to` lines under that header: the rounds in which an agent is present, both ends included.
 fn read_trace(path: &Path, agents: u32) -> Result<BTreeMap<u32, Vec<(u32, u32)>>, TraceError> {
-    let error = |line, message: String| TraceError { path: path.to_owned(), line, message };
-    let bytes = read_bounded(path, TRACE_BYTES_MAX).map_err(|e| error(0, format!("cannot be read: {e}")))?;
+    let error = |line, message: String| TraceError {
+        path: path.to_owned(),
+        line,
+        message,
+    };
+    let bytes = read_bounded(path, TRACE_BYTES_MAX)
+        .map_err(|e| error(0, format!("cannot be read: {e}")))?;
     let mut reader = csv::Reader::from_reader(bytes.as_slice());
-    let header = reader.headers().map_err(|e| error(1, e.to_string()))?.clone();
+    let header = reader
+        .headers()
+        .map_err(|e| error(1, e.to_string()))?
+        .clone();
     if header.iter().collect::<Vec<_>>() != ["agent", "from", "to"] {
         return Err(error(
             1,
-            format!("header `{}`, must be `agent,from,to`", Quoted(&header.iter().collect::<Vec<_>>().join(","))),
+            format!(
+                "header `{}`, must be `agent,from,to`",
+                Quoted(&header.iter().collect::<Vec<_>>().join(","))
+            ),
         ));
     }
     let mut present: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
     let mut lines = Lines::new(&bytes);
     for record in reader.records() {
-        let mut line = |position: Option<&csv::Position>| position.map_or(0, |position| lines.of(position.byte()));
+        let mut line = |position: Option<&csv::Position>| {
+            position.map_or(0, |position| lines.of(position.byte()))
+        };
         let record = record.map_err(|e| error(line(e.position()), e.to_string()))?;
         let line = line(record.position());
         let field = |i: usize, name: &str, admissible: &str| {
             let text = record.get(i).unwrap_or("").trim();
-            text.parse::<u32>().map_err(|_| error(line, format!("{name} `{}` is not {admissible}", Quoted(text))))
+            text.parse::<u32>().map_err(|_| {
+                error(
+                    line,
+                    format!("{name} `{}` is not {admissible}", Quoted(text)),
+                )
+            })
         };
         let agent = field(0, "agent", "a whole number")?;
         if agent >= agents {
@@ -218,35 +260,72 @@ mod tests {
     use super::*;
 
     fn plan(config: FaultConfig) -> FaultPlan {
-        FaultPlan { config, present: BTreeMap::new() }
+        FaultPlan {
+            config,
+            present: BTreeMap::new(),
+        }
     }
 
     #[test]
     fn frequencies_are_those_asked_for_and_the_test_can_fail() {
-        let plan = plan(FaultConfig { dropout: 0.3, straggler: 0.1, ..FaultConfig::default() });
+        let plan = plan(FaultConfig {
+            dropout: 0.3,
+            straggler: 0.1,
+            ..FaultConfig::default()
+        });
         let seed = RunSeed::new(1, 0);
         let n = 20_000;
-        let fates: Vec<Fate> = (0..n).map(|i| plan.fate(seed, i % 500, 0, 1 + i / 500)).collect();
-        let z = |count: usize, p: f64| (count as f64 - p * f64::from(n)) / (f64::from(n) * p * (1.0 - p)).sqrt();
-        let (absent, late) = (fates.iter().filter(|f| f.absent).count(), fates.iter().filter(|f| f.late).count());
+        let fates: Vec<Fate> = (0..n)
+            .map(|i| plan.fate(seed, i % 500, 0, 1 + i / 500))
+            .collect();
+        let z = |count: usize, p: f64| {
+            (count as f64 - p * f64::from(n)) / (f64::from(n) * p * (1.0 - p)).sqrt()
+        };
+        let (absent, late) = (
+            fates.iter().filter(|f| f.absent).count(),
+            fates.iter().filter(|f| f.late).count(),
+        );
         assert!(z(absent, 0.3).abs() < 4.0 && z(late, 0.1).abs() < 4.0);
         assert!(z(absent, 0.32).abs() > 4.0);
-        assert!(fates.iter().all(|f| !f.lost && !f.duplicate && f.flip.is_none()));
+        assert!(
+            fates
+                .iter()
+                .all(|f| !f.lost && !f.duplicate && f.flip.is_none())
+        );
     }
 
     #[test]
     fn a_crash_lasts_and_an_outage_takes_the_whole_region() {
-        let crashing = plan(FaultConfig { crash: 0.05, crash_rounds: 3, ..FaultConfig::default() });
+        let crashing = plan(FaultConfig {
+            crash: 0.05,
+            crash_rounds: 3,
+            ..FaultConfig::default()
+        });
         let seed = RunSeed::new(2, 0);
-        let absent: Vec<bool> = (1..400).map(|t| crashing.fate(seed, 7, 0, t).absent).collect();
-        let runs: Vec<usize> = absent.split(|a| !a).map(<[bool]>::len).filter(|n| *n > 0).collect();
-        assert!(!runs.is_empty() && runs[..runs.len() - 1].iter().all(|n| *n >= 3), "{runs:?}");
-        let outages = plan(FaultConfig { outage: 0.2, ..FaultConfig::default() });
+        let absent: Vec<bool> = (1..400)
+            .map(|t| crashing.fate(seed, 7, 0, t).absent)
+            .collect();
+        let runs: Vec<usize> = absent
+            .split(|a| !a)
+            .map(<[bool]>::len)
+            .filter(|n| *n > 0)
+            .collect();
+        assert!(
+            !runs.is_empty() && runs[..runs.len() - 1].iter().all(|n| *n >= 3),
+            "{runs:?}"
+        );
+        let outages = plan(FaultConfig {
+            outage: 0.2,
+            ..FaultConfig::default()
+        });
         for t in 1..50 {
             let first = outages.fate(seed, 0, 1, t).absent;
             assert!((2..20).all(|agent| outages.fate(seed, agent, 1, t).absent == first));
         }
-        assert!((1..50).any(|t| outages.fate(seed, 0, 1, t).absent != outages.fate(seed, 0, 0, t).absent));
+        assert!(
+            (1..50)
+                .any(|t| outages.fate(seed, 0, 1, t).absent != outages.fate(seed, 0, 0, t).absent)
+        );
         assert!(!outages.fate(seed, 0, 1, 0).absent);
     }
 
@@ -257,18 +336,29 @@ mod tests {
         let path = folder.join("trace.csv");
         let read = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            FaultPlan::new(&FaultConfig { trace: Some(path.clone()), ..FaultConfig::default() }, 3)
+            FaultPlan::new(
+                &FaultConfig {
+                    trace: Some(path.clone()),
+                    ..FaultConfig::default()
+                },
+                3,
+            )
         };
         let plan = read("agent,from,to\n1,0,4\n1,8,9\n").unwrap();
         let seed = RunSeed::new(0, 0);
-        let there: Vec<u32> = (0..12).filter(|t| !plan.fate(seed, 1, 0, *t).absent).collect();
+        let there: Vec<u32> = (0..12)
+            .filter(|t| !plan.fate(seed, 1, 0, *t).absent)
+            .collect();
         assert_eq!(there, [0, 1, 2, 3, 4, 8, 9]);
         assert!(!plan.fate(seed, 0, 0, 11).absent);
         for (text, message) in [
             ("agent,to\n", "header"),
             ("agent,from,to\n3,0,1\n", "line 2: agent 3 is not in 0..3"),
             ("agent,from,to\n0,5,1\n", "line 2: from 5 is after to 1"),
-            ("agent,from,to\n0,1,2\n0,x,1\n", "line 3: from `x` is not a round"),
+            (
+                "agent,from,to\n0,1,2\n0,x,1\n",
+                "line 3: from `x` is not a round",
+            ),
             ("agent,from,to\n0,1\n", "line 2"),
         ] {
             let error = read(text).unwrap_err().to_string();

@@ -37,17 +37,29 @@ const VALUE_MAX: f64 = 1e12;
 ///
 /// **Errors**: no file, a file of another shape, with line and column; another number of agents or another digest than the
 /// scenario says; two trainings, or none, of one agent with the same hyper-parameters.
-pub fn load(config: &FedhpoConfig, agents: u32, data: Option<&Path>) -> Result<impl Family + use<>, ObjectiveError> {
+pub fn load(
+    config: &FedhpoConfig,
+    agents: u32,
+    data: Option<&Path>,
+) -> Result<impl Family + use<>, ObjectiveError> {
     let rows = match data {
         _ if config.shipped => Rows::parse(Path::new(FILE), TABLE.as_bytes())?,
         Some(path) => Rows::read(path)?,
-        None => return Err(ObjectiveError::NoData { file: "a CSV table of federated trainings" }),
+        None => {
+            return Err(ObjectiveError::NoData {
+                file: "a CSV table of federated trainings",
+            });
+        }
     };
     rows.check_digest("objective.digest", rows.digest(), config.digest.as_deref())?;
     let kept = kept(config, &rows)?;
     let settings = space::of_rows(&config.space, &rows, kept.iter().copied())?;
     let found = trainings(config, &rows, &kept, &settings)?;
-    let shape = Shape { space: &config.space, noise_variance: config.noise_variance, goal: config.goal };
+    let shape = Shape {
+        space: &config.space,
+        noise_variance: config.noise_variance,
+        goal: config.goal,
+    };
     let (cells, values): (Vec<_>, Vec<_>) = found.into_iter().unzip();
     Table::filled(&shape, &rows, agents, &cells, |cell, number| {
         let missing = || ObjectiveError::Entry {
@@ -70,22 +82,38 @@ pub fn facts(config: &FedhpoConfig, path: &Path) -> Result<Facts, ObjectiveError
     let settings = space::of_rows(&config.space, &rows, kept.iter().copied())?;
     let found = trainings(config, &rows, &kept, &settings)?;
     let (agents, _) = numbered(found.iter().map(|(cell, _)| &*cell.agent));
-    let first = found.first().map(|(cell, _)| (cell.row.line(), cell.agent.clone().into_owned()));
-    Ok(Facts { agents: agents as u32, digest: *rows.digest(), first })
+    let first = found
+        .first()
+        .map(|(cell, _)| (cell.row.line(), cell.agent.clone().into_owned()));
+    Ok(Facts {
+        agents: agents as u32,
+        digest: *rows.digest(),
+        first,
+    })
 }
 
 /// The rows that meet every condition of `only`; at least one.
 fn kept<'r>(config: &FedhpoConfig, rows: &'r Rows) -> Result<Vec<Row<'r>>, ObjectiveError> {
-    let conditions =
-        config.conditions().map(|(column, value)| Ok((rows.column(column)?, value))).collect::<Result<Vec<_>, _>>()?;
+    let conditions = config
+        .conditions()
+        .map(|(column, value)| Ok((rows.column(column)?, value)))
+        .collect::<Result<Vec<_>, _>>()?;
     let alike = |found: &str, wanted: &str| match (found.parse::<f64>(), wanted.parse::<f64>()) {
         (Ok(found), Ok(wanted)) => found == wanted,
         _ => found == wanted,
     };
-    let all = |row: &Row<'_>| conditions.iter().all(|(column, value)| alike(row.text(*column), value));
+    let all = |row: &Row<'_>| {
+        conditions
+            .iter()
+            .all(|(column, value)| alike(row.text(*column), value))
+    };
     let kept: Vec<Row<'r>> = rows.iter().filter(all).collect();
     if kept.is_empty() {
-        let wanted = if config.only.is_empty() { "any".to_owned() } else { config.only.join(", ") };
+        let wanted = if config.only.is_empty() {
+            "any".to_owned()
+        } else {
+            config.only.join(", ")
+        };
         return Err(rows.error(format!("no row has {wanted}")));
     }
     Ok(kept)
@@ -100,10 +128,20 @@ fn trainings<'r>(
     kept: &[Row<'r>],
     settings: &'r [Vec<Setting>],
 ) -> Result<Vec<Training<'r>>, ObjectiveError> {
-    let columns = config.agent_columns.iter().map(|name| rows.column(name)).collect::<Result<Vec<_>, _>>()?;
+    let columns = config
+        .agent_columns
+        .iter()
+        .map(|name| rows.column(name))
+        .collect::<Result<Vec<_>, _>>()?;
     let agent = |row: &Row<'r>| match columns[..] {
         [only] => Cow::Borrowed(row.text(only)),
-        _ => Cow::Owned(columns.iter().map(|column| row.text(*column)).collect::<Vec<_>>().join(", ")),
+        _ => Cow::Owned(
+            columns
+                .iter()
+                .map(|column| row.text(*column))
+                .collect::<Vec<_>>()
+                .join(", "),
+        ),
     };
     if rows.has(RESULT) {
         let result = rows.column(RESULT)?;
@@ -114,9 +152,25 @@ fn trainings<'r>(
             if config.agent_columns.is_empty() {
                 let values = told.by_client(&mut clients)?;
                 let names = (0..).map(|client: u32| Cow::Owned(client.to_string()));
-                found.extend(names.zip(values).map(|(agent, value)| (Cell { row: *row, agent, setting }, value)));
+                found.extend(names.zip(values).map(|(agent, value)| {
+                    (
+                        Cell {
+                            row: *row,
+                            agent,
+                            setting,
+                        },
+                        value,
+                    )
+                }));
             } else {
-                found.push((Cell { row: *row, agent: agent(row), setting }, told.of_all()?));
+                found.push((
+                    Cell {
+                        row: *row,
+                        agent: agent(row),
+                        setting,
+                    },
+                    told.of_all()?,
+                ));
             }
         }
         return Ok(found);
@@ -137,18 +191,30 @@ fn by_rounds<'r>(
     agent: impl Fn(&Row<'r>) -> Cow<'r, str>,
 ) -> Result<Vec<Training<'r>>, ObjectiveError> {
     let (round, metric) = (rows.column(ROUND)?, rows.column(&config.metric)?);
-    let selected_by = config.selected_by.as_ref().map(|name| rows.column(name)).transpose()?;
+    let selected_by = config
+        .selected_by
+        .as_ref()
+        .map(|name| rows.column(name))
+        .transpose()?;
     let (count, training_of) = numbered(
-        kept.iter().zip(settings).map(|(row, setting)| (agent(row), setting.iter().map(shown).collect::<Vec<_>>())),
+        kept.iter()
+            .zip(settings)
+            .map(|(row, setting)| (agent(row), setting.iter().map(shown).collect::<Vec<_>>())),
     );
     let mut rounds: Vec<Vec<(u32, f64, f64)>> = vec![Vec::new(); count];
     let mut cells: Vec<Option<Cell<'r>>> = (0..count).map(|_| None).collect();
     let mut seen = BTreeSet::new();
     for ((row, setting), training) in kept.iter().zip(settings).zip(&training_of) {
-        let at =
-            row.number(round, |x| x.fract() == 0.0 && (0.0..=1e6).contains(&x), "a whole number from 0 to 1000000")?;
-        let number =
-            |column: usize| row.text(column).parse::<f64>().map_err(|_| row.refuse(column, "a number, or nan"));
+        let at = row.number(
+            round,
+            |x| x.fract() == 0.0 && (0.0..=1e6).contains(&x),
+            "a whole number from 0 to 1000000",
+        )?;
+        let number = |column: usize| {
+            row.text(column)
+                .parse::<f64>()
+                .map_err(|_| row.refuse(column, "a number, or nan"))
+        };
         let by = selected_by.map_or(Ok(0.0), number)?;
         if !seen.insert((*training, at as u32)) {
             let twice = "a round that this training does not have yet; tell agents apart by objective.agent_columns, or leave \
@@ -156,16 +222,25 @@ fn by_rounds<'r>(
             return Err(row.refuse(round, twice));
         }
         rounds[*training].push((at as u32, number(metric)?, by));
-        cells[*training].get_or_insert(Cell { row: *row, agent: agent(row), setting });
+        cells[*training].get_or_insert(Cell {
+            row: *row,
+            agent: agent(row),
+            setting,
+        });
     }
     let value = |rounds: &Vec<(u32, f64, f64)>| chosen(config, rounds.iter().copied());
-    Ok(cells.into_iter().flatten().zip(rounds.iter().map(value)).collect())
+    Ok(cells
+        .into_iter()
+        .flatten()
+        .zip(rounds.iter().map(value))
+        .collect())
 }
 
 /// The metric in the round that counts, of (round, metric, what rounds are selected by).
 fn chosen(config: &FedhpoConfig, rounds: impl Iterator<Item = (u32, f64, f64)>) -> Option<f64> {
     let last = config.last_round.unwrap_or(u32::MAX);
-    let numbers = rounds.filter(|(round, x, by)| *round <= last && x.abs() <= VALUE_MAX && !by.is_nan());
+    let numbers =
+        rounds.filter(|(round, x, by)| *round <= last && x.abs() <= VALUE_MAX && !by.is_nan());
     // Of rounds that are equally good the first counts; without a selector the last.
     let earlier = |a: &(u32, f64, f64), b: &(u32, f64, f64)| match config.selected_by {
         Some(_) => a.2.total_cmp(&b.2).then(a.0.cmp(&b.0)),
@@ -184,21 +259,41 @@ struct Told<'t> {
 }
 
 impl<'t> Told<'t> {
-    fn read(config: &'t FedhpoConfig, rows: &'t Rows, row: &Row<'_>, column: usize) -> Result<Self, ObjectiveError> {
+    fn read(
+        config: &'t FedhpoConfig,
+        rows: &'t Rows,
+        row: &Row<'_>,
+        column: usize,
+    ) -> Result<Self, ObjectiveError> {
         let (path, line) = (rows.path(), row.line());
-        let wrong = |error| ObjectiveError::Literal { path: path.to_owned(), line, column: RESULT, error };
+        let wrong = |error| ObjectiveError::Literal {
+            path: path.to_owned(),
+            line,
+            column: RESULT,
+            error,
+        };
         let Literal::Dictionary(entries) = literal::read(row.text(column)).map_err(wrong)? else {
             return Err(row.refuse(column, "a dictionary of lists, as Python prints it"));
         };
         let list = |name: &str| {
-            let refused =
-                |found: String| Self::refuse(path, line, name, found, "a list with a value for each evaluation");
+            let refused = |found: String| {
+                Self::refuse(
+                    path,
+                    line,
+                    name,
+                    found,
+                    "a list with a value for each evaluation",
+                )
+            };
             match entries.iter().find(|(key, _)| key == name) {
                 Some((_, Literal::List(list))) => Ok(list.clone()),
                 Some(_) => Err(refused("is no list".to_owned())),
                 None => {
                     let there: Vec<&str> = entries.iter().map(|(key, _)| key.as_str()).collect();
-                    Err(refused(format!("is missing; there are {}", there.join(", "))))
+                    Err(refused(format!(
+                        "is missing; there are {}",
+                        there.join(", ")
+                    )))
                 }
             }
         };
@@ -207,15 +302,44 @@ impl<'t> Told<'t> {
         if let (Some(by), Some(name)) = (&selected_by, &config.selected_by)
             && by.len() != metric.len()
         {
-            let found = format!("has {} values, `{}` has {}", by.len(), config.metric, metric.len());
-            return Err(Self::refuse(path, line, name, found, "as many values as the metric"));
+            let found = format!(
+                "has {} values, `{}` has {}",
+                by.len(),
+                config.metric,
+                metric.len()
+            );
+            return Err(Self::refuse(
+                path,
+                line,
+                name,
+                found,
+                "as many values as the metric",
+            ));
         }
-        Ok(Told { config, path, line, metric, selected_by })
+        Ok(Told {
+            config,
+            path,
+            line,
+            metric,
+            selected_by,
+        })
     }
 
-    fn refuse(path: &Path, line: u64, entry: &str, found: String, admissible: &str) -> ObjectiveError {
+    fn refuse(
+        path: &Path,
+        line: u64,
+        entry: &str,
+        found: String,
+        admissible: &str,
+    ) -> ObjectiveError {
         let (path, entry, admissible) = (path.to_owned(), entry.to_owned(), admissible.to_owned());
-        ObjectiveError::Entry { path, line, entry, found, admissible }
+        ObjectiveError::Entry {
+            path,
+            line,
+            entry,
+            found,
+            admissible,
+        }
     }
 
     fn no_number(&self, entry: &str, found: &str, admissible: &str) -> ObjectiveError {
@@ -234,7 +358,13 @@ impl<'t> Told<'t> {
             )),
         }
         };
-        self.value(&self.metric.iter().map(number).collect::<Result<Vec<_>, _>>()?)
+        self.value(
+            &self
+                .metric
+                .iter()
+                .map(number)
+                .collect::<Result<Vec<_>, _>>()?,
+        )
     }
 
     /// The value of each client, where every evaluation has a list of as many as in the row before.
@@ -250,7 +380,11 @@ impl<'t> Told<'t> {
             let wanted = *clients.get_or_insert(of.len());
             if of.len() != wanted || wanted == 0 {
                 let admissible = format!("the same number of clients everywhere, {wanted}");
-                return Err(self.no_number(name, &format!("has a list of {} clients", of.len()), &admissible));
+                return Err(self.no_number(
+                    name,
+                    &format!("has a list of {} clients", of.len()),
+                    &admissible,
+                ));
             }
             let number = |of: &Literal| match of {
                 Literal::Number(x) => Ok(*x),
@@ -262,7 +396,8 @@ impl<'t> Told<'t> {
             };
             values.push(of.iter().map(number).collect::<Result<_, _>>()?);
         }
-        let own = |client: usize| self.value(&values.iter().map(|of| of[client]).collect::<Vec<_>>());
+        let own =
+            |client: usize| self.value(&values.iter().map(|of| of[client]).collect::<Vec<_>>());
         (0..clients.unwrap_or(0)).map(own).collect()
     }
 
@@ -276,12 +411,19 @@ impl<'t> Told<'t> {
                     (Literal::Number(x), _) => Ok(*x),
                     (_, name) => {
                         let name = name.as_deref().unwrap_or_default();
-                        Err(self.no_number(name, "has something else than numbers", "one number for each evaluation"))
+                        Err(self.no_number(
+                            name,
+                            "has something else than numbers",
+                            "one number for each evaluation",
+                        ))
                     }
                 })
                 .collect::<Result<_, _>>()?,
         };
-        let rounds = (1..).zip(metric).zip(by).map(|((round, x), by)| (round, *x, by));
+        let rounds = (1..)
+            .zip(metric)
+            .zip(by)
+            .map(|((round, x), by)| (round, *x, by));
         Ok(chosen(self.config, rounds))
     }
 }

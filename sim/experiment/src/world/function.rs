@@ -45,8 +45,17 @@ impl Family for Functions {
     /// **Cost**: one evaluation for each agent and candidate; one for each candidate if agents do not differ.
     fn realize(&self, run: RunSeed) -> Box<dyn Objective> {
         let shared = Arc::clone(&self.0);
-        let members = if shared.shift == 0.0 && shared.scale == 0.0 { 1 } else { shared.agents };
-        Box::new(Function { shared, run, members, values: PerAgent::new(members) })
+        let members = if shared.shift == 0.0 && shared.scale == 0.0 {
+            1
+        } else {
+            shared.agents
+        };
+        Box::new(Function {
+            shared,
+            run,
+            members,
+            values: PerAgent::new(members),
+        })
     }
 }
 
@@ -56,11 +65,15 @@ impl Shared {
         let stream = |place| run.stream(Party::Agent(agent), Purpose::Objective, place);
         let (mut moved, mut scaled) = (stream(0), stream(1));
         let symmetric = |width: f64, unit: f64| width * (2.0 * unit - 1.0);
-        let shift: Vec<f64> = (0..self.dim).map(|_| symmetric(self.shift, moved.unit())).collect();
+        let shift: Vec<f64> = (0..self.dim)
+            .map(|_| symmetric(self.shift, moved.unit()))
+            .collect();
         let factor = 1.0 + symmetric(self.scale, scaled.unit());
         let mut at = vec![0.0; self.dim];
         let value = |point: &[f64]| {
-            at.iter_mut().zip(point.iter().zip(&shift)).for_each(|(at, (x, d))| *at = x - d);
+            at.iter_mut()
+                .zip(point.iter().zip(&shift))
+                .for_each(|(at, (x, d))| *at = x - d);
             factor * self.function.value(&at)
         };
         self.points.chunks_exact(self.dim).map(value).collect()
@@ -79,7 +92,9 @@ struct Function {
 impl Function {
     /// The values of an agent at all candidates.
     fn of(&self, agent: u32) -> &[f64] {
-        self.values.get(agent % self.members, |member| self.shared.values(self.run, member))
+        self.values.get(agent % self.members, |member| {
+            self.shared.values(self.run, member)
+        })
     }
 }
 
@@ -111,7 +126,12 @@ mod tests {
         FunctionConfig {
             function: TestFunction::Hartmann3,
             dim: 3,
-            points: DesignConfig { design: Design::Sobol, candidates: 200, design_seed: 0, list_digest: None },
+            points: DesignConfig {
+                design: Design::Sobol,
+                candidates: 200,
+                design_seed: 0,
+                list_digest: None,
+            },
             shift,
             scale,
             noise_variance: 0.01,
@@ -128,16 +148,26 @@ mod tests {
         let (same, scaled, moved) = (realized(0.0, 0.0), realized(0.0, 0.3), realized(0.05, 0.0));
         let mut factors = Vec::new();
         for agent in 0..40 {
-            assert_eq!(same.value(agent, 7), TestFunction::Hartmann3.value(&same.candidates()[21..24]));
+            assert_eq!(
+                same.value(agent, 7),
+                TestFunction::Hartmann3.value(&same.candidates()[21..24])
+            );
             let factor = scaled.value(agent, 7) / same.value(agent, 7);
             assert!((scaled.value(agent, 90) / same.value(agent, 90) - factor).abs() < 1e-12);
             factors.push(factor);
             assert!(moved.value(agent, 7) != same.value(agent, 7));
-            let best = (0..200).map(|i| moved.value(agent, i)).fold(f64::MIN, f64::max);
+            let best = (0..200)
+                .map(|i| moved.value(agent, i))
+                .fold(f64::MIN, f64::max);
             assert_eq!(moved.optimum(agent), best);
         }
-        let (least, most) = factors.iter().fold((2.0f64, 0.0f64), |(a, b), x| (a.min(*x), b.max(*x)));
-        assert!((0.7..0.8).contains(&least) && (1.2..1.3).contains(&most), "{least} {most}");
+        let (least, most) = factors
+            .iter()
+            .fold((2.0f64, 0.0f64), |(a, b), x| (a.min(*x), b.max(*x)));
+        assert!(
+            (0.7..0.8).contains(&least) && (1.2..1.3).contains(&most),
+            "{least} {most}"
+        );
     }
 
     #[test]

@@ -48,23 +48,39 @@ struct Factor {
 
 impl Factor {
     /// **Errors**: [`ObjectiveError::TooRough`]. **Cost**: n·rank² flops.
-    fn new(kernel: &KernelConfig, points: &[f64], dim: usize, rank_max: usize) -> Result<Self, ObjectiveError> {
+    fn new(
+        kernel: &KernelConfig,
+        points: &[f64],
+        dim: usize,
+        rank_max: usize,
+    ) -> Result<Self, ObjectiveError> {
         let n = points.len() / dim;
         let tolerance = TOLERANCE * kernel.signal_variance;
-        let kernel = kernel.build::<f64>().expect("a scenario's ranges are inside the kernel's");
+        let kernel = kernel
+            .build::<f64>()
+            .expect("a scenario's ranges are inside the kernel's");
         let point = |i: usize| &points[i * dim..][..dim];
         let mut diagonal = vec![0.0; n];
         let mut width = n.min(128).min(rank_max);
         loop {
             let mut rows = vec![0.0; n * width];
-            let reached = pivoted_cholesky(n, width, &mut rows, &mut diagonal, tolerance, |i, j| {
-                kernel.covariance(point(i), point(j))
-            });
+            let reached =
+                pivoted_cholesky(n, width, &mut rows, &mut diagonal, tolerance, |i, j| {
+                    kernel.covariance(point(i), point(j))
+                });
             if reached.residual <= tolerance {
-                return Ok(Factor { rows, width, rank: reached.rank });
+                return Ok(Factor {
+                    rows,
+                    width,
+                    rank: reached.rank,
+                });
             }
             if width >= n.min(rank_max) {
-                return Err(ObjectiveError::TooRough { rank: width, residual: reached.residual, tolerance });
+                return Err(ObjectiveError::TooRough {
+                    rank: width,
+                    residual: reached.residual,
+                    tolerance,
+                });
             }
             // The columns already found come out the same again.
             width = (2 * width).min(n).min(rank_max);
@@ -92,7 +108,11 @@ impl GpSamples {
         Self::within(config, agents, RANK_MAX)
     }
 
-    fn within(config: &GpSampleConfig, agents: u32, rank_max: usize) -> Result<Self, ObjectiveError> {
+    fn within(
+        config: &GpSampleConfig,
+        agents: u32,
+        rank_max: usize,
+    ) -> Result<Self, ObjectiveError> {
         let (dim, differences) = (config.dim, config.differences);
         let points = grid(config.points_per_axis, dim);
         let own = KernelConfig {
@@ -104,7 +124,9 @@ impl GpSamples {
             agents,
             dim,
             factor: Factor::new(&config.kernel, &points, dim, rank_max)?,
-            own: (own.signal_variance > 0.0).then(|| Factor::new(&own, &points, dim, rank_max)).transpose()?,
+            own: (own.signal_variance > 0.0)
+                .then(|| Factor::new(&own, &points, dim, rank_max))
+                .transpose()?,
             points,
             differences,
             noise_std: config.noise_variance.sqrt(),
@@ -118,10 +140,19 @@ impl Family for GpSamples {
     /// asked.
     fn realize(&self, run: RunSeed) -> Box<dyn Objective> {
         let shared = Arc::clone(&self.0);
-        let z = shared.factor.coordinates(run.stream(Party::World, Purpose::Objective, 0));
-        let common = (0..shared.points.len() / shared.dim).map(|i| shared.factor.at(&z, i)).collect();
+        let z = shared
+            .factor
+            .coordinates(run.stream(Party::World, Purpose::Objective, 0));
+        let common = (0..shared.points.len() / shared.dim)
+            .map(|i| shared.factor.at(&z, i))
+            .collect();
         let members = (!shared.differences.is_none()).then(|| PerAgent::new(shared.agents));
-        Box::new(GpSample { shared, run, common, members })
+        Box::new(GpSample {
+            shared,
+            run,
+            common,
+            members,
+        })
     }
 }
 
@@ -140,9 +171,13 @@ impl Member {
         let stream = |place| run.stream(Party::Agent(agent), Purpose::Objective, place);
         let coin = |place, probability: f64| stream(place).unit::<f64>() < probability;
         Member {
-            unrelated: coin(1, shared.differences.unrelated).then(|| shared.factor.coordinates(stream(3))),
+            unrelated: coin(1, shared.differences.unrelated)
+                .then(|| shared.factor.coordinates(stream(3))),
             flipped: coin(2, shared.differences.flipped),
-            own: shared.own.as_ref().map_or(Vec::new(), |own| own.coordinates(stream(0))),
+            own: shared
+                .own
+                .as_ref()
+                .map_or(Vec::new(), |own| own.coordinates(stream(0))),
         }
     }
 }
@@ -159,10 +194,19 @@ struct GpSample {
 impl GpSample {
     /// The agent's function without the part that is drawn point by point.
     fn smooth(&self, agent: u32, i: usize) -> f64 {
-        let Some(members) = &self.members else { return self.common[i] };
+        let Some(members) = &self.members else {
+            return self.common[i];
+        };
         let member = members.get(agent, |agent| Member::new(&self.shared, self.run, agent));
-        let base = member.unrelated.as_ref().map_or(self.common[i], |z| self.shared.factor.at(z, i));
-        let own = self.shared.own.as_ref().map_or(0.0, |own| own.at(&member.own, i));
+        let base = member
+            .unrelated
+            .as_ref()
+            .map_or(self.common[i], |z| self.shared.factor.at(z, i));
+        let own = self
+            .shared
+            .own
+            .as_ref()
+            .map_or(0.0, |own| own.at(&member.own, i));
         own + if member.flipped { -base } else { base }
     }
 }
@@ -178,7 +222,10 @@ impl Objective for GpSample {
         &self.shared.points
     }
     fn value(&self, agent: u32, candidate: u32) -> f64 {
-        let unit = f64::unit(self.run.word(Party::Agent(agent), Purpose::Perturbation, candidate));
+        let unit = f64::unit(
+            self.run
+                .word(Party::Agent(agent), Purpose::Perturbation, candidate),
+        );
         self.smooth(agent, candidate as usize) + self.shared.perturbation * (2.0 * unit - 1.0)
     }
     fn observe(&self, agent: u32, candidate: u32, observation: u32) -> f64 {
@@ -195,7 +242,11 @@ mod tests {
         GpSampleConfig {
             dim,
             points_per_axis,
-            kernel: KernelConfig { kernel, lengthscale: 0.2, signal_variance: 2.0 },
+            kernel: KernelConfig {
+                kernel,
+                lengthscale: 0.2,
+                signal_variance: 2.0,
+            },
             noise_variance: 0.01,
             perturbation: 0.02,
             differences: Differences::NONE,
@@ -233,7 +284,14 @@ mod tests {
     fn agents_differ_by_the_perturbation_and_noise_is_addressed() {
         let family = GpSamples::new(&config(Stationary::Matern52, 12, 2), 3).unwrap();
         let objective = family.realize(RunSeed::new(0, 0));
-        assert_eq!((objective.candidate_count(), objective.dim(), objective.agents()), (144, 2, 3));
+        assert_eq!(
+            (
+                objective.candidate_count(),
+                objective.dim(),
+                objective.agents()
+            ),
+            (144, 2, 3)
+        );
         let gap = (objective.value(0, 5) - objective.value(1, 5)).abs();
         assert!(gap > 0.0 && gap <= 0.04);
         assert_eq!(objective.observe(1, 5, 2), objective.observe(1, 5, 2));
@@ -243,9 +301,19 @@ mod tests {
 
     #[test]
     fn a_wide_factor_is_found_and_a_too_rough_kernel_refused() {
-        assert_eq!(GpSamples::new(&config(Stationary::Matern12, 300, 1), 1).unwrap().0.factor.rank, 300);
+        assert_eq!(
+            GpSamples::new(&config(Stationary::Matern12, 300, 1), 1)
+                .unwrap()
+                .0
+                .factor
+                .rank,
+            300
+        );
         let rough = config(Stationary::Matern12, 300, 1);
-        assert!(matches!(GpSamples::within(&rough, 1, 200), Err(ObjectiveError::TooRough { rank: 200, .. })));
+        assert!(matches!(
+            GpSamples::within(&rough, 1, 200),
+            Err(ObjectiveError::TooRough { rank: 200, .. })
+        ));
     }
 
     /// What every key does, agent by agent: correlation with the common function, shares, sizes. Level: 5 standard errors.
@@ -253,32 +321,69 @@ mod tests {
     fn agents_differ_as_asked_and_methods_of_a_run_meet_the_same() {
         let agents = 2000;
         let draw = |differences: Differences| {
-            let plain =
-                GpSampleConfig { perturbation: 0.0, differences, ..config(Stationary::SquaredExponential, 24, 1) };
-            GpSamples::new(&plain, agents).unwrap().realize(RunSeed::new(4, 2))
+            let plain = GpSampleConfig {
+                perturbation: 0.0,
+                differences,
+                ..config(Stationary::SquaredExponential, 24, 1)
+            };
+            GpSamples::new(&plain, agents)
+                .unwrap()
+                .realize(RunSeed::new(4, 2))
         };
         let (common, at) = (draw(Differences::NONE), 7);
         let f = common.value(0, at);
         assert!((0..agents).all(|agent| common.value(agent, at) == f));
         let share = |count: usize| count as f64 / f64::from(agents);
         let error = |p: f64| 5.0 * (p * (1.0 - p) / f64::from(agents)).sqrt();
-        let flipped = draw(Differences { flipped: 0.3, ..Differences::NONE });
-        let minus = (0..agents).filter(|agent| flipped.value(*agent, at) == -f).count();
-        let plus = (0..agents).filter(|agent| flipped.value(*agent, at) == f).count();
+        let flipped = draw(Differences {
+            flipped: 0.3,
+            ..Differences::NONE
+        });
+        let minus = (0..agents)
+            .filter(|agent| flipped.value(*agent, at) == -f)
+            .count();
+        let plus = (0..agents)
+            .filter(|agent| flipped.value(*agent, at) == f)
+            .count();
         assert!((share(minus) - 0.3).abs() < error(0.3) && minus + plus == agents as usize);
         // Coins do not follow regions, which are counted by agents modulo P.
-        let of_parity = |parity| (0..agents).filter(|n| n % 2 == parity && flipped.value(*n, at) == -f).count();
+        let of_parity = |parity| {
+            (0..agents)
+                .filter(|n| n % 2 == parity && flipped.value(*n, at) == -f)
+                .count()
+        };
         assert!((share(of_parity(0)) - share(of_parity(1))).abs() < error(0.3));
-        let unrelated = draw(Differences { unrelated: 0.2, ..Differences::NONE });
-        let others: Vec<f64> = (0..agents).map(|n| unrelated.value(n, at)).filter(|value| *value != f).collect();
+        let unrelated = draw(Differences {
+            unrelated: 0.2,
+            ..Differences::NONE
+        });
+        let others: Vec<f64> = (0..agents)
+            .map(|n| unrelated.value(n, at))
+            .filter(|value| *value != f)
+            .collect();
         assert!((share(others.len()) - 0.2).abs() < error(0.2));
-        let variance = |values: &[f64]| values.iter().map(|x| x * x).sum::<f64>() / values.len() as f64;
+        let variance =
+            |values: &[f64]| values.iter().map(|x| x * x).sum::<f64>() / values.len() as f64;
         let wide = |n: usize, of: f64| 5.0 * of * (2.0 / n as f64).sqrt();
-        assert!((variance(&others) - 2.0).abs() < wide(others.len(), 2.0), "the kernel's variance");
-        let smooth = Differences { own_variance: 0.5, own_lengthscale: 0.1, ..Differences::NONE };
+        assert!(
+            (variance(&others) - 2.0).abs() < wide(others.len(), 2.0),
+            "the kernel's variance"
+        );
+        let smooth = Differences {
+            own_variance: 0.5,
+            own_lengthscale: 0.1,
+            ..Differences::NONE
+        };
         let smooth = draw(smooth);
         let own: Vec<f64> = (0..agents).map(|n| smooth.value(n, at) - f).collect();
-        assert!((variance(&own) - 0.5).abs() < wide(own.len(), 0.5), "{}", variance(&own));
-        assert!((variance(&own) - 0.7).abs() > wide(own.len(), 0.5), "negative control");
+        assert!(
+            (variance(&own) - 0.5).abs() < wide(own.len(), 0.5),
+            "{}",
+            variance(&own)
+        );
+        assert!(
+            (variance(&own) - 0.7).abs() > wide(own.len(), 0.5),
+            "negative control"
+        );
     }
 }

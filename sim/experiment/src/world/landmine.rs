@@ -27,9 +27,18 @@ const ROWS_MAX: usize = 5_000;
 /// **Errors**: every way in which the file can be wrong, with line and column.
 pub fn read(path: &Path) -> Result<Vec<Task>, ObjectiveError> {
     let bytes = read_bounded(path, BYTES_MAX).map_err(|error| match error.kind() {
-        ErrorKind::IsADirectory => ObjectiveError::Folder { path: path.to_owned(), file: FILE },
-        ErrorKind::FileTooLarge => ObjectiveError::TooLong { path: path.to_owned(), bytes_max: BYTES_MAX },
-        _ => ObjectiveError::Unreadable { path: path.to_owned(), error },
+        ErrorKind::IsADirectory => ObjectiveError::Folder {
+            path: path.to_owned(),
+            file: FILE,
+        },
+        ErrorKind::FileTooLarge => ObjectiveError::TooLong {
+            path: path.to_owned(),
+            bytes_max: BYTES_MAX,
+        },
+        _ => ObjectiveError::Unreadable {
+            path: path.to_owned(),
+            error,
+        },
     })?;
     parse(path, &bytes)
 }
@@ -37,12 +46,27 @@ pub fn read(path: &Path) -> Result<Vec<Task>, ObjectiveError> {
 /// The same from bytes; `path` is for messages.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Task>, ObjectiveError> {
     let rows = Rows::parse(path, bytes)?;
-    let [task_column, split_column, label_column] =
-        [rows.column("task")?, rows.column("split")?, rows.column("label")?];
-    let features = (1..=FEATURES).map(|i| rows.column(&format!("f{i}"))).collect::<Result<Vec<_>, _>>()?;
-    let mut tasks = vec![Task { width: FEATURES, ..Task::default() }; TASKS];
+    let [task_column, split_column, label_column] = [
+        rows.column("task")?,
+        rows.column("split")?,
+        rows.column("label")?,
+    ];
+    let features = (1..=FEATURES)
+        .map(|i| rows.column(&format!("f{i}")))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut tasks = vec![
+        Task {
+            width: FEATURES,
+            ..Task::default()
+        };
+        TASKS
+    ];
     for row in rows.iter() {
-        let task = row.text(task_column).parse().ok().filter(|task: &usize| *task < TASKS);
+        let task = row
+            .text(task_column)
+            .parse()
+            .ok()
+            .filter(|task: &usize| *task < TASKS);
         let task = task.ok_or_else(|| row.refuse(task_column, "a whole number from 0 to 28"))?;
         let half = match row.text(split_column) {
             "train" => &mut tasks[task].train,
@@ -59,13 +83,21 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Task>, ObjectiveError> {
         }
         half.positive.push(positive);
         for column in &features {
-            half.features.push(row.number(*column, |x| x.abs() <= 1e6, "a number from -1e6 to 1e6")?);
+            half.features.push(row.number(
+                *column,
+                |x| x.abs() <= 1e6,
+                "a number from -1e6 to 1e6",
+            )?);
         }
     }
     for (task, data) in tasks.iter().enumerate() {
         for (split, rows) in [("train", &data.train), ("test", &data.test)] {
             if !rows.has_both_labels() {
-                return Err(ObjectiveError::OneClass { path: path.to_owned(), task, split });
+                return Err(ObjectiveError::OneClass {
+                    path: path.to_owned(),
+                    task,
+                    split,
+                });
             }
         }
     }
@@ -92,7 +124,9 @@ mod tests {
     fn refusal(change: impl FnOnce(&mut Vec<String>)) -> String {
         let mut lines = lines();
         change(&mut lines);
-        parse(Path::new("x.csv"), lines.join("\n").as_bytes()).unwrap_err().to_string()
+        parse(Path::new("x.csv"), lines.join("\n").as_bytes())
+            .unwrap_err()
+            .to_string()
     }
 
     #[test]
@@ -121,7 +155,10 @@ mod tests {
             refusal(|l| l[1] = l[1].replace(",4,", ",NaN,")),
             "x.csv:2: `f4` is `NaN`; admissible: a number from -1e6 to 1e6"
         );
-        assert_eq!(refusal(|l| l[1] = l[1].replace(",4,", ",")), "x.csv:2: 11 fields; the header has 12");
+        assert_eq!(
+            refusal(|l| l[1] = l[1].replace(",4,", ",")),
+            "x.csv:2: 11 fields; the header has 12"
+        );
         assert_eq!(
             refusal(|l| l[0] = l[0].replace("f9", "f10")),
             "x.csv:1: there is no column `f9`; there are task, split, label, f1, f2, f3, f4, f5, f6, f7, f8, f10"
@@ -130,6 +167,11 @@ mod tests {
             refusal(|l| l.truncate(l.len() - 1)),
             "x.csv: task 28 has only one label among its test rows; both are needed"
         );
-        assert!(read(Path::new("/nowhere/x.csv")).unwrap_err().to_string().contains("cannot be read"));
+        assert!(
+            read(Path::new("/nowhere/x.csv"))
+                .unwrap_err()
+                .to_string()
+                .contains("cannot be read")
+        );
     }
 }

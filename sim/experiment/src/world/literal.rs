@@ -33,9 +33,17 @@ pub struct LiteralError {
 ///
 /// **Errors**: the first place where the text is something else.
 pub fn read(text: &str) -> Result<Literal, LiteralError> {
-    let mut reader = Reader { text: text.as_bytes(), at: 0, depth: 0 };
+    let mut reader = Reader {
+        text: text.as_bytes(),
+        at: 0,
+        depth: 0,
+    };
     let value = reader.value()?;
-    if reader.peek().is_some() { Err(reader.expected("the end of the text")) } else { Ok(value) }
+    if reader.peek().is_some() {
+        Err(reader.expected("the end of the text"))
+    } else {
+        Ok(value)
+    }
 }
 
 struct Reader<'t> {
@@ -46,7 +54,10 @@ struct Reader<'t> {
 
 impl Reader<'_> {
     fn expected(&self, expected: &'static str) -> LiteralError {
-        LiteralError { at: self.at + 1, expected }
+        LiteralError {
+            at: self.at + 1,
+            expected,
+        }
     }
 
     /// The next byte that is not a space.
@@ -74,7 +85,11 @@ impl Reader<'_> {
     }
 
     /// The values between an opening bracket and `close`, separated by commas; one comma may stand before `close`.
-    fn many<V>(&mut self, close: u8, one: fn(&mut Self) -> Result<V, LiteralError>) -> Result<Vec<V>, LiteralError> {
+    fn many<V>(
+        &mut self,
+        close: u8,
+        one: fn(&mut Self) -> Result<V, LiteralError>,
+    ) -> Result<Vec<V>, LiteralError> {
         self.at += 1;
         let mut found = Vec::new();
         loop {
@@ -172,15 +187,35 @@ mod tests {
     fn what_python_and_json_print_is_read() {
         let number = Literal::Number;
         let text = "{'a': [1, -2.5e-1, nan], \"b\": ((1,), []), 'c': datetime.timedelta(days=1, x=')'), 'd': None, 'e\\'f': 'x,'}";
-        let Literal::Dictionary(entries) = read(text).unwrap() else { panic!("a dictionary") };
-        let Literal::List(first) = &entries[0].1 else { panic!("a list") };
+        let Literal::Dictionary(entries) = read(text).unwrap() else {
+            panic!("a dictionary")
+        };
+        let Literal::List(first) = &entries[0].1 else {
+            panic!("a list")
+        };
         assert_eq!(first[..2], [number(1.0), number(-0.25)]);
         assert!(matches!(first[2], Literal::Number(x) if x.is_nan()));
-        let nested = Literal::List(vec![Literal::List(vec![number(1.0)]), Literal::List(vec![])]);
+        let nested = Literal::List(vec![
+            Literal::List(vec![number(1.0)]),
+            Literal::List(vec![]),
+        ]);
         assert_eq!(entries[1], ("b".to_owned(), nested));
-        assert_eq!(entries[2..].iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["c", "d", "e\\'f"]);
-        assert!(entries[2..].iter().all(|(_, value)| *value == Literal::Other));
-        assert_eq!(read("[null, -Infinity]").unwrap(), Literal::List(vec![Literal::Other, number(f64::NEG_INFINITY)]));
+        assert_eq!(
+            entries[2..]
+                .iter()
+                .map(|(name, _)| name.as_str())
+                .collect::<Vec<_>>(),
+            ["c", "d", "e\\'f"]
+        );
+        assert!(
+            entries[2..]
+                .iter()
+                .all(|(_, value)| *value == Literal::Other)
+        );
+        assert_eq!(
+            read("[null, -Infinity]").unwrap(),
+            Literal::List(vec![Literal::Other, number(f64::NEG_INFINITY)])
+        );
     }
 
     #[test]

@@ -64,32 +64,55 @@ pub fn load_beside(
     answers: Option<&Path>,
 ) -> Result<Box<dyn Family>, ObjectiveError> {
     Ok(match &scenario.objective {
-        ObjectiveConfig::GpSample(config) => Box::new(gp_sample::GpSamples::new(config, scenario.federation.agents)?),
+        ObjectiveConfig::GpSample(config) => Box::new(gp_sample::GpSamples::new(
+            config,
+            scenario.federation.agents,
+        )?),
         ObjectiveConfig::Function(config) => {
             let points = points::candidates(&config.points, config.dim, data)?;
-            Box::new(function::Functions::new(config, scenario.federation.agents, points))
+            Box::new(function::Functions::new(
+                config,
+                scenario.federation.agents,
+                points,
+            ))
         }
         ObjectiveConfig::Table(config) => {
             let agents = scenario.federation.agents;
             Box::new(match config.shipped {
                 Some(shipped) => table::Table::shipped(config, shipped)?,
                 None => {
-                    let path = data.ok_or(ObjectiveError::NoData { file: "a CSV table" })?;
+                    let path = data.ok_or(ObjectiveError::NoData {
+                        file: "a CSV table",
+                    })?;
                     table::Table::new(config, agents, path)?
                 }
             })
         }
-        ObjectiveConfig::Fedhpo(config) => Box::new(fedhpo::load(config, scenario.federation.agents, data)?),
-        ObjectiveConfig::Command(config) => {
-            Box::new(command::Commands::new(config, scenario.federation.agents, data, answers)?)
+        ObjectiveConfig::Fedhpo(config) => {
+            Box::new(fedhpo::load(config, scenario.federation.agents, data)?)
         }
+        ObjectiveConfig::Command(config) => Box::new(command::Commands::new(
+            config,
+            scenario.federation.agents,
+            data,
+            answers,
+        )?),
         ObjectiveConfig::Custom(config) => {
-            return Err(ObjectiveError::Custom { function: config.function.clone() });
+            return Err(ObjectiveError::Custom {
+                function: config.function.clone(),
+            });
         }
         ObjectiveConfig::Landmine(config) => {
-            let path = data.ok_or(ObjectiveError::NoData { file: landmine::FILE })?;
-            Box::new(tuning::Tuning::new(landmine::read(path)?, config.candidates))
+            let path = data.ok_or(ObjectiveError::NoData {
+                file: landmine::FILE,
+            })?;
+            Box::new(tuning::Tuning::new(
+                landmine::read(path)?,
+                config.candidates,
+            ))
         }
-        ObjectiveConfig::Winequality(config) => Box::new(tuning::Tuning::new(winequality::tasks(), config.candidates)),
+        ObjectiveConfig::Winequality(config) => {
+            Box::new(tuning::Tuning::new(winequality::tasks(), config.candidates))
+        }
     })
 }

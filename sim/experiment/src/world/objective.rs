@@ -34,7 +34,9 @@ pub trait Objective: Send + Sync {
     ///
     /// **Panics**: if there is no such agent.
     fn values(&self, agent: u32) -> Vec<f64> {
-        (0..self.candidate_count()).map(|candidate| self.value(agent, candidate)).collect()
+        (0..self.candidate_count())
+            .map(|candidate| self.value(agent, candidate))
+            .collect()
     }
     /// What the agent sees in its observation number `observation`. The noise is keyed by (run seed, agent,
     /// observation), so that methods are paired.
@@ -42,13 +44,23 @@ pub trait Objective: Send + Sync {
     /// Both at once, as agents ask: for functions that may fail, such as a program of the user's.
     ///
     /// **Errors**: the function's; functions computed in this crate have none.
-    fn query(&self, agent: u32, candidate: u32, observation: u32) -> Result<Answer, ObjectiveError> {
-        Ok(Answer { y: self.observe(agent, candidate, observation), value: self.value(agent, candidate) })
+    fn query(
+        &self,
+        agent: u32,
+        candidate: u32,
+        observation: u32,
+    ) -> Result<Answer, ObjectiveError> {
+        Ok(Answer {
+            y: self.observe(agent, candidate, observation),
+            value: self.value(agent, candidate),
+        })
     }
     /// The value regret is measured against: the largest of the agent's own noise-free values over the candidates, or,
     /// where that is not known, the largest possible value. **Cost**: may be O(n); ask once for each agent.
     fn optimum(&self, agent: u32) -> f64 {
-        self.values(agent).into_iter().fold(f64::NEG_INFINITY, f64::max)
+        self.values(agent)
+            .into_iter()
+            .fold(f64::NEG_INFINITY, f64::max)
     }
     /// What the data call each agent, in order; nothing where agents have no names.
     fn agent_names(&self) -> &[String] {
@@ -58,7 +70,11 @@ pub trait Objective: Send + Sync {
 
 /// The normal noise of an agent's observation: the same with every method, so that methods are paired.
 pub(super) fn noise(run: RunSeed, agent: u32, observation: u32, std: f64) -> f64 {
-    std * normal::draw::<f64>(&mut run.stream(Party::Agent(agent), Purpose::ObservationNoise, observation))
+    std * normal::draw::<f64>(&mut run.stream(
+        Party::Agent(agent),
+        Purpose::ObservationNoise,
+        observation,
+    ))
 }
 
 /// What all runs of a scenario share: data sets, tables of known values, the factor of a prior. Built once.

@@ -79,7 +79,9 @@ impl Drop for Programs {
     fn drop(&mut self) {
         let again = *self.again.get_mut();
         if again > AGAIN_TOLD {
-            tell(&format!("objective.command: failed and was asked again {again} times in all"));
+            tell(&format!(
+                "objective.command: failed and was asked again {again} times in all"
+            ));
         }
     }
 }
@@ -87,12 +89,20 @@ impl Drop for Programs {
 impl Programs {
     /// The programs of a scenario, of which none is started yet.
     pub(super) fn new(config: &CommandConfig) -> Self {
-        Programs { config: config.clone(), idle: Mutex::new(Vec::new()), again: AtomicU32::new(0) }
+        Programs {
+            config: config.clone(),
+            idle: Mutex::new(Vec::new()),
+            again: AtomicU32::new(0),
+        }
     }
 
     /// A number, or what the program said in its place. A program that says something else is ended, because its number
     /// may still be on its way and would be taken for the answer to the next question.
-    fn ask_once(&self, line: &str, time_max: Duration) -> Result<Result<f64, String>, ProgramError> {
+    fn ask_once(
+        &self,
+        line: &str,
+        time_max: Duration,
+    ) -> Result<Result<f64, String>, ProgramError> {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = idle().pop();
         let mut program = waiting.map_or_else(|| Program::start(&self.config.command), Ok)?;
@@ -110,23 +120,43 @@ impl Programs {
 impl Oracle for Programs {
     /// Asks a program, which is started again after each failure but one: saying more than it was asked for.
     fn ask(&self, question: &Question) -> Result<f64, ObjectiveError> {
-        let (question, time_max) = (question.to_string(), Duration::from_secs_f64(self.config.time_limit));
+        let (question, time_max) = (
+            question.to_string(),
+            Duration::from_secs_f64(self.config.time_limit),
+        );
         let mut tries = 0;
         loop {
             tries += 1;
             let error = match self.ask_once(&question, time_max) {
                 Ok(Ok(value)) => return Ok(value),
-                Ok(Err(answer)) => ObjectiveError::Answer { question: question.clone(), answer, tries },
-                Err(error) => ObjectiveError::Program { question: question.clone(), tries, error },
+                Ok(Err(answer)) => ObjectiveError::Answer {
+                    question: question.clone(),
+                    answer,
+                    tries,
+                },
+                Err(error) => ObjectiveError::Program {
+                    question: question.clone(),
+                    tries,
+                    error,
+                },
             };
             // Started again, it would say too much again, and its first line would pass for the answer.
-            let unasked = matches!(error, ObjectiveError::Program { error: ProgramError::Unasked { .. }, .. });
+            let unasked = matches!(
+                error,
+                ObjectiveError::Program {
+                    error: ProgramError::Unasked { .. },
+                    ..
+                }
+            );
             if unasked || tries > self.config.retries {
                 return Err(error);
             }
             let again = self.again.fetch_add(1, Ordering::Relaxed) + 1;
             if again <= AGAIN_TOLD {
-                tell(&format!("{}; it is asked again (failure {again} of this run)", chain(&error)));
+                tell(&format!(
+                    "{}; it is asked again (failure {again} of this run)",
+                    chain(&error)
+                ));
             }
         }
     }

@@ -18,7 +18,12 @@ pub struct PerAgent<V> {
 impl<V> PerAgent<V> {
     /// For this number of agents; nothing is made yet.
     pub fn new(agents: u32) -> Self {
-        PerAgent { agents, blocks: (0..agents.div_ceil(BLOCK)).map(|_| OnceLock::new()).collect() }
+        PerAgent {
+            agents,
+            blocks: (0..agents.div_ceil(BLOCK))
+                .map(|_| OnceLock::new())
+                .collect(),
+        }
     }
 
     /// The value of an agent; `make` must give the same for an agent whenever it is called.
@@ -26,14 +31,24 @@ impl<V> PerAgent<V> {
     /// **Panics**: if there is no such agent.
     pub fn get(&self, agent: u32, make: impl Fn(u32) -> V) -> &V {
         let block = agent / BLOCK;
-        let all =
-            || (block * BLOCK..self.agents.min(block.saturating_add(1).saturating_mul(BLOCK))).map(make).collect();
+        let all = || {
+            (block * BLOCK
+                ..self
+                    .agents
+                    .min(block.saturating_add(1).saturating_mul(BLOCK)))
+                .map(make)
+                .collect()
+        };
         &self.blocks[block as usize].get_or_init(all)[(agent % BLOCK) as usize]
     }
 
     /// Number of agents whose values were made.
     pub fn made(&self) -> usize {
-        self.blocks.iter().filter_map(OnceLock::get).map(|block| block.len()).sum()
+        self.blocks
+            .iter()
+            .filter_map(OnceLock::get)
+            .map(|block| block.len())
+            .sum()
     }
 }
 
@@ -45,8 +60,14 @@ mod tests {
     fn only_blocks_that_are_asked_for_are_made() {
         let squares = PerAgent::new(2500);
         let square = |agent: u32| *squares.get(agent, |agent| u64::from(agent) * u64::from(agent));
-        assert_eq!((squares.made(), square(2499), squares.made()), (0, 2499 * 2499, 452));
-        assert_eq!((square(1023), square(0), squares.made()), (1023 * 1023, 0, 1476));
+        assert_eq!(
+            (squares.made(), square(2499), squares.made()),
+            (0, 2499 * 2499, 452)
+        );
+        assert_eq!(
+            (square(1023), square(0), squares.made()),
+            (1023 * 1023, 0, 1476)
+        );
         let nobody = std::panic::catch_unwind(|| *PerAgent::new(3).get(3, |agent| agent));
         assert!(nobody.is_err());
     }

@@ -17,24 +17,45 @@ const CANDIDATES_MAX: usize = 20_000;
 /// **Errors**: a file that cannot be read, or of another digest than the scenario says.
 fn list(config: &DesignConfig, path: &Path) -> Result<Rows, ObjectiveError> {
     let rows = Rows::read(path)?;
-    rows.check_digest("objective.list_digest", rows.digest(), config.list_digest.as_deref())?;
+    rows.check_digest(
+        "objective.list_digest",
+        rows.digest(),
+        config.list_digest.as_deref(),
+    )?;
     Ok(rows)
 }
 
 /// Candidates in [0, 1]^dim, row-major: the points of a design, or columns x1 to xD of `data`.
 ///
 /// **Errors**: no file where one is needed, or a malformed one, with line and column.
-pub fn candidates(config: &DesignConfig, dim: usize, data: Option<&Path>) -> Result<Vec<f64>, ObjectiveError> {
+pub fn candidates(
+    config: &DesignConfig,
+    dim: usize,
+    data: Option<&Path>,
+) -> Result<Vec<f64>, ObjectiveError> {
     if config.design != Design::List {
-        return Ok(design::points(config.design, config.candidates, dim, config.design_seed));
+        return Ok(design::points(
+            config.design,
+            config.candidates,
+            dim,
+            config.design_seed,
+        ));
     }
-    let path = data.ok_or(ObjectiveError::NoData { file: "a CSV list of candidates, columns x1 to xD in [0, 1]" })?;
+    let path = data.ok_or(ObjectiveError::NoData {
+        file: "a CSV list of candidates, columns x1 to xD in [0, 1]",
+    })?;
     let rows = list(config, path)?;
-    let columns = (1..=dim).map(|d| rows.column(&format!("x{d}"))).collect::<Result<Vec<_>, _>>()?;
+    let columns = (1..=dim)
+        .map(|d| rows.column(&format!("x{d}")))
+        .collect::<Result<Vec<_>, _>>()?;
     let mut points = Vec::new();
     for row in rows.iter() {
         for column in &columns {
-            points.push(row.number(*column, |x| (0.0..=1.0).contains(&x), "a number from 0 to 1")?);
+            points.push(row.number(
+                *column,
+                |x| (0.0..=1.0).contains(&x),
+                "a number from 0 to 1",
+            )?);
         }
     }
     let count = points.len() / dim;
@@ -45,14 +66,28 @@ pub fn candidates(config: &DesignConfig, dim: usize, data: Option<&Path>) -> Res
 }
 
 /// Refuses a design with so few points along an axis that names of a category would never be asked for.
-fn every_name_is_there(inputs: &[(&str, Input<'_>)], all: &[Vec<Setting>]) -> Result<(), ObjectiveError> {
+fn every_name_is_there(
+    inputs: &[(&str, Input<'_>)],
+    all: &[Vec<Setting>],
+) -> Result<(), ObjectiveError> {
     for (place, (input, kind)) in inputs.iter().enumerate() {
-        let Input::Category(names) = kind else { continue };
-        let there =
-            |name: &&String| all.iter().any(|settings| settings.get(place) == Some(&Setting::Name((*name).clone())));
-        let missing: Vec<&str> = names.iter().filter(|name| !there(name)).map(String::as_str).collect();
+        let Input::Category(names) = kind else {
+            continue;
+        };
+        let there = |name: &&String| {
+            all.iter()
+                .any(|settings| settings.get(place) == Some(&Setting::Name((*name).clone())))
+        };
+        let missing: Vec<&str> = names
+            .iter()
+            .filter(|name| !there(name))
+            .map(String::as_str)
+            .collect();
         if !missing.is_empty() {
-            return Err(ObjectiveError::Names { input: (*input).to_owned(), missing: missing.join(", ") });
+            return Err(ObjectiveError::Names {
+                input: (*input).to_owned(),
+                missing: missing.join(", "),
+            });
         }
     }
     Ok(())
@@ -69,7 +104,9 @@ pub fn settings(
 ) -> Result<Vec<Vec<Setting>>, ObjectiveError> {
     let inputs = space.all();
     let all: Vec<Vec<Setting>> = if config.design == Design::List {
-        let path = data.ok_or(ObjectiveError::NoData { file: "a CSV list of candidates, a column for each input" })?;
+        let path = data.ok_or(ObjectiveError::NoData {
+            file: "a CSV list of candidates, a column for each input",
+        })?;
         let rows = list(config, path)?;
         let all = space::of_rows(space, &rows, rows.iter())?;
         if !(2..=CANDIDATES_MAX).contains(&all.len()) {
@@ -77,13 +114,27 @@ pub fn settings(
         }
         all
     } else {
-        let points = design::points(config.design, config.candidates, inputs.len(), config.design_seed);
-        let of = |point: &[f64]| inputs.iter().zip(point).map(|((_, input), u)| space::decode(input, *u)).collect();
+        let points = design::points(
+            config.design,
+            config.candidates,
+            inputs.len(),
+            config.design_seed,
+        );
+        let of = |point: &[f64]| {
+            inputs
+                .iter()
+                .zip(point)
+                .map(|((_, input), u)| space::decode(input, *u))
+                .collect()
+        };
         let all: Vec<Vec<Setting>> = points.chunks_exact(inputs.len()).map(of).collect();
         every_name_is_there(&inputs, &all)?;
         all
     };
     let mut seen = std::collections::BTreeSet::new();
     let key = |setting: &Vec<Setting>| setting.iter().map(space::shown).collect::<Vec<_>>();
-    Ok(all.into_iter().filter(|setting| seen.insert(key(setting))).collect())
+    Ok(all
+        .into_iter()
+        .filter(|setting| seen.insert(key(setting)))
+        .collect())
 }

@@ -35,7 +35,10 @@ impl Rows {
     ///
     /// **Errors**: a file that cannot be read, is longer than 256 MiB, or has rows of another length than its header.
     pub fn read(path: &Path) -> Result<Self, ObjectiveError> {
-        let unreadable = |error| ObjectiveError::Unreadable { path: path.to_owned(), error };
+        let unreadable = |error| ObjectiveError::Unreadable {
+            path: path.to_owned(),
+            error,
+        };
         Self::parse(path, &read_bounded(path, BYTES_MAX).map_err(unreadable)?)
     }
 
@@ -45,27 +48,54 @@ impl Rows {
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, ObjectiveError> {
         let malformed = |line, error: csv::Error| ObjectiveError::Row {
             path: path.to_owned(),
-            line: error.position().map_or(line, |position| Lines::new(bytes).of(position.byte())),
+            line: error
+                .position()
+                .map_or(line, |position| Lines::new(bytes).of(position.byte())),
             message: one_line(&error),
         };
         if bytes.starts_with(&GZIP) {
-            return Err(ObjectiveError::Compressed { path: path.to_owned() });
+            return Err(ObjectiveError::Compressed {
+                path: path.to_owned(),
+            });
         }
-        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
+        let mut reader = csv::ReaderBuilder::new()
+            .trim(csv::Trim::All)
+            .from_reader(bytes);
         let header = reader.headers().map_err(|error| malformed(1, error))?;
-        let header: Vec<String> = header.iter().map(|name| name.trim_start_matches('\u{feff}').to_owned()).collect();
-        if let Some(twice) = header.iter().enumerate().find(|(i, name)| header[..*i].contains(name)) {
+        let header: Vec<String> = header
+            .iter()
+            .map(|name| name.trim_start_matches('\u{feff}').to_owned())
+            .collect();
+        if let Some(twice) = header
+            .iter()
+            .enumerate()
+            .find(|(i, name)| header[..*i].contains(name))
+        {
             let message = format!("column `{}` is there twice", twice.1);
-            return Err(ObjectiveError::Row { path: path.to_owned(), line: 1, message });
+            return Err(ObjectiveError::Row {
+                path: path.to_owned(),
+                line: 1,
+                message,
+            });
         }
         let (mut records, mut lines) = (Vec::new(), Lines::new(bytes));
         for record in reader.records() {
             let record = record.map_err(|error| malformed(0, error))?;
-            records.push((record.position().map_or(0, |position| lines.of(position.byte())), record));
+            records.push((
+                record
+                    .position()
+                    .map_or(0, |position| lines.of(position.byte())),
+                record,
+            ));
         }
         let mut digest = Frame::leaf();
         digest.bytes(bytes);
-        Ok(Rows { path: path.to_owned(), header, records, digest: digest.end() })
+        Ok(Rows {
+            path: path.to_owned(),
+            header,
+            records,
+            digest: digest.end(),
+        })
     }
 
     /// Path of the file that was read.
@@ -82,7 +112,12 @@ impl Rows {
     /// one.
     ///
     /// **Errors**: [`ObjectiveError::Table`].
-    pub fn check_digest(&self, key: &str, found: &Digest, wanted: Option<&str>) -> Result<(), ObjectiveError> {
+    pub fn check_digest(
+        &self,
+        key: &str,
+        found: &Digest,
+        wanted: Option<&str>,
+    ) -> Result<(), ObjectiveError> {
         let found = found.to_string();
         match wanted.filter(|wanted| **wanted != found) {
             None => Ok(()),
@@ -107,22 +142,36 @@ impl Rows {
             column: name.to_owned(),
             there: self.header.join(", "),
         };
-        self.header.iter().position(|other| other == name).ok_or_else(missing)
+        self.header
+            .iter()
+            .position(|other| other == name)
+            .ok_or_else(missing)
     }
 
     /// Its lines in order.
     pub fn iter(&self) -> impl Iterator<Item = Row<'_>> {
-        self.records.iter().map(|(line, record)| Row { rows: self, line: *line, record })
+        self.records.iter().map(|(line, record)| Row {
+            rows: self,
+            line: *line,
+            record,
+        })
     }
 
     /// The error of a file with too few or too many lines.
     pub fn count_error(&self, found: usize, admissible: &'static str) -> ObjectiveError {
-        ObjectiveError::Count { path: self.path.clone(), found, admissible }
+        ObjectiveError::Count {
+            path: self.path.clone(),
+            found,
+            admissible,
+        }
     }
 
     /// An error of the whole file.
     pub fn error(&self, message: String) -> ObjectiveError {
-        ObjectiveError::Table { path: self.path.clone(), message }
+        ObjectiveError::Table {
+            path: self.path.clone(),
+            message,
+        }
     }
 }
 
@@ -140,8 +189,17 @@ impl<'r> Row<'r> {
     /// The field of a column as a finite number that is admitted.
     ///
     /// **Errors**: [`ObjectiveError::Field`].
-    pub fn number(&self, column: usize, admits: impl Fn(f64) -> bool, admissible: &str) -> Result<f64, ObjectiveError> {
-        let number = self.text(column).parse::<f64>().ok().filter(|x| x.is_finite() && admits(*x));
+    pub fn number(
+        &self,
+        column: usize,
+        admits: impl Fn(f64) -> bool,
+        admissible: &str,
+    ) -> Result<f64, ObjectiveError> {
+        let number = self
+            .text(column)
+            .parse::<f64>()
+            .ok()
+            .filter(|x| x.is_finite() && admits(*x));
         number.ok_or_else(|| self.refuse(column, admissible))
     }
 
@@ -167,7 +225,9 @@ pub fn line(fields: &[impl AsRef<[u8]>]) -> String {
 
 fn one_line(error: &csv::Error) -> String {
     match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+        csv::ErrorKind::UnequalLengths {
+            expected_len, len, ..
+        } => {
             format!("{len} fields; the header has {expected_len}")
         }
         csv::ErrorKind::Utf8 { .. } => "not UTF-8 text".to_owned(),

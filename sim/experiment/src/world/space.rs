@@ -24,11 +24,24 @@ pub fn read(input: &Input<'_>, text: &str) -> Result<Setting, String> {
             Some(name) => Ok(Setting::Name(name.clone())),
             None => Err(format!("one of {}", names.join(", "))),
         },
-        Input::Number { range: [low, high], integer, .. } => {
-            let number = text.parse::<f64>().ok().filter(|x| (low..=high).contains(&x));
-            let what = if *integer { "a whole number" } else { "a number" };
+        Input::Number {
+            range: [low, high],
+            integer,
+            ..
+        } => {
+            let number = text
+                .parse::<f64>()
+                .ok()
+                .filter(|x| (low..=high).contains(&x));
+            let what = if *integer {
+                "a whole number"
+            } else {
+                "a number"
+            };
             let number = number.filter(|x| !integer || x.fract() == 0.0);
-            number.map(Setting::Number).ok_or_else(|| format!("{what} from {low} to {high}"))
+            number
+                .map(Setting::Number)
+                .ok_or_else(|| format!("{what} from {low} to {high}"))
         }
     }
 }
@@ -42,7 +55,10 @@ pub(super) fn of_rows<'r>(
     rows: impl Iterator<Item = Row<'r>>,
 ) -> Result<Vec<Vec<Setting>>, ObjectiveError> {
     let inputs = space.all();
-    let columns = inputs.iter().map(|(name, _)| file.column(name)).collect::<Result<Vec<_>, _>>()?;
+    let columns = inputs
+        .iter()
+        .map(|(name, _)| file.column(name))
+        .collect::<Result<Vec<_>, _>>()?;
     let setting = |row: Row<'_>| {
         let of = |((_, input), column): (&(&str, _), &usize)| {
             read(input, row.text(*column)).map_err(|admissible| row.refuse(*column, &admissible))
@@ -56,7 +72,14 @@ pub(super) fn of_rows<'r>(
 /// taken, in its range; a one for the chosen name and zeros for the others.
 pub fn encode(input: &Input<'_>, setting: &Setting, point: &mut Vec<f64>) {
     match (input, setting) {
-        (Input::Number { range: [low, high], log, .. }, Setting::Number(x)) => {
+        (
+            Input::Number {
+                range: [low, high],
+                log,
+                ..
+            },
+            Setting::Number(x),
+        ) => {
             let at = |x: f64| if *log { Scalar::ln(x) } else { x };
             point.push(((at(*x) - at(*low)) / (at(*high) - at(*low))).clamp(0.0, 1.0));
         }
@@ -74,14 +97,22 @@ pub fn decode(input: &Input<'_>, unit: f64) -> Setting {
     let slot = |count: f64| ((unit * count) as usize).min(count as usize - 1);
     match input {
         Input::Category(names) => Setting::Name(names[slot(names.len() as f64)].clone()),
-        Input::Number { range: [low, high], log: false, integer: true } => {
-            Setting::Number(low + slot(high - low + 1.0) as f64)
-        }
-        Input::Number { range: [low, high], log: true, integer } => {
+        Input::Number {
+            range: [low, high],
+            log: false,
+            integer: true,
+        } => Setting::Number(low + slot(high - low + 1.0) as f64),
+        Input::Number {
+            range: [low, high],
+            log: true,
+            integer,
+        } => {
             let x = Scalar::exp(Scalar::ln(*low) + unit * (Scalar::ln(*high) - Scalar::ln(*low)));
             Setting::Number(if *integer { (x + 0.5).floor() } else { x }.clamp(*low, *high))
         }
-        Input::Number { range: [low, high], .. } => Setting::Number(low + unit * (high - low)),
+        Input::Number {
+            range: [low, high], ..
+        } => Setting::Number(low + unit * (high - low)),
     }
 }
 
@@ -97,7 +128,11 @@ pub fn restore(inputs: &[(&str, Input<'_>)], point: &[f64]) -> Vec<Setting> {
                 let place = own.iter().position(|x| *x > 0.5).unwrap_or(0);
                 Setting::Name(names.get(place).cloned().unwrap_or_default())
             }
-            Input::Number { range: [low, high], log, integer } => {
+            Input::Number {
+                range: [low, high],
+                log,
+                integer,
+            } => {
                 let u = own.first().copied().unwrap_or(0.0);
                 let x = if *log {
                     Scalar::exp(Scalar::ln(*low) + u * (Scalar::ln(*high) - Scalar::ln(*low)))
@@ -118,7 +153,10 @@ pub fn points(space: &SpaceConfig, settings: &[Vec<Setting>]) -> Vec<f64> {
     let inputs = space.all();
     let mut points = Vec::with_capacity(settings.len() * space.dim());
     for setting in settings {
-        inputs.iter().zip(setting).for_each(|((_, input), setting)| encode(input, setting, &mut points));
+        inputs
+            .iter()
+            .zip(setting)
+            .for_each(|((_, input), setting)| encode(input, setting, &mut points));
     }
     points
 }
@@ -138,25 +176,60 @@ mod tests {
     #[test]
     fn settings_go_into_the_box_and_come_back() {
         let names = ["adam".to_owned(), "sgd".to_owned(), "rms, prop".to_owned()];
-        let rate = Input::Number { range: [1e-4, 1.0], log: true, integer: false };
-        let depth = Input::Number { range: [2.0, 5.0], log: false, integer: true };
-        let width = Input::Number { range: [1.0, 64.0], log: true, integer: true };
+        let rate = Input::Number {
+            range: [1e-4, 1.0],
+            log: true,
+            integer: false,
+        };
+        let depth = Input::Number {
+            range: [2.0, 5.0],
+            log: false,
+            integer: true,
+        };
+        let width = Input::Number {
+            range: [1.0, 64.0],
+            log: true,
+            integer: true,
+        };
         let kind = Input::Category(&names);
         let mut point = Vec::new();
-        for (input, text) in [(&rate, "0.01"), (&depth, "5"), (&kind, "sgd"), (&width, "8")] {
+        for (input, text) in [
+            (&rate, "0.01"),
+            (&depth, "5"),
+            (&kind, "sgd"),
+            (&width, "8"),
+        ] {
             encode(input, &read(input, text).unwrap(), &mut point);
         }
-        let inputs =
-            [("rate", rate.clone()), ("depth", depth.clone()), ("kind", kind.clone()), ("width", width.clone())];
+        let inputs = [
+            ("rate", rate.clone()),
+            ("depth", depth.clone()),
+            ("kind", kind.clone()),
+            ("width", width.clone()),
+        ];
         let told: Vec<String> = restore(&inputs, &point).iter().map(shown).collect();
         assert_eq!(told, ["0.01", "5", "sgd", "8"]);
         let expected = [0.5, 1.0, 0.0, 1.0, 0.0, 0.5];
-        assert!(point.iter().zip(expected).all(|(x, y)| (x - y).abs() < 1e-12), "{point:?}");
+        assert!(
+            point
+                .iter()
+                .zip(expected)
+                .all(|(x, y)| (x - y).abs() < 1e-12),
+            "{point:?}"
+        );
         // Every whole number and every name has an equal share of a design's coordinate.
-        let depths: Vec<_> = [0.0, 0.249, 0.25, 0.999, 1.0].map(|u| decode(&depth, u)).to_vec();
+        let depths: Vec<_> = [0.0, 0.249, 0.25, 0.999, 1.0]
+            .map(|u| decode(&depth, u))
+            .to_vec();
         assert_eq!(depths, [2.0, 2.0, 3.0, 5.0, 5.0].map(Setting::Number));
-        assert_eq!([0.0, 0.34, 1.0].map(|u| shown(&decode(&kind, u))), ["adam", "sgd", "rms, prop"]);
-        assert_eq!([0.0, 0.5, 1.0].map(|u| decode(&width, u)), [1.0, 8.0, 64.0].map(Setting::Number));
+        assert_eq!(
+            [0.0, 0.34, 1.0].map(|u| shown(&decode(&kind, u))),
+            ["adam", "sgd", "rms, prop"]
+        );
+        assert_eq!(
+            [0.0, 0.5, 1.0].map(|u| decode(&width, u)),
+            [1.0, 8.0, 64.0].map(Setting::Number)
+        );
         assert!(matches!(decode(&rate, 0.5), Setting::Number(x) if (x - 0.01).abs() < 1e-15));
         for (input, text, admissible) in [
             (&rate, "2", "a number from 0.0001 to 1"),
@@ -164,7 +237,10 @@ mod tests {
             (&depth, "2.5", "a whole number from 2 to 5"),
             (&kind, "Adam", "one of adam, sgd, rms, prop"),
         ] {
-            assert!(read(input, text).unwrap_err().contains(admissible), "{text}");
+            assert!(
+                read(input, text).unwrap_err().contains(admissible),
+                "{text}"
+            );
         }
     }
 }

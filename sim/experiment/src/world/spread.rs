@@ -48,7 +48,11 @@ impl Spread {
             mean += from / count as f64;
             squares += from * (value - mean);
         }
-        (count > 1).then(|| Spread { count, mean, variance: squares / (count - 1) as f64 })
+        (count > 1).then(|| Spread {
+            count,
+            mean,
+            variance: squares / (count - 1) as f64,
+        })
     }
 
     /// Of all agents at all candidates.
@@ -64,7 +68,9 @@ impl Spread {
             return Ok(None);
         }
         let sign = config.goal.sign();
-        Ok(Self::of(command::values(path)?.into_iter().map(|value| sign * value)))
+        Ok(Self::of(
+            command::values(path)?.into_iter().map(|value| sign * value),
+        ))
     }
 
     /// Writes it down, unless it is there already from another run.
@@ -74,7 +80,10 @@ impl Spread {
         if path.exists() {
             return Ok(());
         }
-        let unwritable = |error| ObjectiveError::Unwritable { path: path.to_owned(), error };
+        let unwritable = |error| ObjectiveError::Unwritable {
+            path: path.to_owned(),
+            error,
+        };
         let text = serde_json::to_string(self).map_err(|error| unwritable(error.into()))?;
         write_atomically(path, text.as_bytes()).map_err(unwritable)
     }
@@ -86,9 +95,14 @@ impl Spread {
         if !path.exists() {
             return Ok(None);
         }
-        let unreadable = |error| ObjectiveError::Unreadable { path: path.to_owned(), error };
+        let unreadable = |error| ObjectiveError::Unreadable {
+            path: path.to_owned(),
+            error,
+        };
         let text = read_to_string_bounded(path, BYTES_MAX).map_err(unreadable)?;
-        serde_json::from_str(&text).map(Some).map_err(|error| unreadable(error.into()))
+        serde_json::from_str(&text)
+            .map(Some)
+            .map_err(|error| unreadable(error.into()))
     }
 }
 
@@ -105,13 +119,18 @@ fn own(objective: &ObjectiveConfig) -> Option<(f64, Goal)> {
 
 /// Whether all values are known before anything is asked: those of a table are.
 pub fn is_known(objective: &ObjectiveConfig) -> bool {
-    matches!(objective, ObjectiveConfig::Table(_) | ObjectiveConfig::Fedhpo(_))
+    matches!(
+        objective,
+        ObjectiveConfig::Table(_) | ObjectiveConfig::Fedhpo(_)
+    )
 }
 
 /// What a person is told where the values contradict the constants: a sentence for each set of constants that a method
 /// has, with the constants that these values suggest.
 pub fn doubts(scenario: &Scenario, found: &Spread) -> Vec<String> {
-    let said = scenario.methods().filter(|method| ![RANDOM, ALONE].contains(method) && !method.is_campaign());
+    let said = scenario
+        .methods()
+        .filter(|method| ![RANDOM, ALONE].contains(method) && !method.is_campaign());
     let mut doubts: Vec<String> = Vec::new();
     for doubt in said.filter_map(|method| doubt(scenario.of(method), found)) {
         if !doubts.contains(&doubt) {
@@ -141,7 +160,11 @@ fn doubt(scenario: &Scenario, found: &Spread) -> Option<String> {
         Goal::Maximize => String::new(),
     };
     // Equal values have no variance that could be proposed.
-    let proposed = if found.variance > 0.0 { found.variance } else { signal };
+    let proposed = if found.variance > 0.0 {
+        found.variance
+    } else {
+        signal
+    };
     Some(format!(
         "federation.constant = {constant}, surrogate.signal_variance = {signal} and surrogate.noise_variance = {assumed} admit \
          values of {constant} ± {}, the {} values that were seen are {} ± {}{negated}: every method is misled; these values \
@@ -176,33 +199,77 @@ mod tests {
     fn mended3_values_that_contradict_the_constants_are_told_with_constants_that_do_not() {
         // RMSEs about 70, negated; per cent; fractions that hardly differ.
         let of = |mean: f64, std: f64| Spread::of([mean - std, mean, mean + std]).unwrap();
-        for (goal, found) in [("minimize", of(-70.0, 9.0)), ("maximize", of(81.0, 6.0)), ("maximize", of(0.9, 0.001))] {
+        for (goal, found) in [
+            ("minimize", of(-70.0, 9.0)),
+            ("maximize", of(81.0, 6.0)),
+            ("maximize", of(0.9, 0.001)),
+        ] {
             let said = doubts(&table(goal, &[]), &found);
             assert_eq!(said.len(), 1, "{found:?}");
-            assert_eq!(said[0].contains("negated"), goal == "minimize", "{}", said[0]);
+            assert_eq!(
+                said[0].contains("negated"),
+                goal == "minimize",
+                "{}",
+                said[0]
+            );
             assert_eq!(said[0].lines().count(), 1);
             // What is proposed is admitted.
-            let proposed = said[0].split("suggest ").nth(1).unwrap().split(" (").next().unwrap();
-            let settings: Vec<String> = proposed.split(", ").map(|setting| setting.replace(' ', "")).collect();
+            let proposed = said[0]
+                .split("suggest ")
+                .nth(1)
+                .unwrap()
+                .split(" (")
+                .next()
+                .unwrap();
+            let settings: Vec<String> = proposed
+                .split(", ")
+                .map(|setting| setting.replace(' ', ""))
+                .collect();
             let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
             assert_eq!(settings.len(), 3, "{proposed}");
-            assert_eq!(doubts(&table(goal, &settings), &found), [""; 0], "{proposed}");
+            assert_eq!(
+                doubts(&table(goal, &settings), &found),
+                [""; 0],
+                "{proposed}"
+            );
         }
         // The forgotten sign is a contradiction, and values that the constants admit are none.
         let settings = ["federation.constant=70", "surrogate.signal_variance=80"];
-        assert_eq!(doubts(&table("minimize", &settings), &of(-70.0, 9.0)).len(), 1);
-        assert_eq!(doubts(&table("maximize", &settings), &of(70.0, 9.0)), [""; 0]);
+        assert_eq!(
+            doubts(&table("minimize", &settings), &of(-70.0, 9.0)).len(),
+            1
+        );
+        assert_eq!(
+            doubts(&table("maximize", &settings), &of(70.0, 9.0)),
+            [""; 0]
+        );
         assert_eq!(doubts(&table("maximize", &[]), &of(0.4, 0.3)), [""; 0]);
     }
 
     #[test]
     fn mended3_each_set_of_constants_is_told_once_and_shipped_values_are_left_alone() {
         let methods = "federation.methods=[\"random\", \"ts\", \"dp-prior\", \"near\"]";
-        let near = ["method.near.base=ts", "method.near.set.federation.constant=5"];
-        let found = Spread { count: 10, mean: 5.0, variance: 1.0 };
-        let said = doubts(&table("maximize", &[&[methods], &near[..]].concat()), &found);
+        let near = [
+            "method.near.base=ts",
+            "method.near.set.federation.constant=5",
+        ];
+        let found = Spread {
+            count: 10,
+            mean: 5.0,
+            variance: 1.0,
+        };
+        let said = doubts(
+            &table("maximize", &[&[methods], &near[..]].concat()),
+            &found,
+        );
         assert_eq!(said.len(), 1, "{said:?}");
-        assert_eq!(doubts(&table("maximize", &["federation.methods=[\"random\"]"]), &found), [""; 0]);
+        assert_eq!(
+            doubts(
+                &table("maximize", &["federation.methods=[\"random\"]"]),
+                &found
+            ),
+            [""; 0]
+        );
         // Of draws of a Gaussian process the constants are the scenario's own.
         let default = Shipped::find("default").unwrap().parse(&[]).unwrap();
         assert_eq!(doubts(&default, &found), [""; 0]);

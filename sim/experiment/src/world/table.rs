@@ -45,8 +45,15 @@ pub fn facts(path: &Path) -> Result<Facts, ObjectiveError> {
     let rows = Rows::read(path)?;
     let column = rows.column("agent")?;
     let (agents, _) = numbered(rows.iter().map(|row| row.text(column).to_owned()));
-    let first = rows.iter().next().map(|row| (row.line(), row.text(column).to_owned()));
-    Ok(Facts { agents: agents as u32, digest: *rows.digest(), first })
+    let first = rows
+        .iter()
+        .next()
+        .map(|row| (row.line(), row.text(column).to_owned()));
+    Ok(Facts {
+        agents: agents as u32,
+        digest: *rows.digest(),
+        first,
+    })
 }
 
 /// SHA-256 of a CSV file.
@@ -92,10 +99,22 @@ impl Table {
         rows.check_digest("objective.digest", rows.digest(), config.digest.as_deref())?;
         let (agent, value) = (rows.column("agent")?, rows.column("value")?);
         let settings = space::of_rows(&config.space, &rows, rows.iter())?;
-        let cells =
-            rows.iter().zip(&settings).map(|(row, setting)| Cell { row, agent: row.text(agent).into(), setting });
-        let value = |cell: &Cell<'_>, _| cell.row.number(value, |x| x.abs() <= 1e12, "a number up to 1e12");
-        Self::filled(&Shape::of(config), &rows, agents, &cells.collect::<Vec<_>>(), value)
+        let cells = rows.iter().zip(&settings).map(|(row, setting)| Cell {
+            row,
+            agent: row.text(agent).into(),
+            setting,
+        });
+        let value = |cell: &Cell<'_>, _| {
+            cell.row
+                .number(value, |x| x.abs() <= 1e12, "a number up to 1e12")
+        };
+        Self::filled(
+            &Shape::of(config),
+            &rows,
+            agents,
+            &cells.collect::<Vec<_>>(),
+            value,
+        )
     }
 
     /// A table of cells, whose values `value` gives by their places.
@@ -110,7 +129,11 @@ impl Table {
         value: impl Fn(&Cell<'r>, usize) -> Result<f64, ObjectiveError>,
     ) -> Result<Self, ObjectiveError> {
         let (count, candidate_of) = numbered(cells.iter().map(|cell| {
-            cell.setting.iter().map(|one| shown(one).replace('\u{1f}', " ")).collect::<Vec<_>>().join("\u{1f}")
+            cell.setting
+                .iter()
+                .map(|one| shown(one).replace('\u{1f}', " "))
+                .collect::<Vec<_>>()
+                .join("\u{1f}")
         }));
         let (agents_found, agent_of) = numbered(cells.iter().map(|cell| &*cell.agent));
         if !(1..=AGENTS_MAX).contains(&agents_found) || agents_found != agents as usize {
@@ -120,13 +143,22 @@ impl Table {
         if !(2..=CANDIDATES_MAX).contains(&count) {
             return Err(rows.count_error(count, "2 to 20000 different settings of the inputs"));
         }
-        let (mut values, mut lines) = (vec![f64::NAN; agents_found * count], vec![0; agents_found * count]);
+        let (mut values, mut lines) = (
+            vec![f64::NAN; agents_found * count],
+            vec![0; agents_found * count],
+        );
         let sign = shape.goal.sign();
         for (number, cell) in cells.iter().enumerate() {
-            let (place, line) = (agent_of[number] * count + candidate_of[number], cell.row.line());
+            let (place, line) = (
+                agent_of[number] * count + candidate_of[number],
+                cell.row.line(),
+            );
             let value = value(cell, number)?;
             if !values[place].is_nan() {
-                let again = format!("lines {} and {line} are one agent at the same inputs", lines[place]);
+                let again = format!(
+                    "lines {} and {line} are one agent at the same inputs",
+                    lines[place]
+                );
                 return Err(rows.error(again));
             }
             (values[place], lines[place]) = (sign * value, line);
@@ -134,16 +166,33 @@ impl Table {
         if let Some(hole) = values.iter().position(|value| value.is_nan()) {
             let first = |of: &[usize], number| of.iter().position(|other| *other == number);
             let cell = |place: Option<usize>| place.and_then(|place| cells.get(place));
-            let candidate = cell(first(&candidate_of, hole % count)).map_or(0, |cell| cell.row.line());
+            let candidate =
+                cell(first(&candidate_of, hole % count)).map_or(0, |cell| cell.row.line());
             let name = cell(first(&agent_of, hole / count)).map_or("", |cell| &*cell.agent);
-            return Err(rows.error(format!("agent `{}` has no value at the inputs of line {candidate}", Quoted(name))));
+            return Err(rows.error(format!(
+                "agent `{}` has no value at the inputs of line {candidate}",
+                Quoted(name)
+            )));
         }
         let mut distinct: Vec<Option<&[Setting]>> = vec![None; count];
-        candidate_of.iter().zip(cells).for_each(|(candidate, cell)| distinct[*candidate] = Some(cell.setting));
-        let distinct: Vec<Vec<Setting>> = distinct.into_iter().flatten().map(<[_]>::to_vec).collect();
+        candidate_of
+            .iter()
+            .zip(cells)
+            .for_each(|(candidate, cell)| distinct[*candidate] = Some(cell.setting));
+        let distinct: Vec<Vec<Setting>> =
+            distinct.into_iter().flatten().map(<[_]>::to_vec).collect();
         let mut names = vec![""; agents_found];
-        agent_of.iter().zip(cells).for_each(|(agent, cell)| names[*agent] = &cell.agent);
-        Ok(Self::of(shape, names.into_iter().map(str::to_owned).collect(), agents, &distinct, values))
+        agent_of
+            .iter()
+            .zip(cells)
+            .for_each(|(agent, cell)| names[*agent] = &cell.agent);
+        Ok(Self::of(
+            shape,
+            names.into_iter().map(str::to_owned).collect(),
+            agents,
+            &distinct,
+            values,
+        ))
     }
 
     /// A table that is compiled in.
@@ -156,12 +205,28 @@ impl Table {
         digest.bytes(table.bytes());
         rows.check_digest("objective.digest", &digest.end(), config.digest.as_deref())?;
         let sign = config.goal.sign();
-        let values = table.values().into_iter().map(|value| sign * value).collect();
+        let values = table
+            .values()
+            .into_iter()
+            .map(|value| sign * value)
+            .collect();
         let settings = space::of_rows(&config.space, &rows, rows.iter())?;
-        Ok(Self::of(&Shape::of(config), Vec::new(), table.agents(), &settings, values))
+        Ok(Self::of(
+            &Shape::of(config),
+            Vec::new(),
+            table.agents(),
+            &settings,
+            values,
+        ))
     }
 
-    fn of(shape: &Shape<'_>, names: Vec<String>, agents: u32, settings: &[Vec<Setting>], values: Vec<f64>) -> Self {
+    fn of(
+        shape: &Shape<'_>,
+        names: Vec<String>,
+        agents: u32,
+        settings: &[Vec<Setting>],
+        values: Vec<f64>,
+    ) -> Self {
         Table(Arc::new(Shared {
             agents,
             names,
@@ -182,7 +247,11 @@ pub(super) struct Shape<'s> {
 
 impl<'s> Shape<'s> {
     fn of(config: &'s TableConfig) -> Self {
-        Shape { space: &config.space, noise_variance: config.noise_variance, goal: config.goal }
+        Shape {
+            space: &config.space,
+            noise_variance: config.noise_variance,
+            goal: config.goal,
+        }
     }
 }
 
@@ -195,7 +264,10 @@ pub(super) struct Cell<'r> {
 
 impl Family for Table {
     fn realize(&self, run: RunSeed) -> Box<dyn Objective> {
-        Box::new(Values { shared: Arc::clone(&self.0), run })
+        Box::new(Values {
+            shared: Arc::clone(&self.0),
+            run,
+        })
     }
 }
 
@@ -232,8 +304,14 @@ mod tests {
     use crate::scenario::{ObjectiveConfig, Scenario, Shipped};
 
     fn parse(settings: &[&str]) -> Scenario {
-        let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
-        Shipped::find("employment").unwrap().parse(&settings).unwrap()
+        let settings: Vec<String> = settings
+            .iter()
+            .map(|setting| (*setting).to_owned())
+            .collect();
+        Shipped::find("employment")
+            .unwrap()
+            .parse(&settings)
+            .unwrap()
     }
 
     fn load(scenario: &Scenario) -> Result<Table, ObjectiveError> {
@@ -247,10 +325,20 @@ mod tests {
     fn a_table_that_is_compiled_in_has_its_agents_settings_and_values() {
         let scenario = parse(&[]);
         let objective = load(&scenario).unwrap().realize(RunSeed::new(0, 0));
-        assert_eq!((objective.agents(), objective.dim(), objective.candidate_count()), (133, 3, 343));
+        assert_eq!(
+            (
+                objective.agents(),
+                objective.dim(),
+                objective.candidate_count()
+            ),
+            (133, 3, 343)
+        );
         assert_eq!(scenario.federation.agents, 133);
         // Its first two values, as `od -td2` shows them, and the corners of the box.
-        assert_eq!([0, 1].map(|candidate| objective.value(0, candidate)), [-0.7236, -0.701]);
+        assert_eq!(
+            [0, 1].map(|candidate| objective.value(0, candidate)),
+            [-0.7236, -0.701]
+        );
         assert_eq!(objective.candidates()[..3], [0.0; 3]);
         assert_eq!(objective.candidates()[3 * 342..], [1.0; 3]);
         assert!(objective.optimum(0) >= objective.value(0, 0));
@@ -258,8 +346,15 @@ mod tests {
 
     #[test]
     fn ranges_and_digests_of_another_table_are_refused() {
-        let narrow = load(&parse(&["objective.input_ranges=[[0.1, 1], [0.002, 0.5], [0.01, 1]]"])).err().unwrap();
-        assert!(narrow.to_string().contains("employment-settings.csv:2"), "{narrow}");
+        let narrow = load(&parse(&[
+            "objective.input_ranges=[[0.1, 1], [0.002, 0.5], [0.01, 1]]",
+        ]))
+        .err()
+        .unwrap();
+        assert!(
+            narrow.to_string().contains("employment-settings.csv:2"),
+            "{narrow}"
+        );
         let digest = format!("objective.digest=\"{}\"", "0".repeat(64));
         let other = load(&parse(&[&digest])).err().unwrap();
         assert!(other.to_string().contains("its digest is"), "{other}");

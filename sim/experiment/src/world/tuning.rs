@@ -76,11 +76,20 @@ impl Machine {
     fn new(task: &Task) -> Self {
         let distances = |from: &Rows| {
             from.iter(task.width)
-                .flat_map(|a| task.train.iter(task.width).map(move |b| squared_distance(a, b)))
+                .flat_map(|a| {
+                    task.train
+                        .iter(task.width)
+                        .map(move |b| squared_distance(a, b))
+                })
                 .collect()
         };
         Machine {
-            labels: task.train.positive.iter().map(|positive| if *positive { 1.0 } else { -1.0 }).collect(),
+            labels: task
+                .train
+                .positive
+                .iter()
+                .map(|positive| if *positive { 1.0 } else { -1.0 })
+                .collect(),
             positive: task.test.positive.clone(),
             within: distances(&task.train),
             across: distances(&task.test),
@@ -90,13 +99,14 @@ impl Machine {
     /// A row of a precomputed kernel as libsvm wants it: its serial number under index 0, then the values from 1.
     fn row(distances: &[f64], serial: usize, gamma: f64) -> Vec<SvmNode> {
         let mut nodes = Vec::with_capacity(distances.len() + 1);
-        nodes.push(SvmNode { index: 0, value: serial as f64 });
-        nodes.extend(
-            distances
-                .iter()
-                .enumerate()
-                .map(|(j, d2)| SvmNode { index: j as i32 + 1, value: (-gamma * d2).exp_nonpositive() }),
-        );
+        nodes.push(SvmNode {
+            index: 0,
+            value: serial as f64,
+        });
+        nodes.extend(distances.iter().enumerate().map(|(j, d2)| SvmNode {
+            index: j as i32 + 1,
+            value: (-gamma * d2).exp_nonpositive(),
+        }));
         nodes
     }
 
@@ -107,8 +117,16 @@ impl Machine {
     /// Decision values of the test rows.
     fn scores(&self, cost: f64, gamma: f64) -> Vec<f64> {
         let n = self.labels.len();
-        let instances = self.within.chunks_exact(n).enumerate().map(|(i, row)| Self::row(row, i + 1, gamma)).collect();
-        let problem = SvmProblem { labels: self.labels.clone(), instances };
+        let instances = self
+            .within
+            .chunks_exact(n)
+            .enumerate()
+            .map(|(i, row)| Self::row(row, i + 1, gamma))
+            .collect();
+        let problem = SvmProblem {
+            labels: self.labels.clone(),
+            instances,
+        };
         let parameter = SvmParameter {
             svm_type: SvmType::CSvc,
             kernel_type: KernelType::Precomputed,
@@ -119,7 +137,11 @@ impl Machine {
         };
         let model = svm_train(&problem, &parameter);
         // The decision value is positive for the label that libsvm met first.
-        let sign = if model.labels().first() == Some(&1) { 1.0 } else { -1.0 };
+        let sign = if model.labels().first() == Some(&1) {
+            1.0
+        } else {
+            -1.0
+        };
         self.across
             .chunks_exact(n)
             .map(|row| {
@@ -137,7 +159,11 @@ pub fn correct(task: &Task, candidates: &[(f64, f64)]) -> Vec<u64> {
     let machine = Machine::new(task);
     let count = |(cost, gamma): &(f64, f64)| {
         let scores = machine.scores(*cost, *gamma);
-        scores.iter().zip(&machine.positive).filter(|(score, positive)| (**score > 0.0) == **positive).count() as u64
+        scores
+            .iter()
+            .zip(&machine.positive)
+            .filter(|(score, positive)| (**score > 0.0) == **positive)
+            .count() as u64
     };
     candidates.iter().map(count).collect()
 }
@@ -154,7 +180,10 @@ struct Shared {
 
 /// (C, γ) of a point of the unit square.
 pub fn cost_and_gamma(point: &[f64]) -> (f64, f64) {
-    (COST.0 + point[0] * (COST.1 - COST.0), GAMMA.0 + point[1] * (GAMMA.1 - GAMMA.0))
+    (
+        COST.0 + point[0] * (COST.1 - COST.0),
+        GAMMA.0 + point[1] * (GAMMA.1 - GAMMA.0),
+    )
 }
 
 impl Tuning {
@@ -162,11 +191,14 @@ impl Tuning {
     pub fn new(tasks: Vec<Task>, candidates: u32) -> Self {
         // The solver would print a report on every machine.
         libsvm_rs::set_quiet(true);
-        let mut stream = RunSeed::new(CANDIDATE_SEED, 0).stream(Party::World, Purpose::Candidates, 0);
+        let mut stream =
+            RunSeed::new(CANDIDATE_SEED, 0).stream(Party::World, Purpose::Candidates, 0);
         Tuning(Arc::new(Shared {
             machines: tasks.iter().map(Machine::new).collect(),
             points: (0..2 * candidates).map(|_| stream.unit()).collect(),
-            known: (0..tasks.len() * candidates as usize).map(|_| OnceLock::new()).collect(),
+            known: (0..tasks.len() * candidates as usize)
+                .map(|_| OnceLock::new())
+                .collect(),
         }))
     }
 

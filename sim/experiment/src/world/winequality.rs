@@ -41,24 +41,45 @@ pub fn task(train: &[u32], test: &[u32]) -> Task {
         for place in places {
             let wine = &WINES[*place as usize];
             rows.positive.push(wine[MEASUREMENTS] >= 6.0);
-            rows.features.extend(wine.iter().zip(SCALES).map(|(x, (centre, scale))| (x - centre) / scale));
+            rows.features.extend(
+                wine.iter()
+                    .zip(SCALES)
+                    .map(|(x, (centre, scale))| (x - centre) / scale),
+            );
         }
         rows
     };
-    Task { width: MEASUREMENTS, train: rows(train), test: rows(test) }
+    Task {
+        width: MEASUREMENTS,
+        train: rows(train),
+        test: rows(test),
+    }
 }
 
 /// The agents' data.
 pub fn tasks() -> Vec<Task> {
-    let mut tasks = vec![Task { width: MEASUREMENTS, ..Task::default() }; AGENTS];
+    let mut tasks = vec![
+        Task {
+            width: MEASUREMENTS,
+            ..Task::default()
+        };
+        AGENTS
+    ];
     for (i, wine) in WINES.iter().enumerate() {
         let task = &mut tasks[i % AGENTS];
         let positive = wine[MEASUREMENTS] >= 6.0;
         let same = |kept: &[bool]| kept.iter().filter(|other| **other == positive).count();
-        let rows =
-            if same(&task.train.positive) <= same(&task.test.positive) { &mut task.train } else { &mut task.test };
+        let rows = if same(&task.train.positive) <= same(&task.test.positive) {
+            &mut task.train
+        } else {
+            &mut task.test
+        };
         rows.positive.push(positive);
-        rows.features.extend(wine.iter().zip(SCALES).map(|(x, (centre, scale))| (x - centre) / scale));
+        rows.features.extend(
+            wine.iter()
+                .zip(SCALES)
+                .map(|(x, (centre, scale))| (x - centre) / scale),
+        );
     }
     tasks
 }
@@ -71,7 +92,12 @@ mod tests {
     fn sixteen_agents_with_halves_of_both_labels() {
         let tasks = tasks();
         // The first wine of the published file.
-        assert_eq!(WINES[0], [7.4, 0.7, 0.0, 1.9, 0.076, 11.0, 34.0, 0.9978, 3.51, 0.56, 9.4, 5.0]);
+        assert_eq!(
+            WINES[0],
+            [
+                7.4, 0.7, 0.0, 1.9, 0.076, 11.0, 34.0, 0.9978, 3.51, 0.56, 9.4, 5.0
+            ]
+        );
         for (n, task) in tasks.iter().enumerate() {
             let rows = task.train.positive.len() + task.test.positive.len();
             assert_eq!(rows, if n == 15 { 99 } else { 100 });

@@ -21,19 +21,30 @@ pub struct Taken {
 impl Taken {
     /// The refusal of a scenario. Where the table's number of agents is refused, it tells of the table: nobody set it.
     pub fn refused(&self, error: ScenarioError) -> CliError {
-        self.tells(&error).map_or_else(|| error.into(), CliError::input)
+        self.tells(&error)
+            .map_or_else(|| error.into(), CliError::input)
     }
 
     /// What is said of the table, if a scenario is refused because of its number of agents.
     pub fn tells(&self, error: &ScenarioError) -> Option<String> {
-        let Problem::Value { key, admissible, .. } = &error.problem else { return None };
+        let Problem::Value {
+            key, admissible, ..
+        } = &error.problem
+        else {
+            return None;
+        };
         let (path, facts) = self.table.as_ref().filter(|_| key == "federation.agents")?;
         let path = path.display();
         Some(match (&facts.first, facts.agents) {
             (Some((line, name)), 1) => {
-                format!("{path}:{line}: `{}` is the only agent of this table; admissible: {admissible}", Quoted(name))
+                format!(
+                    "{path}:{line}: `{}` is the only agent of this table; admissible: {admissible}",
+                    Quoted(name)
+                )
             }
-            (_, agents) => format!("{path}: this table has {agents} agents; admissible: {admissible}"),
+            (_, agents) => {
+                format!("{path}: this table has {agents} agents; admissible: {admissible}")
+            }
         })
     }
 }
@@ -44,47 +55,92 @@ impl Taken {
 pub fn of_data(text: &str, settings: &[String], data: Option<&Path>) -> Result<Taken, CliError> {
     let parsed: toml::Table = text.parse().unwrap_or_default();
     let said = |section: &str, key: &str| {
-        let set = settings.iter().rev().filter_map(|setting| setting.split_once('='));
-        let set = set.filter(|(name, _)| name.trim() == format!("{section}.{key}")).map(|(_, value)| value.trim());
-        let written = parsed.get(section).and_then(|section| section.get(key)).map(ToString::to_string);
-        set.map(str::to_owned).next().or(written).map(|value| value.trim_matches('"').to_owned())
+        let set = settings
+            .iter()
+            .rev()
+            .filter_map(|setting| setting.split_once('='));
+        let set = set
+            .filter(|(name, _)| name.trim() == format!("{section}.{key}"))
+            .map(|(_, value)| value.trim());
+        let written = parsed
+            .get(section)
+            .and_then(|section| section.get(key))
+            .map(ToString::to_string);
+        set.map(str::to_owned)
+            .next()
+            .or(written)
+            .map(|value| value.trim_matches('"').to_owned())
     };
     let missing = |section: &str, key: &str| said(section, key).is_none();
     let digest_of = |key: &str| {
         // Without a file the objective says what it reads.
-        let digest = data.map(table::digest).transpose().map_err(CliError::input)?;
-        let settings = digest.map(|digest| format!("objective.{key}=\"{digest}\"")).into_iter().collect();
-        Ok(Taken { settings, table: None })
+        let digest = data
+            .map(table::digest)
+            .transpose()
+            .map_err(CliError::input)?;
+        let settings = digest
+            .map(|digest| format!("objective.{key}=\"{digest}\""))
+            .into_iter()
+            .collect();
+        Ok(Taken {
+            settings,
+            table: None,
+        })
     };
-    if said("objective", "design").as_deref() == Some("list") && missing("objective", "list_digest") {
+    if said("objective", "design").as_deref() == Some("list") && missing("objective", "list_digest")
+    {
         return digest_of("list_digest");
     }
     let kind = said("objective", "kind").unwrap_or_default();
     let shipped = said("objective", "shipped").is_some_and(|shipped| shipped != "false");
-    let (agents, digest) = (missing("federation", "agents"), missing("objective", "digest"));
+    let (agents, digest) = (
+        missing("federation", "agents"),
+        missing("objective", "digest"),
+    );
     match kind.as_str() {
         "csv" if digest => return digest_of("digest"),
         "table" | "fedhpo" if !shipped && (agents || digest) => {}
         _ => return Ok(Taken::default()),
     }
-    let path = data.ok_or_else(|| CliError::input("this scenario reads a CSV table; name it with --data PATH"))?;
+    let path = data.ok_or_else(|| {
+        CliError::input("this scenario reads a CSV table; name it with --data PATH")
+    })?;
     if !path.exists() {
-        return Err(CliError::input(format!("--data {}: there is no such file", path.display())));
+        return Err(CliError::input(format!(
+            "--data {}: there is no such file",
+            path.display()
+        )));
     }
-    let facts = if kind == "fedhpo" { of_trainings(text, settings, path)? } else { Some(table::facts(path)?) };
+    let facts = if kind == "fedhpo" {
+        of_trainings(text, settings, path)?
+    } else {
+        Some(table::facts(path)?)
+    };
     // A scenario that is wrong is refused by who reads it next.
-    let Some(facts) = facts else { return Ok(Taken::default()) };
+    let Some(facts) = facts else {
+        return Ok(Taken::default());
+    };
     if facts.agents == 0 {
-        return Err(CliError::input(format!("{}: no rows; a table has a row below its header", path.display())));
+        return Err(CliError::input(format!(
+            "{}: no rows; a table has a row below its header",
+            path.display()
+        )));
     }
     let number = agents.then(|| format!("federation.agents={}", facts.agents));
     let digest = digest.then(|| format!("objective.digest=\"{}\"", facts.digest));
     let settings = number.into_iter().chain(digest).collect();
-    Ok(Taken { settings, table: agents.then(|| (path.to_owned(), facts)) })
+    Ok(Taken {
+        settings,
+        table: agents.then(|| (path.to_owned(), facts)),
+    })
 }
 
 /// The same for a table of federated trainings; there the scenario says what the agents are. Nothing for a wrong scenario.
-fn of_trainings(text: &str, settings: &[String], path: &Path) -> Result<Option<table::Facts>, CliError> {
+fn of_trainings(
+    text: &str,
+    settings: &[String],
+    path: &Path,
+) -> Result<Option<table::Facts>, CliError> {
     // Any number of agents: that of the table is what is looked for.
     let most = [settings, &["federation.agents=1000000".to_owned()]].concat();
     match Scenario::parse("", text, &most).map(|scenario| scenario.objective) {
@@ -94,14 +150,21 @@ fn of_trainings(text: &str, settings: &[String], path: &Path) -> Result<Option<t
 }
 
 /// Refuses `--data` for scenarios that do not read it: a user who gives it believes that it matters.
-pub fn check_data<'s>(scenarios: impl IntoIterator<Item = &'s dyn Model>, data: Option<&Path>) -> Result<(), CliError> {
+pub fn check_data<'s>(
+    scenarios: impl IntoIterator<Item = &'s dyn Model>,
+    data: Option<&Path>,
+) -> Result<(), CliError> {
     let mut scenarios = scenarios.into_iter().peekable();
-    let name = scenarios.peek().map_or(String::new(), |scenario| format!(" `{}`", scenario.head().name));
+    let name = scenarios.peek().map_or(String::new(), |scenario| {
+        format!(" `{}`", scenario.head().name)
+    });
     match data {
-        Some(path) if scenarios.all(|scenario| scenario.reads().is_none()) => Err(CliError::input(format!(
-            "--data {}: scenario{name} reads no data; omit --data, or run one that does (see sordino list)",
-            path.display()
-        ))),
+        Some(path) if scenarios.all(|scenario| scenario.reads().is_none()) => {
+            Err(CliError::input(format!(
+                "--data {}: scenario{name} reads no data; omit --data, or run one that does (see sordino list)",
+                path.display()
+            )))
+        }
         _ => Ok(()),
     }
 }

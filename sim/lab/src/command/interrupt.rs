@@ -17,7 +17,9 @@ pub fn flag() -> Arc<AtomicBool> {
         if set.swap(true, Ordering::Relaxed) {
             std::process::exit(1);
         }
-        log::note("interrupted: finishing the round and writing a checkpoint (once more to stop at once)");
+        log::note(
+            "interrupted: finishing the round and writing a checkpoint (once more to stop at once)",
+        );
     });
     flag
 }
@@ -40,7 +42,11 @@ pub fn command(arguments: &[String], folder: &Path) -> String {
     if words.len() == 1 {
         words.push("run".into());
     }
-    format!("{} --out {} --resume", words.join(" "), quoted(&folder.display().to_string()))
+    format!(
+        "{} --out {} --resume",
+        words.join(" "),
+        quoted(&folder.display().to_string())
+    )
 }
 
 /// What is left of an interrupted run.
@@ -48,7 +54,10 @@ pub const KEPT: &str = "interrupted; what is finished is kept";
 
 /// The error of an execution that was interrupted: what is left of it, and the command that goes on.
 pub fn ended(what: &str, folder: &Path) -> CliError {
-    CliError::failure(format!("{what}; to go on: {}", command(&std::env::args().collect::<Vec<_>>(), folder)))
+    CliError::failure(format!(
+        "{what}; to go on: {}",
+        command(&std::env::args().collect::<Vec<_>>(), folder)
+    ))
 }
 
 /// A word as a shell takes it.
@@ -69,9 +78,17 @@ mod tests {
     fn the_command_repeats_the_arguments() {
         let words = |list: &[&str]| list.iter().map(|w| w.to_string()).collect::<Vec<_>>();
         let path = Path::new("runs/a b");
-        assert_eq!(command(&words(&["/x/sordino"]), path), "sordino run --out 'runs/a b' --resume");
         assert_eq!(
-            command(&words(&["sordino", "run", "x.toml", "--out", "old", "--set", "a=[1, 2]", "--resume"]), path),
+            command(&words(&["/x/sordino"]), path),
+            "sordino run --out 'runs/a b' --resume"
+        );
+        assert_eq!(
+            command(
+                &words(&[
+                    "sordino", "run", "x.toml", "--out", "old", "--set", "a=[1, 2]", "--resume"
+                ]),
+                path
+            ),
             "sordino run x.toml --set 'a=[1, 2]' --out 'runs/a b' --resume"
         );
     }

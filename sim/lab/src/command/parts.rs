@@ -46,18 +46,28 @@ pub fn part_of_sweep(
         return complete(path, part);
     };
     let layout = &begun.layout;
-    let total = layout.pieces.iter().map(|piece| piece.own * piece.steps).sum();
+    let total = layout
+        .pieces
+        .iter()
+        .map(|piece| piece.own * piece.steps)
+        .sum();
     let mut teller = Teller::new("sweep", &layout.scenario, layout.unit, total);
     let points = layout.pieces.iter().filter(|piece| piece.own > 0).count();
     let all = layout.pieces.len();
-    teller.note(&format!("{}: part {part}, jobs in {points} of {all} runs", layout.scenario));
+    teller.note(&format!(
+        "{}: part {part}, jobs in {points} of {all} runs",
+        layout.scenario
+    ));
     let result = many::execute(begun, options, &teller);
     teller.finish();
     done(path, result, format)
 }
 
 fn complete(path: &Path, part: Part) -> Result<(), CliError> {
-    log::note(&format!("{}: part {part} is complete already; nothing to resume", path.display()));
+    log::note(&format!(
+        "{}: part {part} is complete already; nothing to resume",
+        path.display()
+    ));
     Ok(())
 }
 

@@ -88,14 +88,22 @@ impl Arguments {
     /// **Errors**: the option and what to give instead.
     pub fn for_a_hub(&self) -> Result<(), CliError> {
         let (option, instead) = match self {
-            Arguments { part: Some(_), .. } => {
-                ("--part", "one federation is not cut into parts; run parts by sordino run")
-            }
-            Arguments { threads: Some(_), .. } => ("--threads", "give it to the workers, which compute"),
-            Arguments { driver: DriverKind::Lockstep, .. } => ("--driver", "the agents are held by the workers"),
+            Arguments { part: Some(_), .. } => (
+                "--part",
+                "one federation is not cut into parts; run parts by sordino run",
+            ),
+            Arguments {
+                threads: Some(_), ..
+            } => ("--threads", "give it to the workers, which compute"),
+            Arguments {
+                driver: DriverKind::Lockstep,
+                ..
+            } => ("--driver", "the agents are held by the workers"),
             _ => return Ok(()),
         };
-        Err(CliError::input(format!("{option}: has no meaning for a cluster; {instead}")))
+        Err(CliError::input(format!(
+            "{option}: has no meaning for a cluster; {instead}"
+        )))
     }
 }
 
@@ -126,13 +134,23 @@ pub fn execute_on(
     settings.extend_from_slice(&taken.settings);
     let model = model::parse(&source, &text, &settings).map_err(|error| taken.refused(error))?;
     check_data([&*model], arguments.data.as_deref())?;
-    model.unused(&arguments.settings).iter().for_each(|unused| log::note(&warning(&unused.to_string())));
+    model
+        .unused(&arguments.settings)
+        .iter()
+        .for_each(|unused| log::note(&warning(&unused.to_string())));
     let head = model.head();
     let data = arguments.data.as_deref();
     check_chain(arguments.chain, &head)?;
     let mut options = options(arguments);
     if let (Some(part), Some(path)) = (arguments.part, &arguments.out) {
-        return super::parts::run(part, path, arguments.resume, &*model, options, arguments.format);
+        return super::parts::run(
+            part,
+            path,
+            arguments.resume,
+            &*model,
+            options,
+            arguments.format,
+        );
     }
     arguments.out.as_deref().map_or(Ok(()), mark::whole)?;
     options.hub = hub(&*model, &options)?;
@@ -142,7 +160,10 @@ pub fn execute_on(
     };
     let Place::Open(folder, journal) = place else {
         let path = arguments.out.as_deref().unwrap_or(Path::new("."));
-        log::note(&format!("{}: complete already; nothing to resume", path.display()));
+        log::note(&format!(
+            "{}: complete already; nothing to resume",
+            path.display()
+        ));
         return match arguments.format {
             Format::Json => print(&complete(path)?),
             Format::Text => Ok(()),
@@ -154,7 +175,9 @@ pub fn execute_on(
     let result = execute::execute(&*model, folder, journal, options, &teller);
     teller.finish();
     let record = match result {
-        Err(ExecuteError::Model(ModelError::Interrupted)) => return Err(interrupt::ended(KEPT, &path)),
+        Err(ExecuteError::Model(ModelError::Interrupted)) => {
+            return Err(interrupt::ended(KEPT, &path));
+        }
         result => result?,
     };
     show(&head, &record, arguments.format)?;
@@ -165,8 +188,10 @@ pub fn execute_on(
 /// The summary of a complete folder, as the run that completed it printed it.
 fn complete(folder: &Path) -> Result<String, CliError> {
     let path = folder.join(SUMMARY);
-    let unreadable = |error: &dyn std::fmt::Display| CliError::failure(format!("{}: {error}", path.display()));
-    let text = read_to_string_bounded(&path, SUMMARY_BYTES_MAX).map_err(|error| unreadable(&error))?;
+    let unreadable =
+        |error: &dyn std::fmt::Display| CliError::failure(format!("{}: {error}", path.display()));
+    let text =
+        read_to_string_bounded(&path, SUMMARY_BYTES_MAX).map_err(|error| unreadable(&error))?;
     Summary::parse(&text).map_err(|error| unreadable(&error))?;
     Ok(text)
 }
@@ -199,7 +224,11 @@ pub fn show(head: &Head, record: &Record, format: Format) -> Result<(), CliError
     match format {
         Format::Json => {
             print_json(&record.summary)?;
-            record.summary.cautions.iter().for_each(|caution| log::note(&warning(caution)));
+            record
+                .summary
+                .cautions
+                .iter()
+                .for_each(|caution| log::note(&warning(caution)));
             log::note(tables::NOT_PRIVATE);
             warn(few(head.runs as usize), "");
         }

@@ -38,20 +38,32 @@ impl Continued {
 /// **Errors**: [`NewcomersError`], for a table of fewer parties than contributors too.
 ///
 /// **Cost**: two searches of [`ROUNDS`] questions for each that is looked at; some seconds.
-pub fn continued(table: &Parties, conditions: &Conditions, number: u32) -> Result<Continued, NewcomersError> {
+pub fn continued(
+    table: &Parties,
+    conditions: &Conditions,
+    number: u32,
+) -> Result<Continued, NewcomersError> {
     let count = conditions.contributors.max(2);
     if table.count() < count {
         let admissible = format!("at least {count}");
-        return Err(NewcomersError::Table { what: format!("{} parties", table.count()), admissible });
+        return Err(NewcomersError::Table {
+            what: format!("{} parties", table.count()),
+            admissible,
+        });
     }
     let mut stream = RunSeed::new(4, number).stream(Party::World, Purpose::InitialPoints, 0);
     let contributors = &shuffled(&mut stream, table.count())[..count];
     let first = |seed: usize, party: usize| {
         let mut search = Search::new(head(table, seed))?;
-        let seen = (0..DESIGN_POINTS).map(|_| table.ask(party, &mut search)).collect::<Result<Vec<_>, _>>()?;
+        let seen = (0..DESIGN_POINTS)
+            .map(|_| table.ask(party, &mut search))
+            .collect::<Result<Vec<_>, _>>()?;
         Ok((party, seen))
     };
-    let logs = contributors.iter().enumerate().map(|(seed, party)| first(seed, *party));
+    let logs = contributors
+        .iter()
+        .enumerate()
+        .map(|(seed, party)| first(seed, *party));
     let logs = logs.collect::<Result<Vec<_>, NewcomersError>>()?;
     let studies = files::seen(table, &logs, conditions, number);
     let file = files::file_of(table, &studies, conditions, Origin::Studies, number)?;
@@ -59,17 +71,33 @@ pub fn continued(table: &Parties, conditions: &Conditions, number: u32) -> Resul
     let mut means = [vec![0.0; ROUNDS], vec![0.0; ROUNDS]];
     for (seed, (party, seen)) in looked_at.iter().enumerate() {
         let alone = go_on(table, *party, seen, Search::new(head(table, seed))?)?;
-        let guided = go_on(table, *party, seen, Search::guided(head(table, seed), &file)?)?;
+        let guided = go_on(
+            table,
+            *party,
+            seen,
+            Search::guided(head(table, seed), &file)?,
+        )?;
         for (sums, regrets) in means.iter_mut().zip([alone, guided]) {
-            sums.iter_mut().zip(regrets).for_each(|(sum, regret)| *sum += regret / looked_at.len() as f64);
+            sums.iter_mut()
+                .zip(regrets)
+                .for_each(|(sum, regret)| *sum += regret / looked_at.len() as f64);
         }
     }
     let [alone, guided] = means;
-    Ok(Continued { self_test: file.label.self_test, alone, guided })
+    Ok(Continued {
+        self_test: file.label.self_test,
+        alone,
+        guided,
+    })
 }
 
 /// Regret after each further evaluation of a party that has seen these settings.
-fn go_on(table: &Parties, party: usize, seen: &[usize], mut search: Search) -> Result<Vec<f64>, NewcomersError> {
+fn go_on(
+    table: &Parties,
+    party: usize,
+    seen: &[usize],
+    mut search: Search,
+) -> Result<Vec<f64>, NewcomersError> {
     for at in seen {
         table.tell(party, *at, &mut search)?;
     }

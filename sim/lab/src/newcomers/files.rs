@@ -37,7 +37,13 @@ pub enum Origin {
 
 impl Origin {
     /// All of them, in the order of reports.
-    pub const ALL: [Origin; 5] = [Origin::Studies, Origin::Votes, Origin::Noise, Origin::Flat, Origin::Permuted];
+    pub const ALL: [Origin; 5] = [
+        Origin::Studies,
+        Origin::Votes,
+        Origin::Noise,
+        Origin::Flat,
+        Origin::Permuted,
+    ];
 
     /// Its name in bands.
     pub const fn name(self) -> &'static str {
@@ -71,7 +77,11 @@ pub(super) fn studies(
         let unit = unit(conditions, &mut stream);
         let seen = shuffled(&mut stream, table.settings.len());
         let seen = &seen[..POINTS.min(seen.len())];
-        let order = if permuted { shuffled(&mut stream, seen.len()) } else { (0..seen.len()).collect() };
+        let order = if permuted {
+            shuffled(&mut stream, seen.len())
+        } else {
+            (0..seen.len()).collect()
+        };
         let paired: Vec<usize> = order.into_iter().map(|place| seen[place]).collect();
         studies.push(study(table, *party, unit, seen, &paired));
     }
@@ -79,23 +89,47 @@ pub(super) fn studies(
 }
 
 /// The same of contributors who have evaluated these settings.
-pub(super) fn seen(table: &Parties, logs: &[(usize, Vec<usize>)], conditions: &Conditions, number: u32) -> Vec<Study> {
+pub(super) fn seen(
+    table: &Parties,
+    logs: &[(usize, Vec<usize>)],
+    conditions: &Conditions,
+    number: u32,
+) -> Vec<Study> {
     let mut stream = RunSeed::new(1, number).stream(Party::World, Purpose::InitialPoints, 1);
-    logs.iter().map(|(party, seen)| study(table, *party, unit(conditions, &mut stream), seen, seen)).collect()
+    logs.iter()
+        .map(|(party, seen)| study(table, *party, unit(conditions, &mut stream), seen, seen))
+        .collect()
 }
 
 /// Scale and offset of a contributor.
 fn unit(conditions: &Conditions, stream: &mut Stream) -> (f64, f64) {
     let scale = Scalar::exp(1.5 * normal::draw::<f64>(stream));
     let unit = (scale, 30.0 * normal::draw::<f64>(stream));
-    if conditions.own_units { unit } else { (1.0, 0.0) }
+    if conditions.own_units {
+        unit
+    } else {
+        (1.0, 0.0)
+    }
 }
 
 /// A study of these settings with the party's values at the paired ones.
-fn study(table: &Parties, party: usize, (scale, offset): (f64, f64), seen: &[usize], paired: &[usize]) -> Study {
-    let value =
-        |(at, paired): (&usize, &usize)| (table.settings[*at].clone(), offset + scale * table.values[party][*paired]);
-    Study { name: party.to_string(), values: seen.iter().zip(paired).map(value).collect() }
+fn study(
+    table: &Parties,
+    party: usize,
+    (scale, offset): (f64, f64),
+    seen: &[usize],
+    paired: &[usize],
+) -> Study {
+    let value = |(at, paired): (&usize, &usize)| {
+        (
+            table.settings[*at].clone(),
+            offset + scale * table.values[party][*paired],
+        )
+    };
+    Study {
+        name: party.to_string(),
+        values: seen.iter().zip(paired).map(value).collect(),
+    }
 }
 
 /// The file of this origin that contributors make in repetition `number`.
@@ -106,7 +140,13 @@ pub(super) fn file(
     origin: Origin,
     number: u32,
 ) -> Result<PriorFile, NewcomersError> {
-    let studies = studies(table, contributors, conditions, origin == Origin::Permuted, number);
+    let studies = studies(
+        table,
+        contributors,
+        conditions,
+        origin == Origin::Permuted,
+        number,
+    );
     file_of(table, &studies, conditions, origin, number)
 }
 
@@ -145,7 +185,9 @@ pub(super) fn file_of(
         delta,
     };
     let sources = SimulatedSources::new(RunSeed::new(2, number));
-    let file = prepared.publish(&enrolled, sources, Ledger::in_memory(&terms)?, |_| {})?.file;
+    let file = prepared
+        .publish(&enrolled, sources, Ledger::in_memory(&terms)?, |_| {})?
+        .file;
     match origin {
         Origin::Flat => flat(file),
         Origin::Votes => votes::file(file, prepared.context(), studies, number),
@@ -158,6 +200,13 @@ fn flat(file: PriorFile) -> Result<PriorFile, NewcomersError> {
     let features = file.features();
     let mut label = file.label;
     label.self_test = TRUSTED;
-    let covariance = (0..features).flat_map(|i| (0..=i).map(move |j| if i == j { 1.0 } else { 0.0 })).collect();
-    Ok(PriorFile::new(label, file.landmarks, vec![0.0; features], covariance)?)
+    let covariance = (0..features)
+        .flat_map(|i| (0..=i).map(move |j| if i == j { 1.0 } else { 0.0 }))
+        .collect();
+    Ok(PriorFile::new(
+        label,
+        file.landmarks,
+        vec![0.0; features],
+        covariance,
+    )?)
 }

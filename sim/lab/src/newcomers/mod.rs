@@ -82,7 +82,10 @@ pub fn repetition(
     let order = shuffled(&mut stream, table.count());
     if order.len() < NEWCOMERS + conditions.contributors.max(2) {
         let admissible = format!("at least {}", NEWCOMERS + conditions.contributors.max(2));
-        return Err(NewcomersError::Table { what: format!("{} parties", order.len()), admissible });
+        return Err(NewcomersError::Table {
+            what: format!("{} parties", order.len()),
+            admissible,
+        });
     }
     let (newcomers, others) = order.split_at(NEWCOMERS);
     let contributors = &others[..conditions.contributors];
@@ -90,7 +93,9 @@ pub fn repetition(
         let mut sums = [0.0; EVALUATIONS];
         for (seed, party) in newcomers.iter().enumerate() {
             let regrets = table.regrets(*party, search(head(table, seed))?)?;
-            sums.iter_mut().zip(regrets).for_each(|(sum, regret)| *sum += regret / NEWCOMERS as f64);
+            sums.iter_mut()
+                .zip(regrets)
+                .for_each(|(sum, regret)| *sum += regret / NEWCOMERS as f64);
         }
         Ok::<_, NewcomersError>(sums)
     };
@@ -99,14 +104,22 @@ pub fn repetition(
     for origin in origins {
         let file = files::file(table, contributors, conditions, *origin, number)?;
         let regrets = mean(&|head| Search::guided(head, &file))?;
-        guided.push(Guided { origin: *origin, self_test: file.label.self_test, regrets });
+        guided.push(Guided {
+            origin: *origin,
+            self_test: file.label.self_test,
+            regrets,
+        });
     }
     Ok(Repetition { alone, guided })
 }
 
 /// The search of a party, among the settings of the table.
 fn head(table: &Parties, seed: usize) -> Head {
-    let candidates: Vec<Point> = table.settings.iter().map(|setting| table.space.point(setting)).collect();
+    let candidates: Vec<Point> = table
+        .settings
+        .iter()
+        .map(|setting| table.space.point(setting))
+        .collect();
     Head::new(table.space.clone(), Goal::Maximize, seed as u64).among(Some(candidates))
 }
 
@@ -121,7 +134,9 @@ pub fn repetitions(
     threads: usize,
     told: &(impl Fn() + Sync),
 ) -> Result<Vec<Repetition>, NewcomersError> {
-    each(count, threads, told, &|number| repetition(table, conditions, origins, number))
+    each(count, threads, told, &|number| {
+        repetition(table, conditions, origins, number)
+    })
 }
 
 /// What `of` says of 0 to `count`, in this order, on so many threads; `told` is called after each.
@@ -146,10 +161,16 @@ pub fn each<R: Send>(
         }
     };
     let mut all: Vec<_> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.clamp(1, 1024)).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..threads.clamp(1, 1024))
+            .map(|_| scope.spawn(work))
+            .collect();
         workers
             .into_iter()
-            .flat_map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .flat_map(|worker| {
+                worker
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
             .collect()
     });
     all.sort_by_key(|(number, _)| *number);

@@ -79,14 +79,23 @@ impl Parties {
     ///
     /// **Errors**: [`NewcomersError::Table`], [`NewcomersError::Space`].
     pub fn new(settings: &str, values: &[f64]) -> Result<Self, NewcomersError> {
-        let wrong = |what: String, admissible: &str| NewcomersError::Table { what, admissible: admissible.into() };
+        let wrong = |what: String, admissible: &str| NewcomersError::Table {
+            what,
+            admissible: admissible.into(),
+        };
         let mut lines = settings.lines();
         let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-        let number = |cell: &str| cell.parse::<f64>().map_err(|_| wrong(format!("the setting {cell:?}"), "a number"));
+        let number = |cell: &str| {
+            cell.parse::<f64>()
+                .map_err(|_| wrong(format!("the setting {cell:?}"), "a number"))
+        };
         let row = |line: &str| line.split(',').map(number).collect::<Result<Vec<f64>, _>>();
         let rows = lines.map(row).collect::<Result<Vec<_>, _>>()?;
         if let Some(row) = rows.iter().find(|row| row.len() != names.len()) {
-            return Err(wrong(format!("a setting of {} numbers", row.len()), "one for each name of the header"));
+            return Err(wrong(
+                format!("a setting of {} numbers", row.len()),
+                "one for each name of the header",
+            ));
         }
         let levels = |axis: usize| {
             let mut levels: Vec<f64> = rows.iter().map(|row| row[axis]).collect();
@@ -97,11 +106,22 @@ impl Parties {
         let levels: Vec<Vec<f64>> = (0..names.len()).map(levels).collect();
         let parameter = |(name, levels): (&&str, &Vec<f64>)| {
             let choices = levels.iter().copied().map(Value::from).collect();
-            Parameter { name: (*name).to_owned(), values: Values::Choices { choices, ordered: true }, context: false }
+            Parameter {
+                name: (*name).to_owned(),
+                values: Values::Choices {
+                    choices,
+                    ordered: true,
+                },
+                context: false,
+            }
         };
         let space = Space::new(names.iter().zip(&levels).map(parameter).collect())?;
-        let place = |(x, levels): (&f64, &Vec<f64>)| levels.partition_point(|level| level < x) as f64;
-        let settings: Vec<Vec<f64>> = rows.iter().map(|row| row.iter().zip(&levels).map(place).collect()).collect();
+        let place =
+            |(x, levels): (&f64, &Vec<f64>)| levels.partition_point(|level| level < x) as f64;
+        let settings: Vec<Vec<f64>> = rows
+            .iter()
+            .map(|row| row.iter().zip(&levels).map(place).collect())
+            .collect();
         Parties::searching(space, settings, values)
     }
 
@@ -109,12 +129,27 @@ impl Parties {
     /// larger is better.
     ///
     /// **Errors**: [`NewcomersError::Table`] for values that are not as many for each party.
-    pub fn searching(space: Space, settings: Vec<Vec<f64>>, values: &[f64]) -> Result<Self, NewcomersError> {
-        if settings.is_empty() || values.is_empty() || !values.len().is_multiple_of(settings.len()) {
+    pub fn searching(
+        space: Space,
+        settings: Vec<Vec<f64>>,
+        values: &[f64],
+    ) -> Result<Self, NewcomersError> {
+        if settings.is_empty() || values.is_empty() || !values.len().is_multiple_of(settings.len())
+        {
             let what = format!("{} values of {} settings", values.len(), settings.len());
-            return Err(NewcomersError::Table { what, admissible: "as many for each party".into() });
+            return Err(NewcomersError::Table {
+                what,
+                admissible: "as many for each party".into(),
+            });
         }
-        Ok(Parties { space, values: values.chunks_exact(settings.len()).map(<[f64]>::to_vec).collect(), settings })
+        Ok(Parties {
+            space,
+            values: values
+                .chunks_exact(settings.len())
+                .map(<[f64]>::to_vec)
+                .collect(),
+            settings,
+        })
     }
 
     /// Number of parties.
@@ -123,7 +158,11 @@ impl Parties {
     }
 
     /// Regret of one newcomer after each of its evaluations, in a unit of its own.
-    pub(super) fn regrets(&self, party: usize, mut search: Search) -> Result<[f64; EVALUATIONS], NewcomersError> {
+    pub(super) fn regrets(
+        &self,
+        party: usize,
+        mut search: Search,
+    ) -> Result<[f64; EVALUATIONS], NewcomersError> {
         let mut regrets = [0.0; EVALUATIONS];
         let mut so_far = self.regret_after(party, &[]);
         for regret in &mut regrets {
@@ -148,7 +187,12 @@ impl Parties {
     }
 
     /// Tells a search the value of a party at a setting, in one unit: a search that sees the values alone does the same in any.
-    pub(super) fn tell(&self, party: usize, at: usize, search: &mut Search) -> Result<(), NewcomersError> {
+    pub(super) fn tell(
+        &self,
+        party: usize,
+        at: usize,
+        search: &mut Search,
+    ) -> Result<(), NewcomersError> {
         let point = Value::Object(self.space.point(&self.settings[at]));
         Ok(search.tell(&point, 5.0 + 3.0 * self.values[party][at])?)
     }
@@ -157,7 +201,10 @@ impl Parties {
     pub(super) fn regret_after(&self, party: usize, seen: &[usize]) -> f64 {
         let values = &self.values[party];
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let best = seen.iter().map(|at| values[*at]).fold(f64::NEG_INFINITY, f64::max);
+        let best = seen
+            .iter()
+            .map(|at| values[*at])
+            .fold(f64::NEG_INFINITY, f64::max);
         most - best
     }
 }

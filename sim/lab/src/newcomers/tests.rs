@@ -5,7 +5,9 @@ use super::*;
 /// Two axes of seven levels; every party has its maximum near the same place, at (4, 2), in one unit.
 fn table() -> Parties {
     let axis = |at: usize| (at / 7, at % 7);
-    let settings: String = (0..49).map(|at| format!("\n{},{}", axis(at).0, 10 * axis(at).1)).collect();
+    let settings: String = (0..49)
+        .map(|at| format!("\n{},{}", axis(at).0, 10 * axis(at).1))
+        .collect();
     let mut stream = RunSeed::new(3, 0).stream(Party::World, Purpose::InitialPoints, 0);
     let mut values = Vec::new();
     for _ in 0..90 {
@@ -19,7 +21,11 @@ fn table() -> Parties {
     Parties::new(&format!("a,b{settings}"), &values).unwrap()
 }
 
-const CONDITIONS: Conditions = Conditions { contributors: 60, epsilon: 2.0, own_units: true };
+const CONDITIONS: Conditions = Conditions {
+    contributors: 60,
+    epsilon: 2.0,
+    own_units: true,
+};
 
 #[test]
 fn a_file_helps_newcomers_where_functions_are_common_and_its_twins_do_not() {
@@ -31,11 +37,17 @@ fn a_file_helps_newcomers_where_functions_are_common_and_its_twins_do_not() {
         println!("{:?}", origins.map(|origin| (origin.name(), ratio(origin))));
         assert!(ratio(Origin::Studies) < 0.5, "{repetition:?}");
         // Controls: a file of noise is not read as one of studies, and a flat one leads nowhere.
-        assert!(ratio(Origin::Noise) > 0.8 && ratio(Origin::Flat) > 0.6, "{repetition:?}");
+        assert!(
+            ratio(Origin::Noise) > 0.8 && ratio(Origin::Flat) > 0.6,
+            "{repetition:?}"
+        );
         assert!(repetition.summed(Origin::Permuted).is_nan());
     }
     // Threads change no number.
-    assert_eq!(all, repetitions(&table(), &CONDITIONS, &origins, 2, 1, &|| {}).unwrap());
+    assert_eq!(
+        all,
+        repetitions(&table(), &CONDITIONS, &origins, 2, 1, &|| {}).unwrap()
+    );
 }
 
 /// Every contributor in a unit of its own costs nothing: values are standardised where they are.
@@ -43,16 +55,32 @@ fn a_file_helps_newcomers_where_functions_are_common_and_its_twins_do_not() {
 fn own_units_cost_at_most_three_percent() {
     let table = table();
     let summed = |own_units| {
-        let conditions = Conditions { own_units, ..CONDITIONS };
+        let conditions = Conditions {
+            own_units,
+            ..CONDITIONS
+        };
         let all = repetitions(&table, &conditions, &[Origin::Studies], 3, 2, &|| {}).unwrap();
-        all.iter().map(|repetition| repetition.summed(Origin::Studies)).sum::<f64>()
+        all.iter()
+            .map(|repetition| repetition.summed(Origin::Studies))
+            .sum::<f64>()
     };
     let (own, common) = (summed(true), summed(false));
     assert!(own <= 1.03 * common, "{own} in own units, {common} in one");
     // Not the same studies twice.
     let parties: Vec<usize> = (0..5).collect();
     let values = |own_units| {
-        files::studies(&table, &parties, &Conditions { own_units, ..CONDITIONS }, false, 0)[0].values.clone()
+        files::studies(
+            &table,
+            &parties,
+            &Conditions {
+                own_units,
+                ..CONDITIONS
+            },
+            false,
+            0,
+        )[0]
+        .values
+        .clone()
     };
     assert_ne!(values(true), values(false));
 }
@@ -62,23 +90,44 @@ fn own_units_cost_at_most_three_percent() {
 fn contributors_go_on_with_the_file_that_they_made() {
     let table = table();
     let of = |epsilon: f64, threads| {
-        let conditions = Conditions { epsilon, ..CONDITIONS };
-        each(2, threads, &|| {}, &|number| continued(&table, &conditions, number)).unwrap()
+        let conditions = Conditions {
+            epsilon,
+            ..CONDITIONS
+        };
+        each(2, threads, &|| {}, &|number| {
+            continued(&table, &conditions, number)
+        })
+        .unwrap()
     };
     let (all, noisy) = (of(2.0, 2), of(0.02, 2));
     for (clear, noisy) in all.iter().zip(&noisy) {
         assert_eq!(clear.alone, noisy.alone);
-        assert!(clear.self_test > 1.0 && noisy.self_test < clear.self_test, "{clear:?} {noisy:?}");
+        assert!(
+            clear.self_test > 1.0 && noisy.self_test < clear.self_test,
+            "{clear:?} {noisy:?}"
+        );
         for regrets in [&clear.alone, &clear.guided, &noisy.guided] {
             assert_eq!(regrets.len(), ROUNDS);
             assert!(regrets.is_sorted_by(|a, b| a >= b), "{regrets:?}");
             assert_eq!(regrets[ROUNDS - 1], 0.0, "{regrets:?}");
         }
     }
-    assert!(all.iter().zip(&noisy).any(|(clear, noisy)| clear.guided != noisy.guided));
+    assert!(
+        all.iter()
+            .zip(&noisy)
+            .any(|(clear, noisy)| clear.guided != noisy.guided)
+    );
     // Threads change no number.
     assert_eq!(all, of(2.0, 1));
-    let few = continued(&table, &Conditions { contributors: 91, ..CONDITIONS }, 0).unwrap_err();
+    let few = continued(
+        &table,
+        &Conditions {
+            contributors: 91,
+            ..CONDITIONS
+        },
+        0,
+    )
+    .unwrap_err();
     assert_eq!(few.to_string(), "90 parties; admissible: at least 91");
 }
 
@@ -89,9 +138,21 @@ fn a_table_that_is_none_is_refused_by_what_is_wrong() {
         ("a,b\n1", vec![1.0], "a setting of 1 numbers"),
         ("a\n1\n2", vec![1.0; 3], "3 values of 2 settings"),
     ] {
-        let refused = Parties::new(settings, &values).err().map(|error| error.to_string()).unwrap_or_default();
+        let refused = Parties::new(settings, &values)
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default();
         assert!(refused.starts_with(what), "{refused}");
     }
-    let few = repetition(&table(), &Conditions { contributors: 80, ..CONDITIONS }, &[], 0).unwrap_err();
+    let few = repetition(
+        &table(),
+        &Conditions {
+            contributors: 80,
+            ..CONDITIONS
+        },
+        &[],
+        0,
+    )
+    .unwrap_err();
     assert_eq!(few.to_string(), "90 parties; admissible: at least 104");
 }

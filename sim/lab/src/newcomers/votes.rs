@@ -9,7 +9,9 @@
 //! posterior of w, as a function of one contributor's standard deviation. Its self-test is the log evidence of the best of
 //! these hypotheses less that of counts that are noise: no price for choosing among them, in the rival's favour.
 
-use sordino_core::federated::prior::{PriorError, landmark_rows, landmark_rows_scratch_len, total_mu};
+use sordino_core::federated::prior::{
+    PriorError, landmark_rows, landmark_rows_scratch_len, total_mu,
+};
 use sordino_core::linalg::{axpy, dot, lower, packed_len};
 use sordino_core::random::{Party, Purpose, RunSeed, normal};
 use sordino_host::prior::PriorFile;
@@ -47,7 +49,12 @@ pub(super) fn file(
     counts.iter_mut().for_each(|count| *count *= multiplier);
     for study in studies {
         let best = study.values.iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
-        let at = best.and_then(|(point, _)| context.candidates().iter().position(|candidate| candidate == point));
+        let at = best.and_then(|(point, _)| {
+            context
+                .candidates()
+                .iter()
+                .position(|candidate| candidate == point)
+        });
         if let Some(count) = at.and_then(|at| counts.get_mut(at)) {
             *count += 1.0;
         }
@@ -58,12 +65,24 @@ pub(super) fn file(
     for (longer, share) in SMOOTHNESS {
         let lengthscale = f64::from((longer * context.lengthscale()) as f32);
         let landmarks = ((share * context.config().features() as f64).ceil() as usize).max(1);
-        let Some(rows) = centred_rows(context, lengthscale, landmarks)? else { continue };
+        let Some(rows) = centred_rows(context, lengthscale, landmarks)? else {
+            continue;
+        };
         for signal in SIGNALS {
-            all.push(smoothed(lengthscale, &rows, landmarks, &counts, multiplier, signal * multiplier)?);
+            all.push(smoothed(
+                lengthscale,
+                &rows,
+                landmarks,
+                &counts,
+                multiplier,
+                signal * multiplier,
+            )?);
         }
     }
-    let most = all.iter().map(|smoothed| smoothed.evidence).fold(f64::NEG_INFINITY, f64::max);
+    let most = all
+        .iter()
+        .map(|smoothed| smoothed.evidence)
+        .fold(f64::NEG_INFINITY, f64::max);
     let best = all.into_iter().find(|smoothed| smoothed.evidence == most);
     let best = best.ok_or_else(|| NewcomersError::Table {
         what: "landmarks without features at any lengthscale".into(),
@@ -74,25 +93,43 @@ pub(super) fn file(
     let m = best.mean.len();
     let landmarks = base.landmarks[..m * context.encoding().dim()].to_vec();
     let narrow = |numbers: &[f64]| numbers.iter().map(|x| *x as f32).collect::<Vec<_>>();
-    Ok(PriorFile::new(label, landmarks, narrow(&best.mean), narrow(&inverse(&best.factor, m)))?)
+    Ok(PriorFile::new(
+        label,
+        landmarks,
+        narrow(&best.mean),
+        narrow(&inverse(&best.factor, m)),
+    )?)
 }
 
 /// Features of all candidates at the first landmarks, less their mean; nothing where the landmarks are too near to each
 /// other for the lengthscale.
-fn centred_rows(context: &Context, lengthscale: f64, landmarks: usize) -> Result<Option<Vec<f64>>, NewcomersError> {
+fn centred_rows(
+    context: &Context,
+    lengthscale: f64,
+    landmarks: usize,
+) -> Result<Option<Vec<f64>>, NewcomersError> {
     let dim = context.encoding().dim();
     let count = context.candidates().len();
     let mut rows = vec![0.0; count * landmarks];
     let mut scratch = vec![0.0; landmark_rows_scratch_len(landmarks)];
     let places = &context.landmarks()[..landmarks * dim];
-    match landmark_rows(lengthscale, places, dim, context.coordinates(), &mut rows, &mut scratch) {
+    match landmark_rows(
+        lengthscale,
+        places,
+        dim,
+        context.coordinates(),
+        &mut rows,
+        &mut scratch,
+    ) {
         Ok(()) => {}
         Err(PriorError::Singular(_)) => return Ok(None),
         Err(error) => return Err(error.into()),
     }
     let mut mean = vec![0.0; landmarks];
-    rows.chunks_exact(landmarks).for_each(|row| axpy(1.0 / count as f64, row, &mut mean));
-    rows.chunks_exact_mut(landmarks).for_each(|row| axpy(-1.0, &mean, row));
+    rows.chunks_exact(landmarks)
+        .for_each(|row| axpy(1.0 / count as f64, row, &mut mean));
+    rows.chunks_exact_mut(landmarks)
+        .for_each(|row| axpy(-1.0, &mean, row));
     Ok(Some(rows))
 }
 
@@ -117,7 +154,12 @@ fn smoothed(
     lower::solve(&factor, &mut mean);
     lower::solve_transposed(&factor, &mut mean);
     let evidence = 0.5 * (dot(&b, &mean) - lower::ln_det(&factor, m));
-    Ok(Smoothed { lengthscale, evidence, mean, factor })
+    Ok(Smoothed {
+        lengthscale,
+        evidence,
+        mean,
+        factor,
+    })
 }
 
 /// The lower triangle of (LLᵀ)⁻¹, row by row.

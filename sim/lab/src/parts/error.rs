@@ -15,7 +15,9 @@ use crate::sweep::{GridError, SweepError};
 #[derive(Debug, thiserror::Error)]
 pub enum PartError {
     /// A part without a job.
-    #[error("part {part} has nothing to do: there are {jobs} jobs; admissible: at most {jobs} parts")]
+    #[error(
+        "part {part} has nothing to do: there are {jobs} jobs; admissible: at most {jobs} parts"
+    )]
     Nothing {
         /// The part that was asked for.
         part: Part,
@@ -57,7 +59,9 @@ pub enum PartError {
         message: String,
     },
     /// A part of another version of the program, whose bits may differ.
-    #[error("{path}: part {part} was made by sordino {there}, this is {here}; let one version do all parts")]
+    #[error(
+        "{path}: part {part} was made by sordino {there}, this is {here}; let one version do all parts"
+    )]
     Version {
         /// Path of the folder.
         path: PathBuf,
@@ -81,7 +85,9 @@ pub enum PartError {
         difference: String,
     },
     /// A part that is not complete.
-    #[error("{path}: part {part} is not complete; execute it again with --part {part} --resume, into the same folder")]
+    #[error(
+        "{path}: part {part} is not complete; execute it again with --part {part} --resume, into the same folder"
+    )]
     Unfinished {
         /// Path of the folder.
         path: PathBuf,
@@ -99,7 +105,9 @@ pub enum PartError {
         second: PathBuf,
     },
     /// Parts that were not given.
-    #[error("{count} of {of} parts are missing: {named}; execute them, or name their folders as well")]
+    #[error(
+        "{count} of {of} parts are missing: {named}; execute them, or name their folders as well"
+    )]
     Missing {
         /// Number of missing parts.
         count: usize,
@@ -177,7 +185,9 @@ impl From<ModelError> for PartError {
 impl From<PartError> for CliError {
     fn from(error: PartError) -> Self {
         match error {
-            PartError::Failed { .. } | PartError::Interrupted | PartError::Io { .. } => CliError::failure(error),
+            PartError::Failed { .. } | PartError::Interrupted | PartError::Io { .. } => {
+                CliError::failure(error)
+            }
             PartError::Execute(error) => error.into(),
             PartError::Sweep(error) => error.into(),
             error => CliError::input(error),

@@ -48,7 +48,14 @@ impl Layout {
     ///
     /// **Errors**: a scenario that is refused or cannot be cut.
     pub fn new(plan: &Plan, part: Part) -> Result<Self, PartError> {
-        let (mut layout, mut first) = (Layout { scenario: String::new(), unit: "jobs", pieces: Vec::new() }, 0);
+        let (mut layout, mut first) = (
+            Layout {
+                scenario: String::new(),
+                unit: "jobs",
+                pieces: Vec::new(),
+            },
+            0,
+        );
         let points = plan.points();
         for cell in points.chunks(plan.seeds.len().max(1)) {
             // The seed decides nothing of this.
@@ -61,7 +68,14 @@ impl Layout {
                 let share = Share { part, first };
                 let own = (0..jobs).filter(|job| share.takes(*job)).count() as u64;
                 let steps = told.count / jobs.max(1);
-                layout.pieces.push(Piece { number: point.number, folder: plan.folder(point), share, own, jobs, steps });
+                layout.pieces.push(Piece {
+                    number: point.number,
+                    folder: plan.folder(point),
+                    share,
+                    own,
+                    jobs,
+                    steps,
+                });
                 first += jobs;
             }
         }
@@ -87,17 +101,29 @@ pub struct Begun {
 /// Begins in a new folder, or goes on in one (`resume`); `None` if the part there is complete.
 ///
 /// **Errors**: [`PartError`]: a folder that is taken, holds another part or something else.
-pub fn begin(path: &Path, resume: bool, part: Part, plan: Plan) -> Result<Option<Begun>, PartError> {
+pub fn begin(
+    path: &Path,
+    resume: bool,
+    part: Part,
+    plan: Plan,
+) -> Result<Option<Begun>, PartError> {
     let layout = Layout::new(&plan, part)?;
     let mark = Mark::of_sweep(part, &plan, layout.scenario.clone(), layout.jobs())?;
     if path.exists() && !resume {
         return Err(SweepError::Exists(path.to_owned()).into());
     }
-    std::fs::create_dir_all(path).map_err(|error| PartError::Io { path: path.to_owned(), error })?;
+    std::fs::create_dir_all(path).map_err(|error| PartError::Io {
+        path: path.to_owned(),
+        error,
+    })?;
     // Before the sweep's own files: a folder that has them and no mark is a whole sweep's.
     let complete = mark.claim(path)?;
     let folder = SweepFolder::begin_or_resume(path, plan)?;
-    Ok((!complete).then_some(Begun { folder, mark, layout }))
+    Ok((!complete).then_some(Begun {
+        folder,
+        mark,
+        layout,
+    }))
 }
 
 /// Does the jobs of the part that are not done yet, all points on all cores, and marks the part complete. A point that
@@ -107,7 +133,13 @@ pub fn begin(path: &Path, resume: bool, part: Part, plan: Plan) -> Result<Option
 pub fn execute(begun: Begun, options: &Options, teller: &Teller) -> Result<Mark, PartError> {
     let (plan, points) = (&begun.folder.plan, begun.folder.plan.points());
     let pool = pool(options.threads).map_err(SweepError::Threads)?;
-    let jobs: Vec<usize> = begun.layout.pieces.iter().filter(|piece| piece.own > 0).map(|piece| piece.number).collect();
+    let jobs: Vec<usize> = begun
+        .layout
+        .pieces
+        .iter()
+        .filter(|piece| piece.own > 0)
+        .map(|piece| piece.number)
+        .collect();
     let failures: Mutex<Vec<String>> = Mutex::default();
     let work = |number: usize| -> Result<(), SweepError> {
         let piece = &begun.layout.pieces[number];
@@ -122,21 +154,41 @@ pub fn execute(begun: Begun, options: &Options, teller: &Teller) -> Result<Mark,
         let ended = caught(|| {
             let model = plan.load(&points[number]).map_err(failed)?;
             let told = teller.of_folder(&piece.folder);
-            one(&*model, piece, &begun.folder.run(&piece.folder), how, &told, teller)
+            one(
+                &*model,
+                piece,
+                &begun.folder.run(&piece.folder),
+                how,
+                &told,
+                teller,
+            )
         });
         if let Err(Ended::Failed(error)) = ended {
             let said = format!("{}: {error}", piece.folder);
             teller.note(&said);
-            failures.lock().unwrap_or_else(PoisonError::into_inner).push(said);
+            failures
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(said);
         }
         Ok(())
     };
     spread(pool.current_num_threads(), &jobs, &options.stop, work)?;
-    let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let failures = failures
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
     if !failures.is_empty() {
-        let more = if failures.len() > 3 { format!(" and {} more", failures.len() - 3) } else { String::new() };
+        let more = if failures.len() > 3 {
+            format!(" and {} more", failures.len() - 3)
+        } else {
+            String::new()
+        };
         let named = format!("{}{more}", failures[..failures.len().min(3)].join("; "));
-        return Err(PartError::Failed { failed: failures.len(), of: jobs.len(), named });
+        return Err(PartError::Failed {
+            failed: failures.len(),
+            of: jobs.len(),
+            named,
+        });
     }
     if options.stop.load(Ordering::Relaxed) {
         return Err(PartError::Interrupted);
@@ -158,14 +210,23 @@ fn one(
     }
     let place = begin_or_resume(path, model, options.data.as_deref()).map_err(failed)?;
     let Place::Open(_folder, journal) = place else {
-        return Err(failed(format!("{}: holds a whole run, not a part of one", path.display())));
+        return Err(failed(format!(
+            "{}: holds a whole run, not a part of one",
+            path.display()
+        )));
     };
     let done = journal.finished_parts().map_err(failed)?;
-    if mark::own(model, piece.share).iter().all(|name| done.contains(name)) {
+    if mark::own(model, piece.share)
+        .iter()
+        .all(|name| done.contains(name))
+    {
         teller.found(piece.own * piece.steps);
         return Ok(());
     }
-    let options = model::Options { journal: Some(Arc::clone(&journal)), ..options };
+    let options = model::Options {
+        journal: Some(Arc::clone(&journal)),
+        ..options
+    };
     match model.run(&options, told) {
         Ok(_) | Err(ModelError::PartDone) => Ok(()),
         Err(ModelError::Interrupted) => Err(Ended::Interrupted),

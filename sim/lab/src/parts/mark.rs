@@ -72,19 +72,50 @@ impl Mark {
         divisible(model)?;
         let head = model.head();
         let all = u64::from(head.runs) * model.work().len() as u64;
-        Self::new(part, Kind::Run, head.name, digest(&[&model.resolved()]), all)
+        Self::new(
+            part,
+            Kind::Run,
+            head.name,
+            digest(&[&model.resolved()]),
+            all,
+        )
     }
 
     /// The mark for a part of a sweep with `all` jobs.
     ///
     /// **Errors**: [`PartError::Nothing`].
-    pub fn of_sweep(part: Part, plan: &Plan, scenario: String, all: u64) -> Result<Self, PartError> {
-        let axes = plan.axes.iter().map(|axis| format!("{} = {:?}", axis.key, axis.values)).collect::<Vec<_>>();
-        let texts = [plan.scenario.clone(), axes.join("\n"), format!("{:?}", plan.seeds)];
-        Self::new(part, Kind::Sweep, scenario, digest(&texts.each_ref().map(String::as_str)), all)
+    pub fn of_sweep(
+        part: Part,
+        plan: &Plan,
+        scenario: String,
+        all: u64,
+    ) -> Result<Self, PartError> {
+        let axes = plan
+            .axes
+            .iter()
+            .map(|axis| format!("{} = {:?}", axis.key, axis.values))
+            .collect::<Vec<_>>();
+        let texts = [
+            plan.scenario.clone(),
+            axes.join("\n"),
+            format!("{:?}", plan.seeds),
+        ];
+        Self::new(
+            part,
+            Kind::Sweep,
+            scenario,
+            digest(&texts.each_ref().map(String::as_str)),
+            all,
+        )
     }
 
-    fn new(part: Part, kind: Kind, scenario: String, digest: String, all: u64) -> Result<Self, PartError> {
+    fn new(
+        part: Part,
+        kind: Kind,
+        scenario: String,
+        digest: String,
+        all: u64,
+    ) -> Result<Self, PartError> {
         let own = (0..all).filter(|job| part.takes(*job)).count() as u64;
         if own == 0 {
             return Err(PartError::Nothing { part, jobs: all });
@@ -110,12 +141,21 @@ impl Mark {
         let path = folder.join(PART);
         let text = match read_to_string_bounded(&path, BYTES_MAX) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            text => text.map_err(|error| PartError::Io { path: path.clone(), error })?,
+            text => text.map_err(|error| PartError::Io {
+                path: path.clone(),
+                error,
+            })?,
         };
-        let damaged = |message: String| PartError::Damaged { path: path.clone(), message };
+        let damaged = |message: String| PartError::Damaged {
+            path: path.clone(),
+            message,
+        };
         let mark: Mark = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
         if mark.format != FORMAT {
-            return Err(damaged(format!("format {} is unknown; this program reads format {FORMAT}", mark.format)));
+            return Err(damaged(format!(
+                "format {} is unknown; this program reads format {FORMAT}",
+                mark.format
+            )));
         }
         match Part::new(mark.part, mark.of) {
             Ok(_) => Ok(Some(mark)),
@@ -140,20 +180,33 @@ impl Mark {
             let mut names = std::fs::read_dir(folder).into_iter().flatten().flatten();
             if names.any(|entry| entry.file_name() != LOCK) {
                 let cure = "name a new folder";
-                return Err(PartError::None { path: folder.to_owned(), cure });
+                return Err(PartError::None {
+                    path: folder.to_owned(),
+                    cure,
+                });
             }
             return self.write(folder).map(|()| false);
         };
         let (path, part) = (folder.to_owned(), there.part());
         if there.version != self.version {
-            return Err(PartError::Version { path, part, there: there.version, here: VERSION });
+            return Err(PartError::Version {
+                path,
+                part,
+                there: there.version,
+                here: VERSION,
+            });
         }
         if (there.part, there.of) != (self.part, self.of) {
             return Err(PartError::Holds { path, there: part });
         }
         if (&there.digest, there.kind) != (&self.digest, self.kind) {
             let difference = "another scenario, other settings or other seeds".to_owned();
-            return Err(PartError::Foreign { first: path.clone(), path, part, difference });
+            return Err(PartError::Foreign {
+                first: path.clone(),
+                path,
+                part,
+                difference,
+            });
         }
         Ok(there.complete)
     }
@@ -162,7 +215,10 @@ impl Mark {
     ///
     /// **Errors**: the system's.
     pub fn complete(self, folder: &Path) -> Result<Self, PartError> {
-        let mark = Mark { complete: true, ..self };
+        let mark = Mark {
+            complete: true,
+            ..self
+        };
         mark.write(folder).map(|()| mark)
     }
 
@@ -179,7 +235,10 @@ impl Mark {
 /// **Errors**: [`PartError::Holds`]; a `part.json` that cannot be read.
 pub fn whole(folder: &Path) -> Result<(), PartError> {
     match Mark::read(folder)? {
-        Some(mark) => Err(PartError::Holds { path: folder.to_owned(), there: mark.part() }),
+        Some(mark) => Err(PartError::Holds {
+            path: folder.to_owned(),
+            there: mark.part(),
+        }),
         None => Ok(()),
     }
 }
@@ -187,7 +246,10 @@ pub fn whole(folder: &Path) -> Result<(), PartError> {
 /// Refuses a scenario that cannot be cut.
 pub(super) fn divisible(model: &dyn Model) -> Result<(), PartError> {
     match model.indivisible() {
-        Some(why) => Err(PartError::Indivisible { scenario: model.head().name, why }),
+        Some(why) => Err(PartError::Indivisible {
+            scenario: model.head().name,
+            why,
+        }),
         None => Ok(()),
     }
 }
@@ -195,6 +257,10 @@ pub(super) fn divisible(model: &dyn Model) -> Result<(), PartError> {
 /// The names under which the journal keeps the share's jobs, sorted.
 pub(super) fn own(model: &dyn Model, share: Share) -> BTreeSet<String> {
     let work = model.work();
-    let all = (0..model.head().runs).flat_map(|run| work.iter().map(move |name| stored_name(run, name)));
-    all.zip(0..).filter(|(_, job)| share.takes(*job)).map(|(name, _)| name).collect()
+    let all =
+        (0..model.head().runs).flat_map(|run| work.iter().map(move |name| stored_name(run, name)));
+    all.zip(0..)
+        .filter(|(_, job)| share.takes(*job))
+        .map(|(name, _)| name)
+        .collect()
 }

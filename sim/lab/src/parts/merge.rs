@@ -34,33 +34,67 @@ impl Whole {
         let mut parts: Vec<(PathBuf, Mark)> = Vec::new();
         for path in folders {
             let cure = "name the folders that were given to --out with --part";
-            let mark = Mark::read(path)?.ok_or_else(|| PartError::None { path: path.clone(), cure })?;
+            let mark = Mark::read(path)?.ok_or_else(|| PartError::None {
+                path: path.clone(),
+                cure,
+            })?;
             let part = mark.part();
             if mark.version != mark::VERSION {
                 let (path, there) = (path.clone(), mark.version);
-                return Err(PartError::Version { path, part, there, here: mark::VERSION });
+                return Err(PartError::Version {
+                    path,
+                    part,
+                    there,
+                    here: mark::VERSION,
+                });
             }
             if let Some((first, known)) = parts.first()
                 && let Some(difference) = differs((first, known), (path, &mark))?
             {
-                return Err(PartError::Foreign { path: path.clone(), part, first: first.clone(), difference });
+                return Err(PartError::Foreign {
+                    path: path.clone(),
+                    part,
+                    first: first.clone(),
+                    difference,
+                });
             }
             if let Some((first, _)) = parts.iter().find(|(_, known)| known.part == mark.part) {
-                return Err(PartError::Twice { part, first: first.clone(), second: path.clone() });
+                return Err(PartError::Twice {
+                    part,
+                    first: first.clone(),
+                    second: path.clone(),
+                });
             }
             if !mark.complete {
-                return Err(PartError::Unfinished { path: path.clone(), part });
+                return Err(PartError::Unfinished {
+                    path: path.clone(),
+                    part,
+                });
             }
             parts.push((path.clone(), mark));
         }
         parts.sort_by_key(|(_, mark)| mark.part);
         let of = parts.first().map_or(0, |(_, mark)| mark.of);
         let given: BTreeSet<u32> = parts.iter().map(|(_, mark)| mark.part).collect();
-        let missing: Vec<String> = (1..=of).filter(|i| !given.contains(i)).map(|i| format!("{i}/{of}")).collect();
+        let missing: Vec<String> = (1..=of)
+            .filter(|i| !given.contains(i))
+            .map(|i| format!("{i}/{of}"))
+            .collect();
         if !missing.is_empty() || parts.is_empty() {
-            let more = if missing.len() > NAMED_MAX { ", …" } else { "" };
-            let named = format!("{}{more}", missing[..missing.len().min(NAMED_MAX)].join(", "));
-            return Err(PartError::Missing { count: missing.len(), of, named });
+            let more = if missing.len() > NAMED_MAX {
+                ", …"
+            } else {
+                ""
+            };
+            let named = format!(
+                "{}{more}",
+                missing[..missing.len().min(NAMED_MAX)].join(", ")
+            );
+            return Err(PartError::Missing {
+                count: missing.len(),
+                of,
+                named,
+            });
         }
         Ok(Whole { parts })
     }
@@ -76,8 +110,12 @@ impl Whole {
     pub fn model(&self) -> Result<Box<dyn Model>, PartError> {
         let first = &self.parts[0].0;
         let (text, source) = (Journal::scenario(first)?, Journal::scenario_file(first));
-        model::parse(&source.display().to_string(), &text, &[])
-            .map_err(|error| PartError::Damaged { path: source, message: error.to_string() })
+        model::parse(&source.display().to_string(), &text, &[]).map_err(|error| {
+            PartError::Damaged {
+                path: source,
+                message: error.to_string(),
+            }
+        })
     }
 
     /// Puts the parts of a run together in a new folder, which is removed again if that fails.
@@ -91,7 +129,16 @@ impl Whole {
         progress: &dyn Progress,
     ) -> Result<Record, PartError> {
         for (path, mark) in &self.parts {
-            holds_its_jobs(path, path, mark.part(), model, Share { part: mark.part(), first: 0 })?;
+            holds_its_jobs(
+                path,
+                path,
+                mark.part(),
+                model,
+                Share {
+                    part: mark.part(),
+                    first: 0,
+                },
+            )?;
         }
         let folder = RunFolder::create(out)?;
         let from: Vec<PathBuf> = self.parts.iter().map(|(path, _)| path.clone()).collect();
@@ -108,8 +155,11 @@ impl Whole {
     pub fn sweep(&self, out: &Path, data: Option<&Path>) -> Result<SweepFolder, PartError> {
         let plan = SweepFolder::open(&self.parts[0].0)?.plan;
         let points = plan.points();
-        let layouts =
-            self.parts.iter().map(|(_, mark)| Layout::new(&plan, mark.part())).collect::<Result<Vec<_>, _>>()?;
+        let layouts = self
+            .parts
+            .iter()
+            .map(|(_, mark)| Layout::new(&plan, mark.part()))
+            .collect::<Result<Vec<_>, _>>()?;
         let folder = SweepFolder::create(out, plan)?;
         let put = || -> Result<(), PartError> {
             for (number, point) in points.iter().enumerate() {
@@ -124,7 +174,10 @@ impl Whole {
                     }
                 }
                 let place = folder.run(&layouts[0].pieces[number].folder);
-                std::fs::create_dir_all(&place).map_err(|error| PartError::Io { path: place.clone(), error })?;
+                std::fs::create_dir_all(&place).map_err(|error| PartError::Io {
+                    path: place.clone(),
+                    error,
+                })?;
                 Journal::gather(&place, &from, data.filter(|_| model.reads().is_some()))?;
             }
             Ok(())
@@ -144,18 +197,37 @@ fn differs(first: (&Path, &Mark), other: (&Path, &Mark)) -> Result<Option<String
         let said = match known.kind {
             Kind::Run => difference(&Journal::scenario(first)?, &Journal::scenario(path)?),
             Kind::Sweep => {
-                let (there, here) = (SweepFolder::open(first)?.plan, SweepFolder::open(path)?.plan);
+                let (there, here) = (
+                    SweepFolder::open(first)?.plan,
+                    SweepFolder::open(path)?.plan,
+                );
                 sweep::folder::difference(&there, &here).unwrap_or_default()
             }
         };
-        return Ok(Some(if said.is_empty() { "another execution".into() } else { said }));
+        return Ok(Some(if said.is_empty() {
+            "another execution".into()
+        } else {
+            said
+        }));
     }
-    Ok((known.of != mark.of).then(|| format!("it is cut into {} parts, not into {}", mark.of, known.of)))
+    Ok((known.of != mark.of)
+        .then(|| format!("it is cut into {} parts, not into {}", mark.of, known.of)))
 }
 
 /// Checks that a part holds the results of its jobs in one scenario, and no others.
-fn holds_its_jobs(path: &Path, run: &Path, part: Part, model: &dyn Model, share: Share) -> Result<(), PartError> {
-    let jobs = |fault, job: &str| PartError::Jobs { path: path.to_owned(), part, fault, job: job.to_owned() };
+fn holds_its_jobs(
+    path: &Path,
+    run: &Path,
+    part: Part,
+    model: &dyn Model,
+    share: Share,
+) -> Result<(), PartError> {
+    let jobs = |fault, job: &str| PartError::Jobs {
+        path: path.to_owned(),
+        part,
+        fault,
+        job: job.to_owned(),
+    };
     let own = mark::own(model, share);
     let journal = match Journal::look(run, &model.resolved()) {
         Err(JournalError::NothingToResume { .. }) => {
@@ -167,5 +239,8 @@ fn holds_its_jobs(path: &Path, run: &Path, part: Part, model: &dyn Model, share:
     if let Some(job) = own.difference(&found).next() {
         return Err(jobs("lacks", job));
     }
-    found.difference(&own).next().map_or(Ok(()), |job| Err(jobs("holds another part's", job)))
+    found
+        .difference(&own)
+        .next()
+        .map_or(Ok(()), |job| Err(jobs("holds another part's", job)))
 }

@@ -31,22 +31,44 @@ pub fn begin(
     data: Option<&Path>,
 ) -> Result<Option<Begun>, PartError> {
     let mark = Mark::of_run(part, model)?;
-    let folder = if resume { RunFolder::open(path)? } else { RunFolder::create(path)? };
+    let folder = if resume {
+        RunFolder::open(path)?
+    } else {
+        RunFolder::create(path)?
+    };
     if mark.claim(path)? {
         return Ok(None);
     }
     let journal = Journal::begin_or_resume(path, &model.resolved(), data)?;
     // A summary would mean that somebody made a whole of the part's folder.
-    let journal = journal.ok_or_else(|| JournalError::NothingToResume { path: path.to_owned() })?;
-    Ok(Some(Begun { folder, mark, journal: Arc::new(journal) }))
+    let journal = journal.ok_or_else(|| JournalError::NothingToResume {
+        path: path.to_owned(),
+    })?;
+    Ok(Some(Begun {
+        folder,
+        mark,
+        journal: Arc::new(journal),
+    }))
 }
 
 /// Does the jobs of the part that are not done yet, and marks the part complete.
 ///
 /// **Errors**: [`PartError::Interrupted`], after which the journal holds the finished jobs; those of the model.
-pub fn execute(begun: Begun, model: &dyn Model, options: Options, progress: &dyn Progress) -> Result<Mark, PartError> {
-    let share = Share { part: begun.mark.part(), first: 0 };
-    let options = Options { journal: Some(begun.journal), share: Some(share), ..options };
+pub fn execute(
+    begun: Begun,
+    model: &dyn Model,
+    options: Options,
+    progress: &dyn Progress,
+) -> Result<Mark, PartError> {
+    let share = Share {
+        part: begun.mark.part(),
+        first: 0,
+    };
+    let options = Options {
+        journal: Some(begun.journal),
+        share: Some(share),
+        ..options
+    };
     match model.run(&options, progress) {
         // A part of one part has every job, and still leaves no summary: the whole is made by the merge.
         Ok(_) | Err(ModelError::PartDone) => begun.mark.complete(begun.folder.path()),

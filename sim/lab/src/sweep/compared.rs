@@ -22,11 +22,17 @@ impl Compared {
     /// page say so.
     pub fn read(folder: &Path) -> Option<Self> {
         let results = Results::open(folder).ok()?;
-        Some(Compared { by: results.compared_by(), methods: results.worth() })
+        Some(Compared {
+            by: results.compared_by(),
+            methods: results.worth(),
+        })
     }
 
     fn of(&self, method: &str) -> Option<&[f64]> {
-        self.methods.iter().find(|(name, _)| name == method).map(|(_, values)| values.as_slice())
+        self.methods
+            .iter()
+            .find(|(name, _)| name == method)
+            .map(|(_, values)| values.as_slice())
     }
 }
 
@@ -50,7 +56,9 @@ pub fn differences<'c>(
 ) -> Vec<PairedCell> {
     let (mut places, mut pairs) = (Vec::new(), Vec::new());
     for (values, methods, folders) in cells {
-        let by = folders.first().map_or(String::new(), |first| first.by.clone());
+        let by = folders
+            .first()
+            .map_or(String::new(), |first| first.by.clone());
         for method in methods.into_iter().filter(|name| *name != reference) {
             let both = joined(&folders, method, reference);
             if !both[0].1.is_empty() {
@@ -60,13 +68,20 @@ pub fn differences<'c>(
         }
     }
     let found = differences::of(pairs.iter().map(|[first, second]| (first, second)));
-    let cell = |((values, compared_by), difference)| PairedCell { values, compared_by, difference };
+    let cell = |((values, compared_by), difference)| PairedCell {
+        values,
+        compared_by,
+        difference,
+    };
     places.into_iter().zip(found).map(cell).collect()
 }
 
 /// The numbers of two methods over the runs of all folders that have both.
 fn joined(folders: &[&Compared], method: &str, reference: &str) -> [(String, Vec<f64>); 2] {
-    let mut both = [(method.to_owned(), Vec::new()), (reference.to_owned(), Vec::new())];
+    let mut both = [
+        (method.to_owned(), Vec::new()),
+        (reference.to_owned(), Vec::new()),
+    ];
     for folder in folders {
         if let (Some(first), Some(second)) = (folder.of(method), folder.of(reference)) {
             both[0].1.extend_from_slice(first);
@@ -85,36 +100,77 @@ mod tests {
     /// Runs differ by much more than methods: 0, 10, 20, …
     fn folder(own: [f64; 6]) -> Compared {
         let of = |name: &str, own: [f64; 6]| {
-            let values = own.iter().enumerate().map(|(run, own)| 10.0 * run as f64 + own);
+            let values = own
+                .iter()
+                .enumerate()
+                .map(|(run, own)| 10.0 * run as f64 + own);
             (name.to_owned(), values.collect::<Vec<f64>>())
         };
-        Compared { by: "summed regret".into(), methods: vec![of("ts", [0.0; 6]), of("x", own)] }
+        Compared {
+            by: "summed regret".into(),
+            methods: vec![of("ts", [0.0; 6]), of("x", own)],
+        }
     }
 
     fn found(folders: &[Compared], reference: &str) -> Vec<PairedCell> {
         let values = ["2".to_owned()];
-        differences([(&values[..], vec!["ts", "x"], folders.iter().collect())].into_iter(), reference)
+        differences(
+            [(&values[..], vec!["ts", "x"], folders.iter().collect())].into_iter(),
+            reference,
+        )
     }
 
     #[test]
     fn mended3_bars_overlap_where_the_paired_interval_excludes_zero() {
         let folder = |own| [folder(own)];
         let better = folder([-1.0, -1.2, -0.9, -1.1, -0.8, -1.0]);
-        let bars: Vec<Estimate> = better[0].methods.iter().map(|(_, values)| Estimate::of(values)).collect();
+        let bars: Vec<Estimate> = better[0]
+            .methods
+            .iter()
+            .map(|(_, values)| Estimate::of(values))
+            .collect();
         let apart = |a: &Estimate, b: &Estimate| (a.mean - b.mean).abs();
-        let errors = |a: &Estimate, b: &Estimate| a.standard_error.unwrap() + b.standard_error.unwrap();
-        assert!(apart(&bars[0], &bars[1]) < 0.1 * errors(&bars[0], &bars[1]), "the bars overlap: {bars:?}");
+        let errors =
+            |a: &Estimate, b: &Estimate| a.standard_error.unwrap() + b.standard_error.unwrap();
+        assert!(
+            apart(&bars[0], &bars[1]) < 0.1 * errors(&bars[0], &bars[1]),
+            "the bars overlap: {bars:?}"
+        );
         let cells = found(&better, "ts");
-        let [PairedCell { compared_by, difference, .. }] = &cells[..] else { panic!("{cells:?}") };
-        assert_eq!((&**compared_by, difference.name()), ("summed regret", "x − ts".to_owned()));
-        assert!((difference.mean + 1.0).abs() < 1e-9 && difference.mean + difference.half_width.unwrap() < 0.0);
-        assert!(difference.holm.unwrap() < 1e-4 && difference.smaller == 6, "{difference:?}");
+        let [
+            PairedCell {
+                compared_by,
+                difference,
+                ..
+            },
+        ] = &cells[..]
+        else {
+            panic!("{cells:?}")
+        };
+        assert_eq!(
+            (&**compared_by, difference.name()),
+            ("summed regret", "x − ts".to_owned())
+        );
+        assert!(
+            (difference.mean + 1.0).abs() < 1e-9
+                && difference.mean + difference.half_width.unwrap() < 0.0
+        );
+        assert!(
+            difference.holm.unwrap() < 1e-4 && difference.smaller == 6,
+            "{difference:?}"
+        );
         // Negative control: as large on average in the runs' own size, of either sign, it is no difference.
         let same = &found(&folder([-1.0, 1.2, -0.9, 1.1, -0.8, 1.0]), "ts")[0].difference;
-        assert!(same.mean.abs() < same.half_width.unwrap() && same.holm.unwrap() > 0.3, "{same:?}");
+        assert!(
+            same.mean.abs() < same.half_width.unwrap() && same.holm.unwrap() > 0.3,
+            "{same:?}"
+        );
         // The reference is the one that is asked for.
         let turned = &found(&better, "x")[0].difference;
-        assert_eq!((turned.name(), turned.mean), ("ts − x".to_owned(), -difference.mean));
+        assert_eq!(
+            (turned.name(), turned.mean),
+            ("ts − x".to_owned(), -difference.mean)
+        );
     }
 
     #[test]

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 
 use sordino_engine::Model;
 use sordino_experiment::command_line::error::CliError;
-use sordino_experiment::files::{FolderLock, LOCK, LockError, read_to_string_bounded, write_atomically};
+use sordino_experiment::files::{
+    FolderLock, LOCK, LockError, read_to_string_bounded, write_atomically,
+};
 use sordino_experiment::journal::PART;
 use sordino_report::view::PAGE;
 
@@ -30,7 +32,9 @@ const BYTES_MAX: u64 = 1 << 30;
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
     /// Something exists at this path already.
-    #[error("--out {0}: exists already; name a new folder, nothing is overwritten (--resume goes on with a sweep)")]
+    #[error(
+        "--out {0}: exists already; name a new folder, nothing is overwritten (--resume goes on with a sweep)"
+    )]
     Exists(PathBuf),
     /// The folder belongs to another sweep.
     #[error("{path} belongs to another sweep ({difference})")]
@@ -75,7 +79,10 @@ pub enum SweepError {
 }
 
 fn io_at(path: &Path) -> impl Fn(io::Error) -> SweepError + '_ {
-    |error| SweepError::Io { path: path.to_owned(), error }
+    |error| SweepError::Io {
+        path: path.to_owned(),
+        error,
+    }
 }
 
 /// A sweep and its folder.
@@ -110,19 +117,35 @@ impl SweepFolder {
         if !file.exists() {
             let mut entries = fs::read_dir(path).into_iter().flatten().flatten();
             // Killed at the very beginning: empty, as the lock has cleared away a plan that was not yet renamed.
-            let foreign = entries.any(|entry| entry.file_name() != LOCK && entry.file_name() != PART);
-            return if foreign { Err(SweepError::NoSweep(path.to_owned())) } else { Self::fill(path, plan, lock) };
+            let foreign =
+                entries.any(|entry| entry.file_name() != LOCK && entry.file_name() != PART);
+            return if foreign {
+                Err(SweepError::NoSweep(path.to_owned()))
+            } else {
+                Self::fill(path, plan, lock)
+            };
         }
         let there = read_plan(&file)?;
         match difference(&there, &plan) {
-            None => Ok(SweepFolder { path: path.to_owned(), plan, _lock: Some(lock) }),
-            Some(difference) => Err(SweepError::Other { path: path.to_owned(), difference }),
+            None => Ok(SweepFolder {
+                path: path.to_owned(),
+                plan,
+                _lock: Some(lock),
+            }),
+            Some(difference) => Err(SweepError::Other {
+                path: path.to_owned(),
+                difference,
+            }),
         }
     }
 
     /// Opens an existing folder for reading.
     pub fn open(path: &Path) -> Result<Self, SweepError> {
-        Ok(SweepFolder { path: path.to_owned(), plan: read_plan(&path.join(PLAN))?, _lock: None })
+        Ok(SweepFolder {
+            path: path.to_owned(),
+            plan: read_plan(&path.join(PLAN))?,
+            _lock: None,
+        })
     }
 
     /// True if this is the folder of a sweep.
@@ -132,10 +155,16 @@ impl SweepFolder {
 
     fn fill(path: &Path, plan: Plan, lock: FolderLock) -> Result<Self, SweepError> {
         let file = path.join(PLAN);
-        let text = toml::to_string(&plan)
-            .map_err(|error| SweepError::Damaged { path: file.clone(), message: error.to_string() })?;
+        let text = toml::to_string(&plan).map_err(|error| SweepError::Damaged {
+            path: file.clone(),
+            message: error.to_string(),
+        })?;
         write_atomically(&file, text.as_bytes()).map_err(io_at(&file))?;
-        Ok(SweepFolder { path: path.to_owned(), plan, _lock: Some(lock) })
+        Ok(SweepFolder {
+            path: path.to_owned(),
+            plan,
+            _lock: Some(lock),
+        })
     }
 
     /// Path of the folder.
@@ -157,16 +186,30 @@ impl SweepFolder {
         if path.exists() {
             let there: Index = read_json(&path)?;
             if there.format != FORMAT {
-                let message = format!("format {} is unknown; this program reads format {FORMAT}", there.format);
+                let message = format!(
+                    "format {} is unknown; this program reads format {FORMAT}",
+                    there.format
+                );
                 return Err(SweepError::Damaged { path, message });
             }
-            for entry in there.entries.into_iter().filter(|entry| entry.status != Status::Waiting) {
+            for entry in there
+                .entries
+                .into_iter()
+                .filter(|entry| entry.status != Status::Waiting)
+            {
                 take(&mut index, entry, &path)?;
             }
         }
-        for file in fs::read_dir(self.path.join(STATE)).into_iter().flatten().flatten() {
+        for file in fs::read_dir(self.path.join(STATE))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             let path = file.path();
-            if path.extension().is_some_and(|extension| extension == "json") {
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "json")
+            {
                 take(&mut index, read_json(&path)?, &path)?;
             }
         }
@@ -181,8 +224,10 @@ impl SweepFolder {
     }
 
     fn fresh(&self) -> Result<Index, SweepError> {
-        let damaged =
-            |error: super::GridError| SweepError::Damaged { path: self.path.join(PLAN), message: error.to_string() };
+        let damaged = |error: super::GridError| SweepError::Damaged {
+            path: self.path.join(PLAN),
+            message: error.to_string(),
+        };
         let points = self.plan.points();
         let mut entries = Vec::with_capacity(points.len());
         let mut head = None;
@@ -259,7 +304,9 @@ impl SweepFolder {
 
     /// True if everything is done and written, and no state is left: a program may die while it drops the state.
     pub fn is_complete(&self, index: &Index) -> bool {
-        let left = [STATE, DROPPED].iter().any(|name| self.path.join(name).exists());
+        let left = [STATE, DROPPED]
+            .iter()
+            .any(|name| self.path.join(name).exists());
         index.count(Status::Done) == index.entries.len() && !left
     }
 }
@@ -273,17 +320,31 @@ fn read(path: &Path) -> Result<String, SweepError> {
 }
 
 fn read_json<V: for<'de> serde::Deserialize<'de>>(path: &Path) -> Result<V, SweepError> {
-    serde_json::from_str(&read(path)?)
-        .map_err(|error| SweepError::Damaged { path: path.to_owned(), message: error.to_string() })
+    serde_json::from_str(&read(path)?).map_err(|error| SweepError::Damaged {
+        path: path.to_owned(),
+        message: error.to_string(),
+    })
 }
 
 fn read_plan(path: &Path) -> Result<Plan, SweepError> {
-    let damaged = |message: String| SweepError::Damaged { path: path.to_owned(), message };
-    let plan: Plan = toml::from_str(&read(path)?).map_err(|error| damaged(error.to_string().replace('\n', "; ")))?;
-    let settings: Vec<String> =
-        plan.axes.iter().map(|axis| format!("{}={}", axis.key, axis.values.join(","))).collect();
+    let damaged = |message: String| SweepError::Damaged {
+        path: path.to_owned(),
+        message,
+    };
+    let plan: Plan = toml::from_str(&read(path)?)
+        .map_err(|error| damaged(error.to_string().replace('\n', "; ")))?;
+    let settings: Vec<String> = plan
+        .axes
+        .iter()
+        .map(|axis| format!("{}={}", axis.key, axis.values.join(",")))
+        .collect();
     // Made by the same rules as one from the command line: what this program would not write it does not read.
-    match Plan::new(&plan.source, &plan.scenario, &settings, Some(plan.seeds.clone())) {
+    match Plan::new(
+        &plan.source,
+        &plan.scenario,
+        &settings,
+        Some(plan.seeds.clone()),
+    ) {
         Ok(again) if again == plan && !plan.seeds.is_empty() => Ok(plan),
         Ok(_) => Err(damaged("is not as a sweep writes it".into())),
         Err(error) => Err(damaged(error.to_string())),
@@ -293,13 +354,19 @@ fn read_plan(path: &Path) -> Result<Plan, SweepError> {
 /// Puts an entry into its place in the index.
 fn take(index: &mut Index, entry: Entry, path: &Path) -> Result<(), SweepError> {
     match index.entries.get_mut(entry.number) {
-        Some(place) if (&place.folder, place.seed, &place.values) == (&entry.folder, entry.seed, &entry.values) => {
+        Some(place)
+            if (&place.folder, place.seed, &place.values)
+                == (&entry.folder, entry.seed, &entry.values) =>
+        {
             *place = entry;
             Ok(())
         }
         _ => {
             let message = format!("run {} is not of this sweep", entry.number);
-            Err(SweepError::Damaged { path: path.to_owned(), message })
+            Err(SweepError::Damaged {
+                path: path.to_owned(),
+                message,
+            })
         }
     }
 }
@@ -308,10 +375,17 @@ fn take(index: &mut Index, entry: Entry, path: &Path) -> Result<(), SweepError> 
 fn keep(kept: &mut Vec<Kept>, plan: &Plan, scenario: &dyn Model) {
     for axis in plan.axes.iter().filter(|axis| axis.varies()) {
         for (method, value) in scenario.kept(&axis.key) {
-            match kept.iter_mut().find(|known| known.method == method && known.key == axis.key) {
+            match kept
+                .iter_mut()
+                .find(|known| known.method == method && known.key == axis.key)
+            {
                 Some(known) if known.value.as_ref() != Some(&value) => known.value = None,
                 Some(_) => {}
-                None => kept.push(Kept { method, key: axis.key.clone(), value: Some(value) }),
+                None => kept.push(Kept {
+                    method,
+                    key: axis.key.clone(),
+                    value: Some(value),
+                }),
             }
         }
     }
@@ -320,27 +394,49 @@ fn keep(kept: &mut Vec<Kept>, plan: &Plan, scenario: &dyn Model) {
 /// The difference between two plans: keys, values, seeds, then lines of the scenario. The scenario's source is ignored.
 pub fn difference(there: &Plan, here: &Plan) -> Option<String> {
     let lines = |plan: &Plan| -> Vec<String> {
-        let axes = plan.axes.iter().map(|axis| format!("{} = {}", axis.key, axis.values.join(", ")));
-        let seeds = plan.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
-        let all = axes.chain([format!("seeds {seeds}")]).chain(plan.scenario.lines().map(str::to_owned));
-        all.map(|line| sordino_experiment::text::Quoted(&line).to_string()).collect()
+        let axes = plan
+            .axes
+            .iter()
+            .map(|axis| format!("{} = {}", axis.key, axis.values.join(", ")));
+        let seeds = plan
+            .seeds
+            .iter()
+            .map(u64::to_string)
+            .collect::<Vec<_>>()
+            .join(",");
+        let all = axes
+            .chain([format!("seeds {seeds}")])
+            .chain(plan.scenario.lines().map(str::to_owned));
+        all.map(|line| sordino_experiment::text::Quoted(&line).to_string())
+            .collect()
     };
     let (old, new) = (lines(there), lines(here));
     if there.scenario == here.scenario && there.axes == here.axes && there.seeds == here.seeds {
         return None;
     }
-    let gone = old.iter().filter(|line| !new.contains(line)).map(|line| format!("- {line}"));
-    let come = new.iter().filter(|line| !old.contains(line)).map(|line| format!("+ {line}"));
+    let gone = old
+        .iter()
+        .filter(|line| !new.contains(line))
+        .map(|line| format!("- {line}"));
+    let come = new
+        .iter()
+        .filter(|line| !old.contains(line))
+        .map(|line| format!("+ {line}"));
     let shown: Vec<String> = gone.chain(come).take(6).collect();
-    Some(if shown.is_empty() { "the order of keys or lines".to_owned() } else { shown.join("; ") })
+    Some(if shown.is_empty() {
+        "the order of keys or lines".to_owned()
+    } else {
+        shown.join("; ")
+    })
 }
 
 impl From<SweepError> for CliError {
     fn from(error: SweepError) -> Self {
         match error {
-            SweepError::Exists(_) | SweepError::Other { .. } | SweepError::NoSweep(_) | SweepError::Damaged { .. } => {
-                CliError::input(error)
-            }
+            SweepError::Exists(_)
+            | SweepError::Other { .. }
+            | SweepError::NoSweep(_)
+            | SweepError::Damaged { .. } => CliError::input(error),
             SweepError::Threads(_)
             | SweepError::WorkerLost
             | SweepError::Io { .. }

@@ -101,12 +101,22 @@ impl Axis {
         if key == "seed" {
             return Err(GridError::Seed);
         }
-        let values: Vec<String> = pieces(values).into_iter().map(|range| values[range].trim().to_owned()).collect();
+        let values: Vec<String> = pieces(values)
+            .into_iter()
+            .map(|range| values[range].trim().to_owned())
+            .collect();
         if key.is_empty() || values.iter().any(String::is_empty) {
             return Err(malformed());
         }
-        match values.iter().enumerate().find(|(i, value)| values[..*i].contains(value)) {
-            Some((_, value)) => Err(GridError::TwiceTheValue { key, value: value.clone() }),
+        match values
+            .iter()
+            .enumerate()
+            .find(|(i, value)| values[..*i].contains(value))
+        {
+            Some((_, value)) => Err(GridError::TwiceTheValue {
+                key,
+                value: value.clone(),
+            }),
             None => Ok(Axis { key, values }),
         }
     }
@@ -149,7 +159,11 @@ fn pieces(text: &str) -> Vec<Range<usize>> {
 pub fn seeds(text: &str) -> Result<Vec<u64>, GridError> {
     let malformed = || GridError::Seeds(text.to_owned());
     let number = |text: &str| -> Result<u64, GridError> {
-        text.trim().parse().ok().filter(|seed| *seed <= i64::MAX as u64).ok_or_else(malformed)
+        text.trim()
+            .parse()
+            .ok()
+            .filter(|seed| *seed <= i64::MAX as u64)
+            .ok_or_else(malformed)
     };
     if let Some((from, to)) = text.split_once("..") {
         let (from, to) = match to.strip_prefix('=') {
@@ -160,12 +174,17 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, GridError> {
             return Err(malformed());
         }
         if to - from > RUNS_MAX {
-            return Err(GridError::TooMany { runs: u128::from(to - from) });
+            return Err(GridError::TooMany {
+                runs: u128::from(to - from),
+            });
         }
         return Ok((from..to).collect());
     }
     let seeds = text.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
-    let twice = seeds.iter().enumerate().any(|(i, seed)| seeds[..i].contains(seed));
+    let twice = seeds
+        .iter()
+        .enumerate()
+        .any(|(i, seed)| seeds[..i].contains(seed));
     if twice { Err(malformed()) } else { Ok(seeds) }
 }
 
@@ -173,18 +192,43 @@ impl Plan {
     /// Reads the axes and checks the scenario of every run: nothing begins if one is refused.
     ///
     /// **Errors**: [`GridError`]; the first run that is refused, with key, value and what is admissible.
-    pub fn new(source: &str, scenario: &str, settings: &[String], seeds: Option<Vec<u64>>) -> Result<Self, GridError> {
-        let axes = settings.iter().map(|text| Axis::parse(text)).collect::<Result<Vec<_>, _>>()?;
-        if let Some((_, twice)) = axes.iter().enumerate().find(|(i, axis)| axes[..*i].iter().any(|a| a.key == axis.key))
+    pub fn new(
+        source: &str,
+        scenario: &str,
+        settings: &[String],
+        seeds: Option<Vec<u64>>,
+    ) -> Result<Self, GridError> {
+        let axes = settings
+            .iter()
+            .map(|text| Axis::parse(text))
+            .collect::<Result<Vec<_>, _>>()?;
+        if let Some((_, twice)) = axes
+            .iter()
+            .enumerate()
+            .find(|(i, axis)| axes[..*i].iter().any(|a| a.key == axis.key))
         {
             return Err(GridError::Twice(twice.key.clone()));
         }
-        let mut plan = Plan { source: source.to_owned(), axes, seeds: Vec::new(), scenario: scenario.to_owned() };
+        let mut plan = Plan {
+            source: source.to_owned(),
+            axes,
+            seeds: Vec::new(),
+            scenario: scenario.to_owned(),
+        };
         plan.seeds = match seeds {
             Some(seeds) => seeds,
-            None => vec![plan.parse(&plan.settings(&plan.first_values(), None))?.head().seed],
+            None => vec![
+                plan.parse(&plan.settings(&plan.first_values(), None))?
+                    .head()
+                    .seed,
+            ],
         };
-        let runs = plan.axes.iter().map(|axis| axis.values.len() as u128).product::<u128>() * plan.seeds.len() as u128;
+        let runs = plan
+            .axes
+            .iter()
+            .map(|axis| axis.values.len() as u128)
+            .product::<u128>()
+            * plan.seeds.len() as u128;
         if runs > u128::from(RUNS_MAX) {
             return Err(GridError::TooMany { runs });
         }
@@ -196,22 +240,36 @@ impl Plan {
     }
 
     fn first_values(&self) -> Vec<String> {
-        self.axes.iter().map(|axis| axis.values[0].clone()).collect()
+        self.axes
+            .iter()
+            .map(|axis| axis.values[0].clone())
+            .collect()
     }
 
     fn settings(&self, values: &[String], seed: Option<u64>) -> Vec<String> {
-        let keys = self.axes.iter().zip(values).map(|(axis, value)| format!("{}={value}", axis.key));
-        keys.chain(seed.map(|seed| format!("seed={seed}"))).collect()
+        let keys = self
+            .axes
+            .iter()
+            .zip(values)
+            .map(|(axis, value)| format!("{}={value}", axis.key));
+        keys.chain(seed.map(|seed| format!("seed={seed}")))
+            .collect()
     }
 
     fn parse(&self, settings: &[String]) -> Result<Box<dyn Model>, GridError> {
-        model::parse(&self.source, &self.scenario, settings)
-            .map_err(|error| GridError::Scenario { settings: settings.join(" "), error: Box::new(error) })
+        model::parse(&self.source, &self.scenario, settings).map_err(|error| GridError::Scenario {
+            settings: settings.join(" "),
+            error: Box::new(error),
+        })
     }
 
     /// Number of runs.
     pub fn count(&self) -> usize {
-        self.axes.iter().map(|axis| axis.values.len()).product::<usize>() * self.seeds.len()
+        self.axes
+            .iter()
+            .map(|axis| axis.values.len())
+            .product::<usize>()
+            * self.seeds.len()
     }
 
     /// All runs in order.
@@ -220,14 +278,21 @@ impl Plan {
     }
 
     fn point(&self, number: usize) -> Point {
-        let (mut rest, seed) = (number / self.seeds.len(), self.seeds[number % self.seeds.len()]);
+        let (mut rest, seed) = (
+            number / self.seeds.len(),
+            self.seeds[number % self.seeds.len()],
+        );
         let mut values: Vec<String> = Vec::new();
         for axis in self.axes.iter().rev() {
             values.push(axis.values[rest % axis.values.len()].clone());
             rest /= axis.values.len();
         }
         values.reverse();
-        Point { number, values, seed }
+        Point {
+            number,
+            values,
+            seed,
+        }
     }
 
     /// The scenario of a run.
@@ -240,13 +305,27 @@ impl Plan {
     /// Name of a run's folder: its number, then the values that distinguish it.
     pub fn folder(&self, point: &Point) -> String {
         let mut name = format!("{:05}", point.number);
-        for (axis, value) in self.axes.iter().zip(&point.values).filter(|(axis, _)| axis.varies()) {
+        for (axis, value) in self
+            .axes
+            .iter()
+            .zip(&point.values)
+            .filter(|(axis, _)| axis.varies())
+        {
             name.push_str(&format!("-{}={value}", axis.short()));
         }
         if self.seeds.len() > 1 {
             name.push_str(&format!("-seed={}", point.seed));
         }
-        name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_=.+".contains(c) { c } else { '_' }).take(100).collect()
+        name.chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || "-_=.+".contains(c) {
+                    c
+                } else {
+                    '_'
+                }
+            })
+            .take(100)
+            .collect()
     }
 }
 
@@ -258,19 +337,44 @@ mod tests {
 
     fn plan(settings: &[&str], seed_text: Option<&str>) -> Result<Plan, String> {
         let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
-        let seeds = seed_text.map(seeds).transpose().map_err(|error| error.to_string())?;
-        Plan::new("default", Shipped::find("default").unwrap().text, &settings, seeds).map_err(|e| e.to_string())
+        let seeds = seed_text
+            .map(seeds)
+            .transpose()
+            .map_err(|error| error.to_string())?;
+        Plan::new(
+            "default",
+            Shipped::find("default").unwrap().text,
+            &settings,
+            seeds,
+        )
+        .map_err(|e| e.to_string())
     }
 
     #[test]
     fn the_grid_is_a_product_and_seeds_vary_fastest() {
-        let plan =
-            plan(&["privacy.noise_multiplier=0.5,1", "federation.agents=50, 200", "runs=2"], Some("3..5")).unwrap();
+        let plan = plan(
+            &[
+                "privacy.noise_multiplier=0.5,1",
+                "federation.agents=50, 200",
+                "runs=2",
+            ],
+            Some("3..5"),
+        )
+        .unwrap();
         assert_eq!(plan.count(), 8);
         let points = plan.points();
-        assert_eq!((points[1].values.join(" "), points[1].seed), ("0.5 50 2".into(), 4));
-        assert_eq!((points[6].values.join(" "), points[6].seed), ("1 200 2".into(), 3));
-        assert_eq!(plan.folder(&points[6]), "00006-noise_multiplier=1-agents=200-seed=3");
+        assert_eq!(
+            (points[1].values.join(" "), points[1].seed),
+            ("0.5 50 2".into(), 4)
+        );
+        assert_eq!(
+            (points[6].values.join(" "), points[6].seed),
+            ("1 200 2".into(), 3)
+        );
+        assert_eq!(
+            plan.folder(&points[6]),
+            "00006-noise_multiplier=1-agents=200-seed=3"
+        );
         let scenario = plan.load(&points[6]).unwrap();
         assert_eq!((scenario.head().seed, scenario.head().runs), (3, 2));
         assert!(scenario.resolved().contains("agents = 200\n"));
@@ -291,9 +395,21 @@ mod tests {
                 None,
                 "`privacy.noise_multiplier = 0` is not admissible; admissible: a number",
             ),
-            (&["federation.agnets=1"], None, "unknown key `federation.agnets`; did you mean `agents`?"),
-            (&["federation.agents=5,5"], None, "`federation.agents = 5` is given twice"),
-            (&["federation.agents=5", "federation.agents=6"], None, "`federation.agents` is given twice"),
+            (
+                &["federation.agnets=1"],
+                None,
+                "unknown key `federation.agnets`; did you mean `agents`?",
+            ),
+            (
+                &["federation.agents=5,5"],
+                None,
+                "`federation.agents = 5` is given twice",
+            ),
+            (
+                &["federation.agents=5", "federation.agents=6"],
+                None,
+                "`federation.agents` is given twice",
+            ),
             (&["federation.agents=5,"], None, "is not a setting"),
             (&["federation.agents"], None, "is not a setting"),
             (&["seed=1,2"], None, "--seeds 0..5"),
@@ -301,7 +417,11 @@ mod tests {
             (&[], Some("1,1"), "each once"),
             (&[], Some("-1..3"), "whole numbers from 0"),
             (&[], Some("0..9999999"), "at most 100000"),
-            (&["privacy.noise_multiplier=1,2"], Some("0..=99999"), "the sweep has 200000 runs"),
+            (
+                &["privacy.noise_multiplier=1,2"],
+                Some("0..=99999"),
+                "the sweep has 200000 runs",
+            ),
         ] {
             let message = plan(settings, seeds).unwrap_err();
             assert!(message.contains(expected), "{message}\nexpected {expected}");

@@ -150,26 +150,35 @@ pub struct Cell {
 impl Index {
     /// Number of runs with a status.
     pub fn count(&self, status: Status) -> usize {
-        self.entries.iter().filter(|entry| entry.status == status).count()
+        self.entries
+            .iter()
+            .filter(|entry| entry.status == status)
+            .count()
     }
 
     /// What a reader of any of the runs is warned of, each once.
     pub fn cautions(&self) -> Vec<String> {
         let all = self.entries.iter().flat_map(|entry| &entry.cautions);
-        distinct(all.map(String::as_str)).into_iter().map(str::to_owned).collect()
+        distinct(all.map(String::as_str))
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Sets what is made of the entries: the digest if all runs are done, and the paired differences.
     pub fn seal(&mut self) {
         self.paired = self.differences(&[]);
         let mut frame = Frame::leaf();
-        let all = self.entries.iter().all(|entry| match (&entry.digest, entry.status) {
-            (Some(digest), Status::Done) => {
-                frame.bytes(digest.as_bytes());
-                true
-            }
-            _ => false,
-        });
+        let all = self
+            .entries
+            .iter()
+            .all(|entry| match (&entry.digest, entry.status) {
+                (Some(digest), Status::Done) => {
+                    frame.bytes(digest.as_bytes());
+                    true
+                }
+                _ => false,
+            });
         self.digest = all.then(|| frame.end().to_string());
     }
 
@@ -178,10 +187,17 @@ impl Index {
         let mut cells: Vec<Cell> = Vec::new();
         // The runs of a cell stand together.
         for entries in self.entries.chunk_by(|a, b| a.values == b.values) {
-            let done: Vec<&Entry> = entries.iter().filter(|entry| entry.status == Status::Done).collect();
+            let done: Vec<&Entry> = entries
+                .iter()
+                .filter(|entry| entry.status == Status::Done)
+                .collect();
             if let Some(first) = done.first() {
                 let methods = (0..first.methods.len()).map(|i| pooled(&done, i)).collect();
-                cells.push(Cell { values: first.values.clone(), seeds: done.len(), methods });
+                cells.push(Cell {
+                    values: first.values.clone(),
+                    seeds: done.len(),
+                    methods,
+                });
             }
         }
         cells
@@ -191,12 +207,26 @@ impl Index {
     /// `wanted` methods, or else the first of the sweep; a cell without it has no difference.
     pub fn differences(&self, wanted: &[String]) -> Vec<PairedCell> {
         let first = self.methods().next().map(|method| &method.name);
-        let Some(reference) = wanted.first().or(first) else { return Vec::new() };
-        let cells = self.entries.chunk_by(|a, b| a.values == b.values).filter_map(|entries| {
-            let done = || entries.iter().filter(|entry| entry.status == Status::Done);
-            let names = done().next()?.methods.iter().map(|method| method.name.as_str()).collect();
-            Some((entries[0].values.as_slice(), names, done().filter_map(|entry| entry.compared.as_ref()).collect()))
-        });
+        let Some(reference) = wanted.first().or(first) else {
+            return Vec::new();
+        };
+        let cells = self
+            .entries
+            .chunk_by(|a, b| a.values == b.values)
+            .filter_map(|entries| {
+                let done = || entries.iter().filter(|entry| entry.status == Status::Done);
+                let names = done()
+                    .next()?
+                    .methods
+                    .iter()
+                    .map(|method| method.name.as_str())
+                    .collect();
+                Some((
+                    entries[0].values.as_slice(),
+                    names,
+                    done().filter_map(|entry| entry.compared.as_ref()).collect(),
+                ))
+            });
         differences(cells, reference)
     }
 
@@ -206,33 +236,57 @@ impl Index {
 
     /// Names of all measures.
     pub fn measures(&self) -> Vec<&str> {
-        distinct(self.methods().flat_map(|method| &method.measures).map(|measure| measure.name.as_str()))
+        distinct(
+            self.methods()
+                .flat_map(|method| &method.measures)
+                .map(|measure| measure.name.as_str()),
+        )
     }
 
     /// Names of all losses.
     pub fn losses(&self) -> Vec<&str> {
-        distinct(self.methods().flat_map(|method| &method.losses).map(|loss| loss.name.as_str()))
+        distinct(
+            self.methods()
+                .flat_map(|method| &method.losses)
+                .map(|loss| loss.name.as_str()),
+        )
     }
 
     /// `index.csv`: one line for each run and method; a run that is not done has one line.
     pub fn csv(&self) -> String {
         let columns = self.columns();
         // Every run says its number of paired runs, whether that is swept or not.
-        let shown: Vec<usize> = (0..self.axes.len()).filter(|i| self.axes[*i].key != "runs").collect();
+        let shown: Vec<usize> = (0..self.axes.len())
+            .filter(|i| self.axes[*i].key != "runs")
+            .collect();
         let keys = shown.iter().map(|i| self.axes[*i].key.as_str());
         let head = ["number", "folder"].into_iter().chain(keys);
-        let head = head.chain(["seed", "runs", "status", "error", "method", "digest"]).chain(columns.names());
+        let head = head
+            .chain(["seed", "runs", "status", "error", "method", "digest"])
+            .chain(columns.names());
         let head = head.chain(self.keeps());
         let rows = self.entries.iter().flat_map(|entry| {
             let mut run = vec![entry.number.to_string(), entry.folder.clone()];
             run.extend(shown.iter().map(|i| entry.values[*i].clone()));
-            run.extend([entry.seed.to_string(), entry.runs.to_string(), entry.status.name().to_owned()]);
+            run.extend([
+                entry.seed.to_string(),
+                entry.runs.to_string(),
+                entry.status.name().to_owned(),
+            ]);
             run.push(entry.error.clone().unwrap_or_default());
             let row = |method: Option<&MethodSummary>| {
                 let name = method.map_or(String::new(), |method| method.name.clone());
-                let digest = method.and_then(|method| method.digest.clone()).unwrap_or_default();
+                let digest = method
+                    .and_then(|method| method.digest.clone())
+                    .unwrap_or_default();
                 let kept = self.keeps().iter().map(|_| self.kept_by(&name)).collect();
-                [run.clone(), vec![name, digest], columns.fields(method), kept].concat()
+                [
+                    run.clone(),
+                    vec![name, digest],
+                    columns.fields(method),
+                    kept,
+                ]
+                .concat()
             };
             match entry.methods.as_slice() {
                 [] => vec![row(None)],
@@ -249,12 +303,31 @@ impl Index {
         let cells = self.cells();
         let rows = cells.iter().flat_map(|cell| {
             cell.methods.iter().map(|method| {
-                let own = vec![method.summary.name.clone(), cell.seeds.to_string(), method.runs.to_string()];
-                let kept = self.keeps().iter().map(|_| self.kept_by(&method.summary.name)).collect();
-                [cell.values.clone(), own, columns.fields(Some(&method.summary)), kept].concat()
+                let own = vec![
+                    method.summary.name.clone(),
+                    cell.seeds.to_string(),
+                    method.runs.to_string(),
+                ];
+                let kept = self
+                    .keeps()
+                    .iter()
+                    .map(|_| self.kept_by(&method.summary.name))
+                    .collect();
+                [
+                    cell.values.clone(),
+                    own,
+                    columns.fields(Some(&method.summary)),
+                    kept,
+                ]
+                .concat()
             })
         });
-        csv(keys.chain(["method", "seeds", "runs_in_all"]).chain(columns.names()).chain(self.keeps()), rows)
+        csv(
+            keys.chain(["method", "seeds", "runs_in_all"])
+                .chain(columns.names())
+                .chain(self.keeps()),
+            rows,
+        )
     }
 
     /// The head of the last column, where a method does not follow the sweep.
@@ -266,36 +339,59 @@ impl Index {
     ///
     /// **Errors**: a method that is not there.
     pub fn only(mut self, wanted: &[String]) -> Result<Index, String> {
-        if let Some(unknown) = wanted.iter().find(|name| self.methods().all(|method| method.name != **name)) {
+        if let Some(unknown) = wanted
+            .iter()
+            .find(|name| self.methods().all(|method| method.name != **name))
+        {
             return Err(unknown.clone());
         }
         let keeps = |method: &MethodSummary| wanted.is_empty() || wanted.contains(&method.name);
-        self.entries.iter_mut().for_each(|entry| entry.methods.retain(keeps));
+        self.entries
+            .iter_mut()
+            .for_each(|entry| entry.methods.retain(keeps));
         Ok(self)
     }
 
     /// Places of the axes along which more than one value is compared.
     pub fn varying(&self) -> Vec<usize> {
-        (0..self.axes.len()).filter(|axis| self.axes[*axis].varies()).collect()
+        (0..self.axes.len())
+            .filter(|axis| self.axes[*axis].varies())
+            .collect()
     }
 
     /// The value that one of the scenario's own methods keeps along an axis, in words; `None` if it follows the sweep.
     pub fn kept(&self, method: &str, axis: usize) -> Option<String> {
         let key = &self.axes[axis].key;
-        let found = self.kept.iter().find(|kept| kept.method == method && kept.key == *key)?;
+        let found = self
+            .kept
+            .iter()
+            .find(|kept| kept.method == method && kept.key == *key)?;
         Some(found.value.clone().unwrap_or("its own".to_owned()))
     }
 
     /// Everything that a method keeps, as in `noise_multiplier = 2.0`; empty if it follows the whole sweep.
     pub fn kept_by(&self, method: &str) -> String {
-        let of = |axis: usize| Some(format!("{} = {}", self.axes[axis].short(), self.kept(method, axis)?));
-        self.varying().into_iter().filter_map(of).collect::<Vec<_>>().join(", ")
+        let of = |axis: usize| {
+            Some(format!(
+                "{} = {}",
+                self.axes[axis].short(),
+                self.kept(method, axis)?
+            ))
+        };
+        self.varying()
+            .into_iter()
+            .filter_map(of)
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// A sentence for each method that does not follow the sweep.
     pub fn keepers(&self) -> Vec<String> {
         let names = distinct(self.methods().map(|method| method.name.as_str()));
-        let told = names.into_iter().map(|name| (name, self.kept_by(name))).filter(|(_, kept)| !kept.is_empty());
+        let told = names
+            .into_iter()
+            .map(|name| (name, self.kept_by(name)))
+            .filter(|(_, kept)| !kept.is_empty());
         let said = |(name, kept)| {
             format!(
                 "{name} sets {kept} for itself and does not follow the sweep over it: along that key it is the same everywhere."
@@ -312,8 +408,10 @@ impl Index {
 /// Method `i` of the finished runs of a cell: means and standard errors as if all runs stood in one list, computed
 /// exactly from the means and errors of the parts; the largest loss.
 fn pooled(done: &[&Entry], i: usize) -> Pooled {
-    let parts: Vec<(u32, &MethodSummary)> =
-        done.iter().filter_map(|entry| Some((entry.runs, entry.methods.get(i)?))).collect();
+    let parts: Vec<(u32, &MethodSummary)> = done
+        .iter()
+        .filter_map(|entry| Some((entry.runs, entry.methods.get(i)?)))
+        .collect();
     let mut summary = parts[0].1.clone();
     for measure in &mut summary.measures {
         let of: Vec<(f64, &Measure)> = parts
@@ -334,10 +432,17 @@ fn pooled(done: &[&Entry], i: usize) -> Pooled {
         measure.standard_error = (count > 1.0).then(|| (squares / (count - 1.0) / count).sqrt());
     }
     for loss in &mut summary.losses {
-        let values = parts.iter().filter_map(|(_, method)| method.loss(&loss.name));
-        loss.value = values.map(|loss| loss.value).try_fold(0.0, |most: f64, value| Some(most.max(value?)));
+        let values = parts
+            .iter()
+            .filter_map(|(_, method)| method.loss(&loss.name));
+        loss.value = values
+            .map(|loss| loss.value)
+            .try_fold(0.0, |most: f64, value| Some(most.max(value?)));
     }
-    Pooled { runs: parts.iter().map(|(runs, _)| runs).sum(), summary }
+    Pooled {
+        runs: parts.iter().map(|(runs, _)| runs).sum(),
+        summary,
+    }
 }
 
 #[cfg(test)]
@@ -353,8 +458,12 @@ mod tests {
             let estimate = Estimate::of(values);
             let measure = estimate.measure("m");
             let losses = vec![sordino_experiment::record::Loss::new("epsilon", epsilon)];
-            let method =
-                MethodSummary { name: "x".into(), measures: vec![measure], losses, ..MethodSummary::default() };
+            let method = MethodSummary {
+                name: "x".into(),
+                measures: vec![measure],
+                losses,
+                ..MethodSummary::default()
+            };
             Entry {
                 number: 0,
                 folder: String::new(),
@@ -375,14 +484,22 @@ mod tests {
         let measure = pooled.summary.measure("m").unwrap();
         assert!((measure.mean - joined.mean).abs() < 1e-12);
         assert!((measure.standard_error.unwrap() - joined.standard_error.unwrap()).abs() < 1e-12);
-        assert_eq!((pooled.runs, pooled.summary.loss("epsilon").unwrap().value), (6, Some(2.0)));
+        assert_eq!(
+            (pooled.runs, pooled.summary.loss("epsilon").unwrap().value),
+            (6, Some(2.0))
+        );
         // No finite bound in one run is no finite bound.
         let infinite = entry(&b, None);
-        assert_eq!(super::pooled(&[&first, &infinite], 0).summary.losses[0].value, None);
+        assert_eq!(
+            super::pooled(&[&first, &infinite], 0).summary.losses[0].value,
+            None
+        );
         // Single runs under several seeds have a standard error, too.
         let singles: Vec<Entry> = a.iter().map(|x| entry(&[*x], None)).collect();
         let singles: Vec<&Entry> = singles.iter().collect();
-        let of_singles = super::pooled(&singles, 0).summary.measures[0].standard_error.unwrap();
+        let of_singles = super::pooled(&singles, 0).summary.measures[0]
+            .standard_error
+            .unwrap();
         assert!((of_singles - Estimate::of(&a).standard_error.unwrap()).abs() < 1e-12);
     }
 }

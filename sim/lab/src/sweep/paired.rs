@@ -27,41 +27,76 @@ pub fn table(index: Index, wanted: &[String]) -> Result<Table, TableError> {
     let index = index.only(wanted).map_err(TableError::NoMethod)?;
     let found = index.differences(wanted);
     let csv = exact(&index, &found);
-    Ok(Table { grid: grid(&index, &found), remarks: remarks(&index, &found), csv, json: tables::json(&found)? })
+    Ok(Table {
+        grid: grid(&index, &found),
+        remarks: remarks(&index, &found),
+        csv,
+        json: tables::json(&found)?,
+    })
 }
 
 /// Differences to the last bit, with the value of every key: `paired.csv`.
 pub fn exact(index: &Index, found: &[PairedCell]) -> String {
     let keys = index.axes.iter().map(|axis| axis.key.as_str());
-    let rows = found.iter().map(|cell| [cell.values.clone(), cell.difference.fields()].concat());
+    let rows = found
+        .iter()
+        .map(|cell| [cell.values.clone(), cell.difference.fields()].concat());
     csv(keys.chain(differences::COLUMNS), rows)
 }
 
 fn grid(index: &Index, found: &[PairedCell]) -> Grid {
-    let keys = index.varying().into_iter().map(|axis| index.axes[axis].short());
-    let mut rows = vec![keys.chain(differences::HEAD).map(str::to_owned).collect::<Vec<_>>()];
-    rows.extend(found.iter().map(|cell| [lead(index, cell), cell.difference.cells()].concat()));
+    let keys = index
+        .varying()
+        .into_iter()
+        .map(|axis| index.axes[axis].short());
+    let mut rows = vec![
+        keys.chain(differences::HEAD)
+            .map(str::to_owned)
+            .collect::<Vec<_>>(),
+    ];
+    rows.extend(
+        found
+            .iter()
+            .map(|cell| [lead(index, cell), cell.difference.cells()].concat()),
+    );
     (TITLE, rows)
 }
 
 /// The values of a cell that tell it from others.
 fn lead(index: &Index, cell: &PairedCell) -> Vec<String> {
-    index.varying().into_iter().map(|axis| cell.values[axis].clone()).collect()
+    index
+        .varying()
+        .into_iter()
+        .map(|axis| cell.values[axis].clone())
+        .collect()
 }
 
 fn remarks(index: &Index, found: &[PairedCell]) -> Vec<String> {
     let Some(first) = found.first() else {
-        return vec![format!("{}: no run has two methods to compare.", index.scenario)];
+        return vec![format!(
+            "{}: no run has two methods to compare.",
+            index.scenario
+        )];
     };
     let mut said = vec![format!(
         "Paired differences of {} to {} over all runs{}: below zero the method is better. p (Holm) is that of the t test, \
          corrected for {} differences.",
         first.compared_by,
         first.difference.second,
-        if index.seeds.len() == 1 { "" } else { " of all seeds" },
+        if index.seeds.len() == 1 {
+            ""
+        } else {
+            " of all seeds"
+        },
         found.len()
     )];
-    said.extend(found.iter().map(|cell| cell.difference.pairs).min().and_then(differences::few));
+    said.extend(
+        found
+            .iter()
+            .map(|cell| cell.difference.pairs)
+            .min()
+            .and_then(differences::few),
+    );
     said.extend(unread(index));
     said
 }
@@ -79,8 +114,15 @@ pub(super) fn section(out: &mut String, index: &Index) {
     if found.iter().all(|cell| cell.difference.pairs < 2) {
         return;
     }
-    let keys: Vec<&str> = index.varying().into_iter().map(|axis| index.axes[axis].short()).collect();
-    let rows: Vec<_> = found.iter().map(|cell| (lead(index, cell), &cell.difference)).collect();
+    let keys: Vec<&str> = index
+        .varying()
+        .into_iter()
+        .map(|axis| index.axes[axis].short())
+        .collect();
+    let rows: Vec<_> = found
+        .iter()
+        .map(|cell| (lead(index, cell), &cell.difference))
+        .collect();
     let text = remarks(index, found).join(" ") + " In colour where Holm's is below .05.";
     parts::paired(out, &text, &keys, &rows);
 }
@@ -89,8 +131,15 @@ pub(super) fn section(out: &mut String, index: &Index) {
 /// cell has an interval.
 pub(super) fn picture(index: &Index) -> Option<Picture> {
     let cells = index.cells();
-    let Panels { axis, positions, panels } = Panels::new(index, &cells, main_axis(index)?);
-    let first = index.paired.iter().find(|cell| cell.difference.half_width.is_some())?;
+    let Panels {
+        axis,
+        positions,
+        panels,
+    } = Panels::new(index, &cells, main_axis(index)?);
+    let first = index
+        .paired
+        .iter()
+        .find(|cell| cell.difference.half_width.is_some())?;
     let (by, reference) = (&first.compared_by, &first.difference.second);
     let looks = looks(index, &cells);
     let curve = |name: &str, places: &[(usize, &Vec<String>)]| {
@@ -102,11 +151,21 @@ pub(super) fn picture(index: &Index) -> Option<Picture> {
             let of = |cell: &&PairedCell| cell.values == **values && cell.difference.first == name;
             let found = &index.paired.iter().find(of)?.difference;
             let half = found.half_width.unwrap_or(0.0);
-            Some(Point { x, y: found.mean, low: found.mean - half, high: found.mean + half })
+            Some(Point {
+                x,
+                y: found.mean,
+                low: found.mean - half,
+                high: found.mean + half,
+            })
         };
         let mut points: Vec<Point> = places.iter().filter_map(point).collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Curve { class: looks.class(name), label: name.to_owned(), note: index.kept_by(name), points }
+        Curve {
+            class: looks.class(name),
+            label: name.to_owned(),
+            note: index.kept_by(name),
+            points,
+        }
     };
     let y_label = format!("{by} minus that of {reference}");
     let names = methods(&cells);
@@ -114,14 +173,21 @@ pub(super) fn picture(index: &Index) -> Option<Picture> {
         let places: Vec<_> = panel.iter().map(|(at, cell)| (*at, &cell.values)).collect();
         let mut curves: Vec<Curve> = names.iter().map(|name| curve(name, &places)).collect();
         curves.retain(|curve| !curve.points.is_empty());
-        let title = if title.is_empty() { "All methods" } else { title };
+        let title = if title.is_empty() {
+            "All methods"
+        } else {
+            title
+        };
         parts::around_zero(title, &positions.name(axis), &y_label, curves)
     };
     let mut charts: Vec<Chart> = panels.iter().take(PANELS_MAX).map(chart).collect();
     share(&mut charts);
     Some(Picture {
         name: PAIRED.to_owned(),
-        title: capital(&format!("paired differences to {reference} against {}", axis.short())),
+        title: capital(&format!(
+            "paired differences to {reference} against {}",
+            axis.short()
+        )),
         text: format!(
             "{} of a method minus that of {reference} in the same run; means over all runs of all seeds, bars are 95 % \
              intervals. Below zero the method is better.{}",

@@ -13,13 +13,24 @@ pub(super) const PANELS_MAX: usize = 12;
 /// The axis along which pictures compare: the one with the most values, the first if there are several.
 pub(super) fn main_axis(index: &Index) -> Option<usize> {
     let most = index.axes.iter().map(|axis| axis.values.len()).max()?;
-    index.axes.iter().position(|axis| axis.varies() && axis.values.len() == most)
+    index
+        .axes
+        .iter()
+        .position(|axis| axis.varies() && axis.values.len() == most)
 }
 
 /// The values that tell cells apart besides the main axis, as in `agents = 50`.
 pub(super) fn others(index: &Index, values: &[String], main: usize) -> String {
-    let shown = index.axes.iter().zip(values).enumerate().filter(|(i, (axis, _))| *i != main && axis.varies());
-    shown.map(|(_, (axis, value))| format!("{} = {value}", axis.short())).collect::<Vec<_>>().join(", ")
+    let shown = index
+        .axes
+        .iter()
+        .zip(values)
+        .enumerate()
+        .filter(|(i, (axis, _))| *i != main && axis.varies());
+    shown
+        .map(|(_, (axis, value))| format!("{} = {value}", axis.short()))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Where the values of an axis stand: numbers at their value, or at its logarithm if they span more than a factor of
@@ -32,13 +43,23 @@ pub(super) struct Positions {
 
 impl Positions {
     fn new(axis: &Axis) -> Self {
-        let numbers: Option<Vec<f64>> =
-            axis.values.iter().map(|value| value.parse().ok().filter(|x: &f64| x.is_finite())).collect();
-        let (mut logarithmic, mut places) = (false, (0..axis.values.len()).map(|i| i as f64).collect::<Vec<_>>());
+        let numbers: Option<Vec<f64>> = axis
+            .values
+            .iter()
+            .map(|value| value.parse().ok().filter(|x: &f64| x.is_finite()))
+            .collect();
+        let (mut logarithmic, mut places) = (
+            false,
+            (0..axis.values.len()).map(|i| i as f64).collect::<Vec<_>>(),
+        );
         if let Some(numbers) = numbers {
             let (low, high) = extremes(&numbers);
             logarithmic = low > 0.0 && high > 8.0 * low;
-            places = if logarithmic { numbers.iter().map(|x| x.ln()).collect() } else { numbers };
+            places = if logarithmic {
+                numbers.iter().map(|x| x.ln()).collect()
+            } else {
+                numbers
+            };
         }
         let (low, high) = extremes(&places);
         let room = 0.05 * (high - low);
@@ -47,31 +68,59 @@ impl Positions {
         let mut order: Vec<usize> = (0..places.len()).collect();
         order.sort_by(|a, b| places[*a].total_cmp(&places[*b]));
         for i in order {
-            if ticks.last().is_none_or(|(before, _)| places[i] - before > (high - low) / 12.0) {
+            if ticks
+                .last()
+                .is_none_or(|(before, _)| places[i] - before > (high - low) / 12.0)
+            {
                 ticks.push((places[i], axis.values[i].clone()));
             }
         }
         Positions {
-            ruler: Ruler { from: low - room, to: high + room, ticks, points: Points::Joined },
+            ruler: Ruler {
+                from: low - room,
+                to: high + room,
+                ticks,
+                points: Points::Joined,
+            },
             places,
             logarithmic,
         }
     }
 
     pub(super) fn name(&self, axis: &Axis) -> String {
-        format!("{}{}", axis.key, if self.logarithmic { ", logarithmic" } else { "" })
+        format!(
+            "{}{}",
+            axis.key,
+            if self.logarithmic {
+                ", logarithmic"
+            } else {
+                ""
+            }
+        )
     }
 }
 
 fn extremes(values: &[f64]) -> (f64, f64) {
-    values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(*x), high.max(*x)))
+    values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| {
+            (low.min(*x), high.max(*x))
+        })
 }
 
 /// Panels: (the values they hold fixed, their cells with the place on the main axis).
-pub(super) fn panels<'c>(index: &Index, cells: &'c [Cell], main: usize) -> Vec<(String, Vec<(usize, &'c Cell)>)> {
+pub(super) fn panels<'c>(
+    index: &Index,
+    cells: &'c [Cell],
+    main: usize,
+) -> Vec<(String, Vec<(usize, &'c Cell)>)> {
     let mut panels: Vec<(String, Vec<(usize, &Cell)>)> = Vec::new();
     for cell in cells {
-        let Some(place) = index.axes[main].values.iter().position(|value| *value == cell.values[main]) else {
+        let Some(place) = index.axes[main]
+            .values
+            .iter()
+            .position(|value| *value == cell.values[main])
+        else {
             continue;
         };
         let name = others(index, &cell.values, main);
@@ -96,13 +145,22 @@ pub(super) struct Panels<'c> {
 impl<'c> Panels<'c> {
     pub(super) fn new(index: &'c Index, cells: &'c [Cell], main: usize) -> Self {
         let axis = &index.axes[main];
-        Panels { axis, positions: Positions::new(axis), panels: panels(index, cells, main) }
+        Panels {
+            axis,
+            positions: Positions::new(axis),
+            panels: panels(index, cells, main),
+        }
     }
 }
 
 /// Names of the methods of all cells, in order.
 pub(super) fn methods(cells: &[Cell]) -> Vec<&str> {
-    distinct(cells.iter().flat_map(|cell| &cell.methods).map(|method| method.summary.name.as_str()))
+    distinct(
+        cells
+            .iter()
+            .flat_map(|cell| &cell.methods)
+            .map(|method| method.summary.name.as_str()),
+    )
 }
 
 /// How the methods of a sweep are distinguished.
@@ -114,14 +172,18 @@ pub(super) fn looks(index: &Index, cells: &[Cell]) -> Looks {
 pub(super) fn more(panels: usize) -> String {
     match panels {
         0..=PANELS_MAX => String::new(),
-        _ => format!(" The first {PANELS_MAX} of {panels} combinations of the other keys; the table has all."),
+        _ => format!(
+            " The first {PANELS_MAX} of {panels} combinations of the other keys; the table has all."
+        ),
     }
 }
 
 /// A text with a capital at its beginning.
 pub(super) fn capital(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+    letters.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }
 
 #[cfg(test)]
@@ -130,9 +192,15 @@ mod tests {
 
     #[test]
     fn numbers_stand_where_they_are_and_names_side_by_side() {
-        let axis = |values: &[&str]| Axis { key: "a.b".into(), values: values.iter().map(|v| v.to_string()).collect() };
+        let axis = |values: &[&str]| Axis {
+            key: "a.b".into(),
+            values: values.iter().map(|v| v.to_string()).collect(),
+        };
         let linear = Positions::new(&axis(&["0", "0.1", "0.5"]));
-        assert_eq!((linear.places, linear.logarithmic), (vec![0.0, 0.1, 0.5], false));
+        assert_eq!(
+            (linear.places, linear.logarithmic),
+            (vec![0.0, 0.1, 0.5], false)
+        );
         let wide = Positions::new(&axis(&["10", "1", "1000"]));
         assert!(wide.logarithmic && wide.ruler.from < 0.0 && wide.ruler.ticks[0].1 == "1");
         let names = Positions::new(&axis(&["matern-5/2", "squared-exponential"]));

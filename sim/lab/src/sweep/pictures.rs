@@ -13,7 +13,9 @@ use sordino_report::svg::{Chart, Curve, Point, Points, Ruler};
 use super::folder::SweepFolder;
 use super::index::{Cell, Index, Pooled, Status};
 use super::paired;
-use super::panels::{PANELS_MAX, Panels, Positions, capital, looks, main_axis, methods, more, others, panels};
+use super::panels::{
+    PANELS_MAX, Panels, Positions, capital, looks, main_axis, methods, more, others, panels,
+};
 
 /// Name of the picture of utility against privacy in a sweep.
 pub const REGRET_EPSILON: &str = "regret-epsilon";
@@ -24,7 +26,10 @@ const ERRORS: &str = "Means over all runs of all seeds; the bars are one standar
 /// All pictures of a sweep, in the order of its page.
 pub fn pictures(folder: &SweepFolder, index: &Index) -> Vec<Picture> {
     let (cells, main) = (index.cells(), main_axis(index));
-    let mut found: Vec<Picture> = main.into_iter().flat_map(|main| over_keys(index, &cells, main)).collect();
+    let mut found: Vec<Picture> = main
+        .into_iter()
+        .flat_map(|main| over_keys(index, &cells, main))
+        .collect();
     found.extend(over_epsilon(index, &cells));
     found.extend(paired::picture(index));
     if let Some(main) = main {
@@ -46,24 +51,47 @@ fn along(
         let mut points: Vec<Point> = panel
             .iter()
             .filter_map(|(at, cell)| {
-                let method = cell.methods.iter().find(|method| method.summary.name == **name)?;
-                Some(Point::mean(positions.places[*at], method.summary.measure(measure)?.into()))
+                let method = cell
+                    .methods
+                    .iter()
+                    .find(|method| method.summary.name == **name)?;
+                Some(Point::mean(
+                    positions.places[*at],
+                    method.summary.measure(measure)?.into(),
+                ))
             })
             .collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Curve { class: looks.class(name), label: (*name).to_owned(), note: index.kept_by(name), points }
+        Curve {
+            class: looks.class(name),
+            label: (*name).to_owned(),
+            note: index.kept_by(name),
+            points,
+        }
     };
-    names.iter().map(curve).filter(|curve| !curve.points.is_empty()).collect()
+    names
+        .iter()
+        .map(curve)
+        .filter(|curve| !curve.points.is_empty())
+        .collect()
 }
 
 /// The remark on methods that do not follow the sweep.
 fn kept(index: &Index) -> String {
-    index.keepers().iter().map(|sentence| format!(" {sentence}")).collect()
+    index
+        .keepers()
+        .iter()
+        .map(|sentence| format!(" {sentence}"))
+        .collect()
 }
 
 /// The first two measures against the main axis; more are in the table.
 pub(super) fn over_keys(index: &Index, cells: &[Cell], main: usize) -> Vec<Picture> {
-    let Panels { axis, positions, panels } = Panels::new(index, cells, main);
+    let Panels {
+        axis,
+        positions,
+        panels,
+    } = Panels::new(index, cells, main);
     let (names, looks) = (methods(cells), looks(index, cells));
     let picture = |measure: &str| {
         let chart = |(name, panel): &(String, Vec<(usize, &Cell)>)| {
@@ -91,21 +119,35 @@ fn paid(method: &Pooled) -> Option<f64> {
 
 /// Place of methods that pay nothing: the largest ε among a cell's methods, or among those whose ε changes, if any.
 fn dearest(cell: &Cell, changing: &[&str]) -> Option<f64> {
-    let most = |keeps: &dyn Fn(&&Pooled) -> bool| cell.methods.iter().filter(keeps).filter_map(paid).reduce(f64::max);
+    let most = |keeps: &dyn Fn(&&Pooled) -> bool| {
+        cell.methods
+            .iter()
+            .filter(keeps)
+            .filter_map(paid)
+            .reduce(f64::max)
+    };
     most(&|method| changing.contains(&method.summary.name.as_str())).or_else(|| most(&|_| true))
 }
 
 /// The first key along which the ε of a method changes while all others are held, and the methods whose ε does.
 fn priced<'c>(index: &Index, cells: &'c [Cell]) -> Option<(usize, Vec<&'c str>)> {
     let changes = |name: &str, panel: &[(usize, &Cell)]| {
-        let of = |cell: &Cell| cell.methods.iter().find(|method| method.summary.name == name).and_then(paid);
+        let of = |cell: &Cell| {
+            cell.methods
+                .iter()
+                .find(|method| method.summary.name == name)
+                .and_then(paid)
+        };
         let told: Vec<f64> = panel.iter().filter_map(|(_, cell)| of(cell)).collect();
-        told.iter().any(|epsilon| (epsilon / told[0] - 1.0).abs() > 1e-9)
+        told.iter()
+            .any(|epsilon| (epsilon / told[0] - 1.0).abs() > 1e-9)
     };
     let varying = (0..index.axes.len()).filter(|axis| index.axes[*axis].varies());
     let found = varying.map(|axis| {
         let panels = panels(index, cells, axis);
-        let changing = methods(cells).into_iter().filter(|name| panels.iter().any(|(_, panel)| changes(name, panel)));
+        let changing = methods(cells)
+            .into_iter()
+            .filter(|name| panels.iter().any(|(_, panel)| changes(name, panel)));
         (axis, changing.collect::<Vec<_>>())
     });
     found.into_iter().find(|(_, changing)| !changing.is_empty())
@@ -114,26 +156,54 @@ fn priced<'c>(index: &Index, cells: &'c [Cell]) -> Option<(usize, Vec<&'c str>)>
 /// A measure against ε, with a panel for each combination of keys that do not change ε; `None` if no key changes it.
 pub(super) fn over_epsilon(index: &Index, cells: &[Cell]) -> Option<Picture> {
     let ((axis, changing), measures) = (priced(index, cells)?, index.measures());
-    let measure = measures.iter().find(|name| name.starts_with("summed")).or(measures.first())?;
+    let measure = measures
+        .iter()
+        .find(|name| name.starts_with("summed"))
+        .or(measures.first())?;
     // Every ε that is drawn, of whichever method, lies on the axis.
-    let ruler = over(&cells.iter().flat_map(|cell| &cell.methods).filter_map(paid).collect::<Vec<_>>())?;
-    let (names, looks, panels) = (methods(cells), looks(index, cells), panels(index, cells, axis));
+    let ruler = over(
+        &cells
+            .iter()
+            .flat_map(|cell| &cell.methods)
+            .filter_map(paid)
+            .collect::<Vec<_>>(),
+    )?;
+    let (names, looks, panels) = (
+        methods(cells),
+        looks(index, cells),
+        panels(index, cells, axis),
+    );
     let point = |name: &str, cell: &Cell| {
-        let method = cell.methods.iter().find(|method| method.summary.name == name)?;
+        let method = cell
+            .methods
+            .iter()
+            .find(|method| method.summary.name == name)?;
         let x = paid(method).or_else(|| dearest(cell, &changing))?;
         Some(Point::mean(x, method.summary.measure(measure)?.into()))
     };
     let chart = |(title, panel): &(String, Vec<(usize, &Cell)>)| {
         let curve = |name: &&str| {
-            let points = panel.iter().filter_map(|(_, cell)| point(name, cell)).collect();
+            let points = panel
+                .iter()
+                .filter_map(|(_, cell)| point(name, cell))
+                .collect();
             let (class, note) = (looks.class(name), index.kept_by(name));
-            let mut curve = Curve { class, label: (*name).to_owned(), note, points };
+            let mut curve = Curve {
+                class,
+                label: (*name).to_owned(),
+                note,
+                points,
+            };
             logarithmic(&mut curve);
             curve
         };
         let mut curves: Vec<Curve> = names.iter().map(curve).collect();
         curves.retain(|curve| !curve.points.is_empty());
-        let title = if title.is_empty() { "All methods" } else { title };
+        let title = if title.is_empty() {
+            "All methods"
+        } else {
+            title
+        };
         scaled(title, "ε, logarithmic", &words(measure), curves)
     };
     let mut charts: Vec<Chart> = panels.iter().take(PANELS_MAX).map(chart).collect();
@@ -149,16 +219,31 @@ pub(super) fn over_epsilon(index: &Index, cells: &[Cell]) -> Option<Picture> {
             more(panels.len())
         ),
         charts,
-        ruler: Some(Ruler { points: Points::Joined, ..ruler }),
+        ruler: Some(Ruler {
+            points: Points::Joined,
+            ..ruler
+        }),
     })
 }
 
 /// The privacy loss along the main axis.
 ///
 /// **Errors**: a sentence, if the loss is the same everywhere.
-pub(super) fn losses(index: &Index, cells: &[Cell], main: usize) -> Result<Option<Picture>, String> {
-    let names: Vec<&str> = index.losses().into_iter().filter(|name| name.starts_with("epsilon")).collect();
-    let Panels { axis, positions, panels } = Panels::new(index, cells, main);
+pub(super) fn losses(
+    index: &Index,
+    cells: &[Cell],
+    main: usize,
+) -> Result<Option<Picture>, String> {
+    let names: Vec<&str> = index
+        .losses()
+        .into_iter()
+        .filter(|name| name.starts_with("epsilon"))
+        .collect();
+    let Panels {
+        axis,
+        positions,
+        panels,
+    } = Panels::new(index, cells, main);
     let (mut charts, mut varies) = (Vec::new(), false);
     for (title, panel) in panels.iter().take(PANELS_MAX) {
         let mut curves: Vec<Curve> = Vec::new();
@@ -167,7 +252,8 @@ pub(super) fn losses(index: &Index, cells: &[Cell], main: usize) -> Result<Optio
             let mut points: Vec<Point> = panel
                 .iter()
                 .filter_map(|(at, cell)| {
-                    let follows = |method: &&Pooled| index.kept(&method.summary.name, main).is_none();
+                    let follows =
+                        |method: &&Pooled| index.kept(&method.summary.name, main).is_none();
                     let methods = cell.methods.iter().filter(follows);
                     let values = methods.filter_map(|method| method.summary.loss(name)?.value);
                     Some(Point::bare(positions.places[*at], values.reduce(f64::max)?))
@@ -176,16 +262,28 @@ pub(super) fn losses(index: &Index, cells: &[Cell], main: usize) -> Result<Optio
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
             varies |= points.windows(2).any(|pair| pair[0].y != pair[1].y);
             let class = ["red", "blue", "fern"][place % 3];
-            curves.push(Curve { class, label: words(name), note: String::new(), points });
+            curves.push(Curve {
+                class,
+                label: words(name),
+                note: String::new(),
+                points,
+            });
         }
         curves.retain(|curve| !curve.points.is_empty());
-        let title = if title.is_empty() { "What the releases of one run cost" } else { title };
+        let title = if title.is_empty() {
+            "What the releases of one run cost"
+        } else {
+            title
+        };
         charts.push(scaled(title, &positions.name(axis), "ε", curves));
     }
     charts.retain(|chart| !chart.curves.is_empty());
-    let Some(first) = charts.first() else { return Ok(None) };
+    let Some(first) = charts.first() else {
+        return Ok(None);
+    };
     if !varies {
-        let said = |curve: &Curve| format!("{} = {}", curve.label, significant(curve.points[0].y, 4));
+        let said =
+            |curve: &Curve| format!("{} = {}", curve.label, significant(curve.points[0].y, 4));
         let said: Vec<String> = first.curves.iter().map(said).collect();
         let key = &axis.key;
         return Err(format!(
@@ -196,18 +294,30 @@ pub(super) fn losses(index: &Index, cells: &[Cell], main: usize) -> Result<Optio
     Ok(Some(Picture {
         name: "epsilon".to_owned(),
         title: format!("Privacy loss against {}", axis.short()),
-        text: format!("What all releases of one run cost; of several private methods the dearest.{}", kept(index)),
+        text: format!(
+            "What all releases of one run cost; of several private methods the dearest.{}",
+            kept(index)
+        ),
         charts,
         ruler: Some(positions.ruler),
     }))
 }
 
 /// Mean curves of the runs of one value of the main axis, over all seeds.
-fn joined(folder: &SweepFolder, index: &Index, value: &str, main: usize, fixed: &str) -> Option<Curves> {
+fn joined(
+    folder: &SweepFolder,
+    index: &Index,
+    value: &str,
+    main: usize,
+    fixed: &str,
+) -> Option<Curves> {
     let entries = index.entries.iter().filter(|entry| {
-        entry.status == Status::Done && entry.values[main] == value && others(index, &entry.values, main) == fixed
+        entry.status == Status::Done
+            && entry.values[main] == value
+            && others(index, &entry.values, main) == fixed
     });
-    let mut read = entries.filter_map(|entry| Curves::read(RunFiles::Folder(&folder.run(&entry.folder))).ok());
+    let mut read =
+        entries.filter_map(|entry| Curves::read(RunFiles::Folder(&folder.run(&entry.folder))).ok());
     let mut first = read.next()?;
     read.for_each(|more| first.join(more));
     Some(first)
@@ -216,7 +326,10 @@ fn joined(folder: &SweepFolder, index: &Index, value: &str, main: usize, fixed: 
 /// Regret over rounds: one chart for each method, one curve for each value of the main axis.
 pub(super) fn over_rounds(folder: &SweepFolder, index: &Index, main: usize) -> Option<Picture> {
     let axis = &index.axes[main];
-    let first = index.entries.iter().find(|entry| entry.status == Status::Done)?;
+    let first = index
+        .entries
+        .iter()
+        .find(|entry| entry.status == Status::Done)?;
     let fixed = others(index, &first.values, main);
     // Six values at most are told apart: the ends, and what lies evenly between them.
     let count = axis.values.len().min(RAMP.len());
@@ -224,29 +337,52 @@ pub(super) fn over_rounds(folder: &SweepFolder, index: &Index, main: usize) -> O
     let mut by_value: Vec<(usize, &String, Vec<MethodCurve>)> = Vec::new();
     for (i, value) in chosen.enumerate() {
         if let Some(curves) = joined(folder, index, value, main, &fixed) {
-            by_value.push((i * (RAMP.len() - 1) / (count - 1).max(1), value, curves.means()));
+            by_value.push((
+                i * (RAMP.len() - 1) / (count - 1).max(1),
+                value,
+                curves.means(),
+            ));
         }
     }
-    let names = distinct(by_value.iter().flat_map(|(_, _, curves)| curves).map(|curve| curve.method.as_str()));
+    let names = distinct(
+        by_value
+            .iter()
+            .flat_map(|(_, _, curves)| curves)
+            .map(|curve| curve.method.as_str()),
+    );
     let chart = |name: &&str| {
         // A method that keeps the key has one curve.
         let kept = index.kept(name, main);
-        let shown = by_value.iter().take(if kept.is_some() { 1 } else { by_value.len() });
+        let shown = by_value
+            .iter()
+            .take(if kept.is_some() { 1 } else { by_value.len() });
         let curves = shown.filter_map(|(hue, value, curves)| {
             let curve = curves.iter().find(|curve| curve.method == *name)?;
             let label = format!("{} = {}", axis.short(), kept.as_ref().unwrap_or(value));
-            Some(Curve { class: RAMP[*hue], label, note: String::new(), points: points(curve) })
+            Some(Curve {
+                class: RAMP[*hue],
+                label,
+                note: String::new(),
+                points: points(curve),
+            })
         });
         scaled(name, "round", measured(&index.trust), curves.collect())
     };
     let mut charts: Vec<Chart> = names.iter().map(chart).collect();
     // A single point is no curve.
     charts.retain(|chart| chart.curves.iter().any(|curve| curve.points.len() > 1));
-    let held = if fixed.is_empty() { String::new() } else { format!(" Held fixed: {fixed}.") };
+    let held = if fixed.is_empty() {
+        String::new()
+    } else {
+        format!(" Held fixed: {fixed}.")
+    };
     (!charts.is_empty()).then(|| Picture {
         name: "rounds".to_owned(),
         title: "Curves".to_owned(),
-        text: format!("Means over all runs of all seeds; the bands are one standard error.{held}{}", kept(index)),
+        text: format!(
+            "Means over all runs of all seeds; the bands are one standard error.{held}{}",
+            kept(index)
+        ),
         charts,
         ruler: None,
     })

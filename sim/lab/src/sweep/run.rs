@@ -47,10 +47,19 @@ pub struct Options {
 /// Executes all runs that are not done, and writes the index, its tables and the page.
 ///
 /// **Errors**: the folder's; [`SweepError::Interrupted`]. A failed run is no error: it is in the index.
-pub fn run(folder: &SweepFolder, mut index: Index, options: &Options, teller: &Teller) -> Result<Index, SweepError> {
+pub fn run(
+    folder: &SweepFolder,
+    mut index: Index,
+    options: &Options,
+    teller: &Teller,
+) -> Result<Index, SweepError> {
     let pool = pool(options.threads).map_err(SweepError::Threads)?;
-    let jobs: Vec<usize> =
-        index.entries.iter().filter(|entry| entry.status != Status::Done).map(|entry| entry.number).collect();
+    let jobs: Vec<usize> = index
+        .entries
+        .iter()
+        .filter(|entry| entry.status != Status::Done)
+        .map(|entry| entry.number)
+        .collect();
     folder.write_index(&index)?;
     let points = folder.plan.points();
     let of = index.entries.len() as u64;
@@ -58,11 +67,25 @@ pub fn run(folder: &SweepFolder, mut index: Index, options: &Options, teller: &T
     let work = |number: usize| -> Result<(), SweepError> {
         let mut entry = lock(&shared).0.entries[number].clone();
         let name = entry.folder.clone();
-        let line = Line { folder: Some(&name), run_number: Some(number as u64), of: Some(of), ..Line::default() };
-        teller.event(Line { event: "run_start", ..line.clone() });
+        let line = Line {
+            folder: Some(&name),
+            run_number: Some(number as u64),
+            of: Some(of),
+            ..Line::default()
+        };
+        teller.event(Line {
+            event: "run_start",
+            ..line.clone()
+        });
         let ended = caught(|| {
             let scenario = folder.plan.load(&points[number]).map_err(failed)?;
-            one(&*scenario, &folder.run(&name), options, &pool, &teller.of_folder(&name))
+            one(
+                &*scenario,
+                &folder.run(&name),
+                options,
+                &pool,
+                &teller.of_folder(&name),
+            )
         });
         if !settle(&mut entry, ended, &folder.run(&name)) {
             return Ok(());
@@ -70,8 +93,16 @@ pub fn run(folder: &SweepFolder, mut index: Index, options: &Options, teller: &T
         folder.record(&entry)?;
         let digest = entry.digest.as_deref();
         match &entry.error {
-            None => teller.event(Line { event: "run_done", digest, ..line }),
-            Some(error) => teller.event(Line { event: "run_failed", message: Some(error), ..line }),
+            None => teller.event(Line {
+                event: "run_done",
+                digest,
+                ..line
+            }),
+            Some(error) => teller.event(Line {
+                event: "run_failed",
+                message: Some(error),
+                ..line
+            }),
         }
         let mut shared = lock(&shared);
         shared.0.entries[number] = entry.clone();
@@ -114,8 +145,12 @@ pub fn spread(
         Ok(())
     };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.min(jobs.len())).map(|_| scope.spawn(all)).collect();
-        let ended = workers.into_iter().map(|worker| worker.join().unwrap_or(Err(SweepError::WorkerLost)));
+        let workers: Vec<_> = (0..threads.min(jobs.len()))
+            .map(|_| scope.spawn(all))
+            .collect();
+        let ended = workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or(Err(SweepError::WorkerLost)));
         // Everybody is waited for before anything is said.
         ended.collect::<Vec<_>>().into_iter().collect()
     })
@@ -123,8 +158,11 @@ pub fn spread(
 
 /// The outcome of a run; a panic is a failure of that run only.
 pub fn caught<R>(run: impl FnOnce() -> Result<R, Ended>) -> Result<R, Ended> {
-    catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|_| Err(Ended::Failed("the program panicked: this is a fault of sordino".into())))
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        Err(Ended::Failed(
+            "the program panicked: this is a fault of sordino".into(),
+        ))
+    })
 }
 
 /// Writes into an entry how its run ended; `false`, with nothing written, if it was interrupted.
@@ -152,7 +190,9 @@ fn settle(entry: &mut Entry, ended: Result<Summary, Ended>, path: &Path) -> bool
 }
 
 fn lock<'m, V>(mutex: &'m Mutex<V>) -> std::sync::MutexGuard<'m, V> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    mutex
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Why a run has no result.
@@ -211,7 +251,8 @@ fn one(
 /// The summary of a run that was complete before.
 fn summary(path: &Path) -> Result<Summary, Ended> {
     let at = |error: String| Ended::Failed(format!("{}: {error}", path.display()));
-    let text = read_to_string_bounded(path, SUMMARY_BYTES_MAX).map_err(|error| at(error.to_string()))?;
+    let text =
+        read_to_string_bounded(path, SUMMARY_BYTES_MAX).map_err(|error| at(error.to_string()))?;
     Summary::parse(&text).map_err(at)
 }
 
@@ -223,6 +264,10 @@ pub fn named(index: &Index, status: Status) -> String {
         .filter(|entry| entry.status == status)
         .map(|entry: &Entry| entry.folder.as_str())
         .collect();
-    let more = if names.len() > 3 { format!(" and {} more", names.len() - 3) } else { String::new() };
+    let more = if names.len() > 3 {
+        format!(" and {} more", names.len() - 3)
+    } else {
+        String::new()
+    };
     format!("{}{more}", names[..names.len().min(3)].join(", "))
 }

@@ -18,15 +18,26 @@ pub fn table(index: Index, wanted: &[String]) -> Result<Table, TableError> {
     let index = index.only(wanted).map_err(TableError::NoMethod)?;
     let cells = index.cells();
     let json = tables::json(&cells)?;
-    Ok(Table { grid: (TITLE, rows(&index, &cells)), remarks: remarks(&index, &cells), csv: index.summary_csv(), json })
+    Ok(Table {
+        grid: (TITLE, rows(&index, &cells)),
+        remarks: remarks(&index, &cells),
+        csv: index.summary_csv(),
+        json,
+    })
 }
 
 /// The table for a terminal and a page.
 pub fn shown(index: &Index) -> Shown {
     let cells = index.cells();
     let mut rows = rows(index, &cells).into_iter();
-    let (words, looks) = ((0..=index.varying().len() + 1).collect(), looks(index, &cells));
-    let each = cells.iter().flat_map(|cell| &cell.methods).map(|method| looks.class(&method.summary.name));
+    let (words, looks) = (
+        (0..=index.varying().len() + 1).collect(),
+        looks(index, &cells),
+    );
+    let each = cells
+        .iter()
+        .flat_map(|cell| &cell.methods)
+        .map(|method| looks.class(&method.summary.name));
     Shown {
         columns: rows.next().unwrap_or_default(),
         rows: rows.collect(),
@@ -41,38 +52,64 @@ pub fn shown(index: &Index) -> Shown {
 fn rows(index: &Index, cells: &[Cell]) -> Vec<Vec<String>> {
     let varying = index.varying();
     let keys = varying.iter().map(|axis| index.axes[*axis].short());
-    let lead: Vec<&str> = keys.chain(["method", "protection", "runs in all"]).collect();
+    let lead: Vec<&str> = keys
+        .chain(["method", "protection", "runs in all"])
+        .collect();
     let row = |cell: &Cell, method: &Pooled| {
         let name = &method.summary.name;
         let value = |axis: &usize| match index.kept(name, *axis) {
             Some(kept) => format!("{kept} (kept)"),
             None => cell.values[*axis].clone(),
         };
-        let own = [name.clone(), method.summary.guarantee.clone(), method.runs.to_string()];
+        let own = [
+            name.clone(),
+            method.summary.guarantee.clone(),
+            method.runs.to_string(),
+        ];
         varying.iter().map(value).chain(own).collect::<Vec<_>>()
     };
     let rows: Vec<(Vec<String>, &MethodSummary)> = cells
         .iter()
-        .flat_map(|cell| cell.methods.iter().map(move |method| (row(cell, method), &method.summary)))
+        .flat_map(|cell| {
+            cell.methods
+                .iter()
+                .map(move |method| (row(cell, method), &method.summary))
+        })
         .collect();
     reached(&lead, &rows)
 }
 
 fn remarks(index: &Index, cells: &[Cell]) -> Vec<String> {
-    let seeds = if index.seeds.len() == 1 { "" } else { " of all seeds" };
+    let seeds = if index.seeds.len() == 1 {
+        ""
+    } else {
+        " of all seeds"
+    };
     let mut said = vec![format!("{}: means over all runs{seeds}.", index.scenario)];
-    let runs = cells.iter().flat_map(|cell| &cell.methods).map(|method| method.runs).min();
+    let runs = cells
+        .iter()
+        .flat_map(|cell| &cell.methods)
+        .map(|method| method.runs)
+        .min();
     said.extend(runs.and_then(|runs| few(runs as usize)));
     said.extend(index.keepers());
     for cell in cells {
         // Of one seed: the digests of others say nothing about this one's.
-        let Some(twins) = Twins::of(cell.methods.iter().map(|method| method.summary.named())).sentence() else {
+        let Some(twins) =
+            Twins::of(cell.methods.iter().map(|method| method.summary.named())).sentence()
+        else {
             continue;
         };
-        let keys =
-            index.varying().into_iter().map(|axis| format!("{} = {}", index.axes[axis].short(), cell.values[axis]));
+        let keys = index
+            .varying()
+            .into_iter()
+            .map(|axis| format!("{} = {}", index.axes[axis].short(), cell.values[axis]));
         let place = keys.collect::<Vec<_>>().join(", ");
-        said.push(if place.is_empty() { twins } else { format!("With {place}: {twins}") });
+        said.push(if place.is_empty() {
+            twins
+        } else {
+            format!("With {place}: {twins}")
+        });
     }
     said
 }

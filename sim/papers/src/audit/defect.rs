@@ -42,6 +42,9 @@ pub enum Defect {
 impl Defect {
     /// Whether the control knows coins or noise before they are drawn.
     pub(super) const fn foresees(self) -> bool {
-        matches!(self, Defect::CountedTwice | Defect::KnownCoins | Defect::NoiseOfOneSign)
+        matches!(
+            self,
+            Defect::CountedTwice | Defect::KnownCoins | Defect::NoiseOfOneSign
+        )
     }
 }

@@ -114,23 +114,40 @@ impl fmt::Display for AuditError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the audit has no outcome: ")?;
         match self {
-            AuditError::Runs { runs, runs_min } => write!(f, "{runs} runs, at least {runs_min} are needed"),
-            AuditError::ErrorProbability(error) => write!(f, "an error probability of {error} is not in (0, 1)"),
+            AuditError::Runs { runs, runs_min } => {
+                write!(f, "{runs} runs, at least {runs_min} are needed")
+            }
+            AuditError::ErrorProbability(error) => {
+                write!(f, "an error probability of {error} is not in (0, 1)")
+            }
             AuditError::NoSuchControl(defect) => write!(f, "this path has no control {defect:?}"),
             AuditError::NeedsSeed(defect) => {
-                write!(f, "the control {defect:?} foresees coins and noise, which secret noise does not let it")
+                write!(
+                    f,
+                    "the control {defect:?} foresees coins and noise, which secret noise does not let it"
+                )
             }
             AuditError::Claim(error) => write!(f, "the claim cannot be accounted for: {error}"),
             AuditError::Config(error) => write!(f, "the federation was refused: {error}"),
             AuditError::Epsilon(error) => write!(f, "the local report was refused: {error}"),
             AuditError::Laplace(error) => write!(f, "the local report was refused: {error}"),
             AuditError::Entropy(error) => write!(f, "{error}"),
-            AuditError::Run { run, round, error } => write!(f, "run {run} failed in round {round}: {error}"),
-            AuditError::Publication { run, error } => write!(f, "the publication of run {run} failed: {error}"),
-            AuditError::Worker { runs, message } => {
-                write!(f, "the worker of runs {} to {} panicked: {message}", runs.start, runs.end)
+            AuditError::Run { run, round, error } => {
+                write!(f, "run {run} failed in round {round}: {error}")
             }
-            AuditError::Scores { found, expected } => write!(f, "{found} scores came of {expected} runs"),
+            AuditError::Publication { run, error } => {
+                write!(f, "the publication of run {run} failed: {error}")
+            }
+            AuditError::Worker { runs, message } => {
+                write!(
+                    f,
+                    "the worker of runs {} to {} panicked: {message}",
+                    runs.start, runs.end
+                )
+            }
+            AuditError::Scores { found, expected } => {
+                write!(f, "{found} scores came of {expected} runs")
+            }
         }
     }
 }
@@ -152,7 +169,11 @@ impl Error for AuditError {
 
 /// Refuses an error probability outside (0, 1), with which no bound would exceed anything.
 pub(super) fn check_error(error: f64) -> Result<(), AuditError> {
-    if error > 0.0 && error < 1.0 { Ok(()) } else { Err(AuditError::ErrorProbability(error)) }
+    if error > 0.0 && error < 1.0 {
+        Ok(())
+    } else {
+        Err(AuditError::ErrorProbability(error))
+    }
 }
 
 impl From<AuditError> for CliError {

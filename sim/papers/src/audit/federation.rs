@@ -8,8 +8,8 @@
 
 use sordino_core::domain::Regions;
 use sordino_core::federated::{
-    Aggregation, Config, ConfigError, Counters, InitialRegion, OwnDraw, Parameters, Server, ServerNumbers, ServerState,
-    Signal, l2_sensitivity,
+    Aggregation, Config, ConfigError, Counters, InitialRegion, OwnDraw, Parameters, Server,
+    ServerNumbers, ServerState, Signal, l2_sensitivity,
 };
 use sordino_core::math::{self, Scalar};
 use sordino_core::privacy::mechanism::gaussian::GridGaussian;
@@ -73,8 +73,14 @@ impl Federation {
             let concentration = config.parameters().concentration.at(round);
             let weights = [0, 1].map(|region| config.weight(concentration, AUDITED, region));
             let norm = Scalar::sqrt(weights.iter().map(|weight| weight * weight).sum::<f64>());
-            let answer = RunError::Answer { expected: "a private aggregation" };
-            let sensitivity = l2_sensitivity(&config, round).ok_or(AuditError::Run { run: 0, round, error: answer })?;
+            let answer = RunError::Answer {
+                expected: "a private aggregation",
+            };
+            let sensitivity = l2_sensitivity(&config, round).ok_or(AuditError::Run {
+                run: 0,
+                round,
+                error: answer,
+            })?;
             // The release is divided by the q that is run with, which everybody knows.
             Ok(weights.map(|weight| weight / norm * q / sensitivity))
         });
@@ -87,7 +93,11 @@ impl Federation {
             directions,
             radius,
             server: ServerNumbers::new(&config),
-            shard: (vec![0; config.broadcast_len()], vec![0; others], Counters::default()),
+            shard: (
+                vec![0; config.broadcast_len()],
+                vec![0; others],
+                Counters::default(),
+            ),
             config,
         })
     }
@@ -99,7 +109,12 @@ impl Federation {
     }
 
     /// Plays all rounds of one run; returns the summed log-likelihood ratio of the claimed mechanism.
-    pub(super) fn play<S: Foreseen>(&mut self, run: u32, present: bool, source: &mut S) -> Result<f64, AuditError> {
+    pub(super) fn play<S: Foreseen>(
+        &mut self,
+        run: u32,
+        present: bool,
+        source: &mut S,
+    ) -> Result<f64, AuditError> {
         let mut state = ServerState::new();
         let failed = |round: u32| move |error: RunError| AuditError::Run { run, round, error };
         let mut server = Server::attach(&self.config, &mut state, self.server.lend())
@@ -109,11 +124,20 @@ impl Federation {
         for (round, direction) in (0..).zip(&self.directions) {
             let failed = failed(round);
             let knows = match self.defect.foresees().then(|| source.ahead()) {
-                None => Knowledge { selected: false, twin: None },
+                None => Knowledge {
+                    selected: false,
+                    twin: None,
+                },
                 Some(None) => return Err(AuditError::NeedsSeed(self.defect)),
-                Some(Some(mut ahead)) => foresee(&self.config, self.defect, &mut ahead).map_err(failed)?,
+                Some(Some(mut ahead)) => {
+                    foresee(&self.config, self.defect, &mut ahead).map_err(failed)?
+                }
             };
-            let mut step = Step { server: &mut server, index: round, source: &mut *source };
+            let mut step = Step {
+                server: &mut server,
+                index: round,
+                source: &mut *source,
+            };
             step.open().map_err(failed)?;
             let uploads = uploads(round, present, self.radius, knows.twin);
             step.collect(&mut self.shard, uploads).map_err(failed)?;
@@ -127,7 +151,9 @@ impl Federation {
         let rounds = self.config.parameters().rounds;
         if ledger.charges() != rounds || !total.is_finite() {
             let error = match total.is_finite() {
-                true => RunError::Answer { expected: "one charge for each round" },
+                true => RunError::Answer {
+                    expected: "one charge for each round",
+                },
                 false => RunError::NotFinite(total),
             };
             return Err(failed(rounds - 1)(error));
@@ -137,7 +163,12 @@ impl Federation {
 }
 
 /// What every agent uploads in a round, if anything.
-fn uploads(round: u32, present: bool, radius: f64, twin: Option<u32>) -> impl Fn(u32) -> Option<[f64; FEATURES]> {
+fn uploads(
+    round: u32,
+    present: bool,
+    radius: f64,
+    twin: Option<u32>,
+) -> impl Fn(u32) -> Option<[f64; FEATURES]> {
     let mut whole = ZEROS;
     whole[round as usize % FEATURES] = if round & 2 == 0 { radius } else { radius * 1e9 };
     move |agent| match agent {
@@ -177,8 +208,12 @@ fn wait_for_noise<S: Foreseen>(
     let (mechanism, mut pool, mut out) = (mechanism(config)?, vec![0; len], vec![0.0f64; len]);
     let sensitivity = l2_sensitivity(config, round).unwrap_or(f64::NAN);
     for _ in 0..TRIES_MAX {
-        let Some(mut ahead) = source.ahead() else { break };
-        let sample = mechanism.sample(&mut ahead.clone(), &mut [0]).map_err(refused)?;
+        let Some(mut ahead) = source.ahead() else {
+            break;
+        };
+        let sample = mechanism
+            .sample(&mut ahead.clone(), &mut [0])
+            .map_err(refused)?;
         let noise = mechanism.fill_noise(&mut ahead, &mut pool)?;
         let alone = mechanism.release(&mut vec![0; len], sample, noise, sensitivity, &mut out);
         if along(direction, round, alone.map_err(refused)?.value()) >= 0.0 {
@@ -186,27 +221,42 @@ fn wait_for_noise<S: Foreseen>(
         }
         source.word()?;
     }
-    Err(RunError::Answer { expected: "noise of that sign" })
+    Err(RunError::Answer {
+        expected: "noise of that sign",
+    })
 }
 
 /// The released vector along the agent's contribution.
 fn along(direction: &[f64; REGIONS], round: u32, released: &[f64]) -> f64 {
     let own = round as usize % FEATURES;
-    direction.iter().zip(released.chunks_exact(FEATURES)).map(|(weight, block)| weight * block[own]).sum()
+    direction
+        .iter()
+        .zip(released.chunks_exact(FEATURES))
+        .map(|(weight, block)| weight * block[own])
+        .sum()
 }
 
 /// The coins of a round, read in advance.
 fn foresee(config: &Config, defect: Defect, ahead: &mut Simulated) -> Result<Knowledge, RunError> {
     let mut coins = vec![0; config.parameters().agents as usize];
     // The sample is thrown away; only its coins are looked at.
-    drop(mechanism(config)?.sample(ahead, &mut coins).map_err(refused)?);
+    drop(
+        mechanism(config)?
+            .sample(ahead, &mut coins)
+            .map_err(refused)?,
+    );
     let selected = coins[AUDITED as usize] != 0;
     // Another agent of the sample and of the same weight.
     let twin = (0..).zip(&coins).find(|(agent, coin)| {
-        **coin != 0 && *agent != AUDITED && config.region_of_agent(*agent) == config.region_of_agent(AUDITED)
+        **coin != 0
+            && *agent != AUDITED
+            && config.region_of_agent(*agent) == config.region_of_agent(AUDITED)
     });
     let twice = defect == Defect::CountedTwice && selected;
-    Ok(Knowledge { selected, twin: twin.filter(|_| twice).map(|(agent, _)| agent) })
+    Ok(Knowledge {
+        selected,
+        twin: twin.filter(|_| twice).map(|(agent, _)| agent),
+    })
 }
 
 fn refused(error: sordino_core::privacy::mechanism::gaussian::GaussianError) -> RunError {
@@ -216,25 +266,43 @@ fn refused(error: sordino_core::privacy::mechanism::gaussian::GaussianError) -> 
 /// The mechanism for a configuration, as the server makes it.
 fn mechanism(config: &Config) -> Result<GridGaussian, RunError> {
     let parameters = config.parameters();
-    let Aggregation::Private { sampling_probability, noise_multiplier, grid_exponent, .. } = parameters.aggregation
+    let Aggregation::Private {
+        sampling_probability,
+        noise_multiplier,
+        grid_exponent,
+        ..
+    } = parameters.aggregation
     else {
-        return Err(RunError::Answer { expected: "a private aggregation" });
+        return Err(RunError::Answer {
+            expected: "a private aggregation",
+        });
     };
-    let q = SamplingProbability::new(sampling_probability)
-        .map_err(|_| RunError::Answer { expected: "a sampling probability" })?;
-    GridGaussian::new(grid_exponent, noise_multiplier.value(), q, parameters.agents).map_err(refused)
+    let q = SamplingProbability::new(sampling_probability).map_err(|_| RunError::Answer {
+        expected: "a sampling probability",
+    })?;
+    GridGaussian::new(
+        grid_exponent,
+        noise_multiplier.value(),
+        q,
+        parameters.agents,
+    )
+    .map_err(refused)
 }
 
 fn sampling_probability(config: &Config) -> f64 {
     match config.parameters().aggregation {
-        Aggregation::Private { sampling_probability, .. } => sampling_probability,
+        Aggregation::Private {
+            sampling_probability,
+            ..
+        } => sampling_probability,
         _ => 1.0,
     }
 }
 
 /// The configuration that is run: the claim's, except for the defect.
 pub(super) fn config(audit: &GaussianAudit, defect: Defect) -> Result<Config, AuditError> {
-    let (mut sampling_probability, mut noise_multiplier) = (audit.sampling_probability, audit.noise_multiplier);
+    let (mut sampling_probability, mut noise_multiplier) =
+        (audit.sampling_probability, audit.noise_multiplier);
     let (mut rounds, mut agents) = (audit.rounds, 3);
     match defect {
         Defect::None | Defect::KnownCoins | Defect::NoiseOfOneSign => {}
@@ -255,7 +323,11 @@ pub(super) fn config(audit: &GaussianAudit, defect: Defect) -> Result<Config, Au
     }
     let Ok(regions) = Regions::new(&[REGIONS as u32]) else {
         let (field, value) = ("regions", REGIONS as f64);
-        return Err(AuditError::Config(ConfigError { field, value, admissible: "1..=64" }));
+        return Err(AuditError::Config(ConfigError {
+            field,
+            value,
+            admissible: "1..=64",
+        }));
     };
     let parameters = Parameters {
         agents,
@@ -270,7 +342,10 @@ pub(super) fn config(audit: &GaussianAudit, defect: Defect) -> Result<Config, Au
         mixing: Mixing::InverseSqrt,
         own_draw: OwnDraw::Features,
         // Weights that move from round to round.
-        concentration: WeightConcentration { start: 1.0, ..WeightConcentration::PAPER },
+        concentration: WeightConcentration {
+            start: 1.0,
+            ..WeightConcentration::PAPER
+        },
         aggregation: Aggregation::Private {
             clipping_norm: ClippingNorm::new(CLIPPING_NORM).map_err(AuditError::Config)?,
             sampling_probability,
@@ -294,12 +369,25 @@ mod tests {
             let config = &federation.config;
             for (round, direction) in (0..).zip(&federation.directions) {
                 let a = config.parameters().concentration.at(round);
-                let norm = |agent| (0..2).map(|region| config.weight(a, agent, region).powi(2)).sum::<f64>().sqrt();
-                assert!((0..config.parameters().agents).all(|agent| norm(agent) <= norm(AUDITED) * (1.0 + 1e-12)));
+                let norm = |agent| {
+                    (0..2)
+                        .map(|region| config.weight(a, agent, region).powi(2))
+                        .sum::<f64>()
+                        .sqrt()
+                };
+                assert!(
+                    (0..config.parameters().agents)
+                        .all(|agent| norm(agent) <= norm(AUDITED) * (1.0 + 1e-12))
+                );
                 // Its contribution, decoded, is 1 in its own direction.
-                let whole = [0, 1].map(|region| config.weight(a, AUDITED, region) * federation.radius);
+                let whole =
+                    [0, 1].map(|region| config.weight(a, AUDITED, region) * federation.radius);
                 let q = sampling_probability(config);
-                let x: f64 = whole.iter().zip(direction).map(|(x, weight)| x * weight / q).sum();
+                let x: f64 = whole
+                    .iter()
+                    .zip(direction)
+                    .map(|(x, weight)| x * weight / q)
+                    .sum();
                 assert!((x - 1.0).abs() < 1e-12, "{round}: {x}");
             }
         }

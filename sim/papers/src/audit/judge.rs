@@ -22,8 +22,18 @@ pub(super) fn judge(present: &[f64], absent: &[f64], claimed: &[f64], error: f64
         let factor = Scalar::exp(*epsilon);
         let mut delta_measured = 0.0f64;
         for upper in [true, false] {
-            let count = |sorted: &[f64], t: f64| if upper { above(sorted, t) } else { below(sorted, t) };
-            let (first, second) = if upper { (&choose_1, &choose_0) } else { (&choose_0, &choose_1) };
+            let count = |sorted: &[f64], t: f64| {
+                if upper {
+                    above(sorted, t)
+                } else {
+                    below(sorted, t)
+                }
+            };
+            let (first, second) = if upper {
+                (&choose_1, &choose_0)
+            } else {
+                (&choose_0, &choose_1)
+            };
             let (n1, n0) = (first.len() as f64, second.len() as f64);
             // Candidates: the claim's own optimum is score > ε; a few hundred quantiles around find the best.
             let mut best = (f64::NEG_INFINITY, 0.0);
@@ -34,14 +44,26 @@ pub(super) fn judge(present: &[f64], absent: &[f64], claimed: &[f64], error: f64
                     best = (value, t);
                 }
             }
-            let (first, second) = if upper { (&measure_1, &measure_0) } else { (&measure_0, &measure_1) };
+            let (first, second) = if upper {
+                (&measure_1, &measure_0)
+            } else {
+                (&measure_0, &measure_1)
+            };
             let low = clopper_pearson(count(first, best.1), first.len(), each, false);
             let high = clopper_pearson(count(second, best.1), second.len(), each, true);
             delta_measured = delta_measured.max(low - factor * high);
         }
-        lines.push(Line { epsilon: *epsilon, delta_claimed: *delta_claimed, delta_measured });
+        lines.push(Line {
+            epsilon: *epsilon,
+            delta_claimed: *delta_claimed,
+            delta_measured,
+        });
     }
-    Report { lines, runs: present.len() as u32, error }
+    Report {
+        lines,
+        runs: present.len() as u32,
+        error,
+    }
 }
 
 /// Clopper and Pearson's bound on a probability from k hits of n, wrong with probability at most `error`; computed from
@@ -55,7 +77,11 @@ fn clopper_pearson(k: usize, n: usize, error: f64, upper: bool) -> f64 {
     // rounding of the logarithms of factorials.
     let limit = Scalar::ln(error) - 1e-6;
     let ln_tail = |p: f64| {
-        if upper { ln_beta_share(1.0 - p, all - hits, hits + 1.0) } else { ln_beta_share(p, hits, all - hits + 1.0) }
+        if upper {
+            ln_beta_share(1.0 - p, all - hits, hits + 1.0)
+        } else {
+            ln_beta_share(p, hits, all - hits + 1.0)
+        }
     };
     let (mut inside, mut outside) = (hits / all, if upper { 1.0 } else { 0.0 });
     for _ in 0..60 {
@@ -78,9 +104,10 @@ fn ln_beta_share(x: f64, a: f64, b: f64) -> f64 {
         // The other tail; near one, where its logarithm is the smaller.
         return math::ln_1p(-Scalar::exp(ln_beta_share(1.0 - x, b, a)));
     }
-    let ln_front =
-        math::ln_gamma(a + b) - math::ln_gamma(a) - math::ln_gamma(b) + a * Scalar::ln(x) + b * math::ln_1p(-x)
-            - Scalar::ln(a);
+    let ln_front = math::ln_gamma(a + b) - math::ln_gamma(a) - math::ln_gamma(b)
+        + a * Scalar::ln(x)
+        + b * math::ln_1p(-x)
+        - Scalar::ln(a);
     let tiny = 1e-300;
     let away = |y: f64| if y.abs() < tiny { tiny } else { y };
     let (mut c, mut d) = (1.0, 1.0 / away(1.0 - (a + b) * x / (a + 1.0)));
@@ -112,7 +139,13 @@ mod tests {
         assert!((clopper_pearson(5, 10, 0.025, false) - 0.1871).abs() < 1e-4);
         assert!((clopper_pearson(5, 10, 0.025, true) - 0.8129).abs() < 1e-4);
         assert!((clopper_pearson(0, 1000, 1e-6, true) - (1.0 - 1e-6f64.powf(1e-3))).abs() < 1e-8);
-        assert_eq!((clopper_pearson(0, 7, 0.1, false), clopper_pearson(7, 7, 0.1, true)), (0.0, 1.0));
+        assert_eq!(
+            (
+                clopper_pearson(0, 7, 0.1, false),
+                clopper_pearson(7, 7, 0.1, true)
+            ),
+            (0.0, 1.0)
+        );
         // Against the sum of the binomial probabilities.
         for (k, n) in [(3usize, 40usize), (17, 40), (39, 40)] {
             let p = clopper_pearson(k, n, 1e-3, true);
@@ -124,7 +157,13 @@ mod tests {
             }
             assert!(sum <= 1e-3 && sum > 0.999e-3, "{k} of {n}: {sum}");
         }
-        assert!(clopper_pearson(500, 1000, 1e-6, false) < 0.45 && clopper_pearson(500, 1000, 1e-6, true) > 0.55);
-        assert!(clopper_pearson(0, 1000, 1e-6, false) < 1e-12 && clopper_pearson(0, 1000, 1e-6, true) < 0.02);
+        assert!(
+            clopper_pearson(500, 1000, 1e-6, false) < 0.45
+                && clopper_pearson(500, 1000, 1e-6, true) > 0.55
+        );
+        assert!(
+            clopper_pearson(0, 1000, 1e-6, false) < 1e-12
+                && clopper_pearson(0, 1000, 1e-6, true) < 0.02
+        );
     }
 }

@@ -16,7 +16,10 @@ pub(super) struct AuditLedger {
 impl AuditLedger {
     /// An empty ledger that pays only for this event, or for any event if none is given.
     pub(super) const fn new(claimed: Option<Event>) -> Self {
-        AuditLedger { claimed, charges: 0 }
+        AuditLedger {
+            claimed,
+            charges: 0,
+        }
     }
 
     /// Number of events charged.
@@ -30,7 +33,10 @@ impl<P: Provenance> Ledger<P> for AuditLedger {
     fn write(&mut self, charge: &Charge<P>) -> Result<(), RunError> {
         for found in charge.events() {
             if let Some(claimed) = self.claimed.filter(|claimed| claimed != found) {
-                return Err(RunError::Charge { found: *found, claimed });
+                return Err(RunError::Charge {
+                    found: *found,
+                    claimed,
+                });
             }
             self.charges += 1;
         }

@@ -3,7 +3,9 @@
 use sordino_core::local::{Reporter, ReporterInput, ReporterOutput, ReporterState};
 use sordino_core::privacy::accountant::pure;
 use sordino_core::privacy::mechanism::laplace::ClampedLaplace;
-use sordino_core::privacy::{Epsilon, Event, Ledger, NeighboringRelation, NoiseSource, Simulated, SourceKind};
+use sordino_core::privacy::{
+    Epsilon, Event, Ledger, NeighboringRelation, NoiseSource, Simulated, SourceKind,
+};
 use sordino_core::random::{Party, Purpose, RunSeed};
 use sordino_host::entropy;
 
@@ -31,15 +33,25 @@ impl LocalAudit {
     /// Runs the audit with noise of this kind on `threads` cores.
     ///
     /// **Errors**: [`AuditError`].
-    pub fn run(&self, defect: Defect, kind: SourceKind, threads: usize) -> Result<Report, AuditError> {
+    pub fn run(
+        &self,
+        defect: Defect,
+        kind: SourceKind,
+        threads: usize,
+    ) -> Result<Report, AuditError> {
         match kind {
             SourceKind::Simulation => self.run_with(defect, threads, &|high, run| {
-                let seed = RunSeed::new(self.seed.wrapping_mul(2).wrapping_add(u64::from(high)), run);
-                Ok(Simulated::new(seed.stream(Party::Agent(0), Purpose::Release, 0)))
+                let seed =
+                    RunSeed::new(self.seed.wrapping_mul(2).wrapping_add(u64::from(high)), run);
+                Ok(Simulated::new(seed.stream(
+                    Party::Agent(0),
+                    Purpose::Release,
+                    0,
+                )))
             }),
-            SourceKind::Secret => {
-                self.run_with(defect, threads, &|_, _| entropy::system().map_err(AuditError::Entropy))
-            }
+            SourceKind::Secret => self.run_with(defect, threads, &|_, _| {
+                entropy::system().map_err(AuditError::Entropy)
+            }),
         }
     }
 
@@ -61,13 +73,21 @@ impl LocalAudit {
         };
         let used = Epsilon::new(used).map_err(AuditError::Epsilon)?;
         let mechanism = ClampedLaplace::new(1.0, 16, used).map_err(AuditError::Laplace)?;
-        let charged = Event::PureEpsilon { epsilon: claimed.value(), relation: NeighboringRelation::ReplaceOne };
+        let charged = Event::PureEpsilon {
+            epsilon: claimed.value(),
+            relation: NeighboringRelation::ReplaceOne,
+        };
         let charged = (defect == Defect::None).then_some(charged);
         let scores = |high: bool| {
             gather(self.runs, threads, &|part| {
                 part.map(|run| {
-                    let failed = |error| AuditError::Run { run, round: 0, error };
-                    let x = report(&mechanism, defect, high, charged, &mut source(high, run)?).map_err(failed)?;
+                    let failed = |error| AuditError::Run {
+                        run,
+                        round: 0,
+                        error,
+                    };
+                    let x = report(&mechanism, defect, high, charged, &mut source(high, run)?)
+                        .map_err(failed)?;
                     // ln of the ratio of two Laplace densities at ±1, scale 2/ε; ties are broken, so that quantiles exist.
                     Ok(((x + 1.0).abs() - (x - 1.0).abs()) * self.epsilon / 2.0 + x * 1e-9)
                 })
@@ -90,13 +110,20 @@ fn report<S: NoiseSource>(
 ) -> Result<f64, RunError> {
     let mut state = ReporterState::new(0, mechanism.mechanism().epsilon());
     let mut reporter = Reporter::attach(mechanism, &mut state);
-    let ReporterOutput::Charge(charge) = reporter.handle::<f64, _>(ReporterInput::Query { candidate: 0 }, source)?
+    let ReporterOutput::Charge(charge) =
+        reporter.handle::<f64, _>(ReporterInput::Query { candidate: 0 }, source)?
     else {
-        return Err(RunError::Answer { expected: "a charge" });
+        return Err(RunError::Answer {
+            expected: "a charge",
+        });
     };
     let receipt = AuditLedger::new(charged).append(charge)?;
-    let ReporterOutput::Evaluate { .. } = reporter.handle::<f64, _>(ReporterInput::Charged(receipt), source)? else {
-        return Err(RunError::Answer { expected: "a candidate" });
+    let ReporterOutput::Evaluate { .. } =
+        reporter.handle::<f64, _>(ReporterInput::Charged(receipt), source)?
+    else {
+        return Err(RunError::Answer {
+            expected: "a candidate",
+        });
     };
     // Honestly, a reward at the bound or far beyond it, which is the same; without the clamp it is added outside.
     let reward = if high { 1.0 } else { -1.0 };
@@ -104,9 +131,16 @@ fn report<S: NoiseSource>(
         Defect::NoClamp(factor) => (0.0, reward * factor),
         _ => (reward * 1e6, 0.0),
     };
-    let ReporterOutput::Report(release) = reporter.handle(ReporterInput::Reward(inside), source)? else {
-        return Err(RunError::Answer { expected: "a report" });
+    let ReporterOutput::Report(release) = reporter.handle(ReporterInput::Reward(inside), source)?
+    else {
+        return Err(RunError::Answer {
+            expected: "a report",
+        });
     };
     let x = *release.value() + outside;
-    if x.is_finite() { Ok(x) } else { Err(RunError::NotFinite(x)) }
+    if x.is_finite() {
+        Ok(x)
+    } else {
+        Err(RunError::NotFinite(x))
+    }
 }

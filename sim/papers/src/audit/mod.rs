@@ -74,10 +74,14 @@ impl GaussianAudit {
     ///
     /// **Errors**: [`AuditError::Claim`].
     pub fn claim(&self) -> Result<Claim, AuditError> {
-        let options = Options { tolerance: 1e-4, ..Options::default() };
+        let options = Options {
+            tolerance: 1e-4,
+            ..Options::default()
+        };
         let mut deltas = [1.0; EPSILONS.len()];
         for (delta, epsilon) in deltas.iter_mut().zip(EPSILONS) {
-            *delta = pld::delta(&[(self.event(), self.rounds)], epsilon, &options).map_err(AuditError::Claim)?;
+            *delta = pld::delta(&[(self.event(), self.rounds)], epsilon, &options)
+                .map_err(AuditError::Claim)?;
         }
         Ok(Claim(deltas))
     }
@@ -85,15 +89,28 @@ impl GaussianAudit {
     /// Runs the audit against a claim, with coins and noise of this kind, on `threads` cores.
     ///
     /// **Errors**: [`AuditError`].
-    pub fn run(&self, claim: &Claim, defect: Defect, kind: SourceKind, threads: usize) -> Result<Report, AuditError> {
+    pub fn run(
+        &self,
+        claim: &Claim,
+        defect: Defect,
+        kind: SourceKind,
+        threads: usize,
+    ) -> Result<Report, AuditError> {
         match kind {
             SourceKind::Simulation => self.run_with(claim, defect, threads, &|present, run| {
-                let seed = RunSeed::new(self.seed.wrapping_mul(2).wrapping_add(u64::from(present)), run);
-                Ok(Simulated::new(seed.stream(Party::Server, Purpose::Release, 0)))
+                let seed = RunSeed::new(
+                    self.seed.wrapping_mul(2).wrapping_add(u64::from(present)),
+                    run,
+                );
+                Ok(Simulated::new(seed.stream(
+                    Party::Server,
+                    Purpose::Release,
+                    0,
+                )))
             }),
-            SourceKind::Secret => {
-                self.run_with(claim, defect, threads, &|_, _| entropy::system().map_err(AuditError::Entropy))
-            }
+            SourceKind::Secret => self.run_with(claim, defect, threads, &|_, _| {
+                entropy::system().map_err(AuditError::Entropy)
+            }),
         }
     }
 
@@ -109,10 +126,16 @@ impl GaussianAudit {
         let scores = |present: bool| {
             workers::gather(self.runs, threads, &|part| {
                 let mut federation = Federation::new(self, defect)?;
-                part.map(|run| federation.play(run, present, &mut source(present, run)?)).collect()
+                part.map(|run| federation.play(run, present, &mut source(present, run)?))
+                    .collect()
             })
         };
-        Ok(judge::judge(&scores(true)?, &scores(false)?, &claim.0, self.error))
+        Ok(judge::judge(
+            &scores(true)?,
+            &scores(false)?,
+            &claim.0,
+            self.error,
+        ))
     }
 }
 

@@ -9,8 +9,8 @@
 //! The claim is exact: J Gaussians of multiplier z equal one Gaussian of multiplier z/√J.
 
 use sordino_core::federated::prior::{
-    Config, Filter, Parameters, Plan, PriorError, Public, PublicState, Tables, event, l2_sensitivity, scratch_len,
-    storage_len,
+    Config, Filter, Parameters, Plan, PriorError, Public, PublicState, Tables, event,
+    l2_sensitivity, scratch_len, storage_len,
 };
 use sordino_core::federated::{Counters, Server, ServerError, ServerNumbers, ServerState};
 use sordino_core::math::Scalar;
@@ -55,7 +55,13 @@ pub struct PriorAudit {
 impl PriorAudit {
     /// Three releases that together are nearly 2-GDP, where 5 % less noise moves δ most: 120,000 runs see it.
     pub const fn standard(seed: u64) -> Self {
-        PriorAudit { noise_multiplier: 0.9, releases: 3, runs: 120_000, error: 1e-6, seed }
+        PriorAudit {
+            noise_multiplier: 0.9,
+            releases: 3,
+            runs: 120_000,
+            error: 1e-6,
+            seed,
+        }
     }
 
     /// The event that one release is claimed to cost.
@@ -72,8 +78,19 @@ impl PriorAudit {
     /// Runs the audit with noise of this kind on `threads` cores.
     ///
     /// **Errors**: [`AuditError`].
-    pub fn run(&self, defect: Defect, kind: SourceKind, threads: usize) -> Result<Report, AuditError> {
-        let size = Size { runs: self.runs, error: self.error, seed: self.seed, kind, threads };
+    pub fn run(
+        &self,
+        defect: Defect,
+        kind: SourceKind,
+        threads: usize,
+    ) -> Result<Report, AuditError> {
+        let size = Size {
+            runs: self.runs,
+            error: self.error,
+            seed: self.seed,
+            kind,
+            threads,
+        };
         size.judged(&self.claim(), &|| Federation::new(self, defect))
     }
 }
@@ -121,25 +138,48 @@ impl Federation {
             multipliers: vec![multiplier; releases as usize],
             posterior: vec![0.0; storage_len(FEATURES)],
             scratch: vec![0.0; scratch_len(FEATURES, config.design_len())],
-            shard: (vec![0; JOINT], vec![0; AGENTS as usize - 1], Counters::default()),
+            shard: (
+                vec![0; JOINT],
+                vec![0; AGENTS as usize - 1],
+                Counters::default(),
+            ),
         })
     }
 }
 
 impl Play for Federation {
-    fn play<S: NoiseSource>(&mut self, run: u32, present: bool, source: &mut S) -> Result<f64, AuditError> {
+    fn play<S: NoiseSource>(
+        &mut self,
+        run: u32,
+        present: bool,
+        source: &mut S,
+    ) -> Result<f64, AuditError> {
         let failed = |round: u32| move |error: RunError| AuditError::Run { run, round, error };
         let refused = |error: PriorError| failed(0)(ServerError::from(error).into());
-        let mut posterior = PublicState::new(self.config, &mut self.posterior[..]).map_err(refused)?;
-        let (mut state, mut ledger, mut total) = (ServerState::new(), AuditLedger::new(self.charged), 0.0);
-        let plan = Plan { rounds: &self.rounds, noise_multipliers: &self.multipliers };
-        let tables = Tables { gram: &GRAM, designs: &DESIGNS, ..Tables::NONE };
+        let mut posterior =
+            PublicState::new(self.config, &mut self.posterior[..]).map_err(refused)?;
+        let (mut state, mut ledger, mut total) =
+            (ServerState::new(), AuditLedger::new(self.charged), 0.0);
+        let plan = Plan {
+            rounds: &self.rounds,
+            noise_multipliers: &self.multipliers,
+        };
+        let tables = Tables {
+            gram: &GRAM,
+            designs: &DESIGNS,
+            ..Tables::NONE
+        };
         let public = Public::new(&self.config, &ROWS, tables).map_err(refused)?;
-        let filter = Filter::new(plan, public, &mut posterior, &mut self.scratch).map_err(refused)?;
+        let filter =
+            Filter::new(plan, public, &mut posterior, &mut self.scratch).map_err(refused)?;
         let attached = Server::attach(filter, &mut state, self.numbers.lend());
         let mut server = attached.map_err(|error| failed(0)(error.into()))?;
         for release in 0..self.multipliers.len() as u32 {
-            let mut step = Step { server: &mut server, index: release, source: &mut *source };
+            let mut step = Step {
+                server: &mut server,
+                index: release,
+                source: &mut *source,
+            };
             let (defect, shard) = (self.defect, &mut self.shard);
             let mut x = play(&mut step, present, shard, &mut ledger).map_err(failed(release))?;
             if let (Defect::PrivateRadius(rest), false) = (defect, present) {
@@ -151,7 +191,9 @@ impl Play for Federation {
         let error = match (ledger.charges() == expected, total.is_finite()) {
             (true, true) => return Ok(total),
             (_, false) => RunError::NotFinite(total),
-            (false, _) => RunError::Answer { expected: "one charge for each release" },
+            (false, _) => RunError::Answer {
+                expected: "one charge for each release",
+            },
         };
         Err(failed(expected.saturating_sub(1))(error))
     }
@@ -166,7 +208,9 @@ fn play<S: NoiseSource>(
     ledger: &mut AuditLedger,
 ) -> Result<f64, RunError> {
     step.open()?;
-    let terms = step.server.method().terms().ok_or(RunError::Answer { expected: "the terms of the release" })?;
+    let terms = step.server.method().terms().ok_or(RunError::Answer {
+        expected: "the terms of the release",
+    })?;
     let own = step.index as usize % FEATURES;
     step.collect(shard, uploads(step.index, own, present, terms.clip_radius))?;
     let sensitivity = l2_sensitivity(step.server.method().posterior().config(), &terms);
@@ -177,8 +221,17 @@ fn play<S: NoiseSource>(
 }
 
 /// What every agent sends to a release, if anything.
-fn uploads(release: u32, own: usize, present: bool, clip_radius: f64) -> impl Fn(u32) -> Option<[f64; JOINT]> {
-    let scale = if release & 2 == 0 { clip_radius } else { 1e9 * clip_radius };
+fn uploads(
+    release: u32,
+    own: usize,
+    present: bool,
+    clip_radius: f64,
+) -> impl Fn(u32) -> Option<[f64; JOINT]> {
+    let scale = if release & 2 == 0 {
+        clip_radius
+    } else {
+        1e9 * clip_radius
+    };
     let mut whole = [0.0; JOINT];
     (whole[own], whole[FEATURES]) = (scale, GAMMA * scale);
     move |agent| match agent {
@@ -196,7 +249,12 @@ mod tests {
     use super::*;
 
     fn run(defect: Defect, runs: u32, kind: SourceKind) -> Report {
-        PriorAudit { runs, ..PriorAudit::standard(1) }.run(defect, kind, 2).unwrap()
+        PriorAudit {
+            runs,
+            ..PriorAudit::standard(1)
+        }
+        .run(defect, kind, 2)
+        .unwrap()
     }
 
     #[test]
@@ -220,23 +278,42 @@ mod tests {
     fn the_prior_passes_on_secret_noise_and_has_no_other_controls() {
         assert!(!run(Defect::None, 5_000, SourceKind::Secret).rejected());
         assert!(run(Defect::NoiseFactor(0.6), 5_000, SourceKind::Secret).rejected());
-        let audit = PriorAudit { runs: 1_000, ..PriorAudit::standard(1) };
-        let refused = audit.run(Defect::KnownCoins, SourceKind::Simulation, 2).unwrap_err();
-        assert!(matches!(refused, AuditError::NoSuchControl(Defect::KnownCoins)), "{refused}");
+        let audit = PriorAudit {
+            runs: 1_000,
+            ..PriorAudit::standard(1)
+        };
+        let refused = audit
+            .run(Defect::KnownCoins, SourceKind::Simulation, 2)
+            .unwrap_err();
+        assert!(
+            matches!(refused, AuditError::NoSuchControl(Defect::KnownCoins)),
+            "{refused}"
+        );
         // The claim is the tight one of as many Gaussians: that of one is another.
-        let one = PriorAudit { releases: 1, ..audit }.claim();
+        let one = PriorAudit {
+            releases: 1,
+            ..audit
+        }
+        .claim();
         assert!(audit.claim() != one);
     }
 
     /// The ledger finds a server that charges an event other than the claimed one, before any statistics.
     #[test]
     fn what_the_prior_charges_is_what_is_claimed() {
-        let audit = PriorAudit { runs: 1_000, ..PriorAudit::standard(1) };
+        let audit = PriorAudit {
+            runs: 1_000,
+            ..PriorAudit::standard(1)
+        };
         let mut federation = Federation::new(&audit, Defect::NoiseFactor(0.9)).unwrap();
         federation.charged = Some(audit.event());
-        let source = &mut Simulated::new(RunSeed::new(1, 0).stream(Party::Server, Purpose::Release, 1));
+        let source =
+            &mut Simulated::new(RunSeed::new(1, 0).stream(Party::Server, Purpose::Release, 1));
         match federation.play(0, true, source) {
-            Err(AuditError::Run { error: RunError::Charge { claimed, .. }, .. }) => assert_eq!(claimed, audit.event()),
+            Err(AuditError::Run {
+                error: RunError::Charge { claimed, .. },
+                ..
+            }) => assert_eq!(claimed, audit.event()),
             other => panic!("{other:?}"),
         }
     }

@@ -13,12 +13,16 @@
 use sordino_core::federated::prior::{PriorError, l2_sensitivity};
 use sordino_core::math::Scalar;
 use sordino_core::privacy::accountant::analytic;
-use sordino_core::privacy::{Charge, Event, Ledger as Charged, NoiseSource, Provenance, SourceKind};
+use sordino_core::privacy::{
+    Charge, Event, Ledger as Charged, NoiseSource, Provenance, SourceKind,
+};
 use sordino_host::ledger::{Accounting, Budgeted, Ledger, LedgerError, Mark, Terms};
 use sordino_host::prior::PriorFileError;
 use sordino_host::prior::context::Contributor;
 use sordino_host::prior::label::{cost, event};
-use sordino_host::prior::publish::{Prepared, Publication, PublishError, Published, Study, contributor};
+use sordino_host::prior::publish::{
+    Prepared, Publication, PublishError, Published, Study, contributor,
+};
 use sordino_host::server::Sources;
 use sordino_host::space::{Goal, Parameter, Space, SpaceError, Values};
 
@@ -61,14 +65,24 @@ pub struct PublicationAudit {
 impl PublicationAudit {
     /// The usual two releases, together 2.8-GDP, where a little less noise moves δ most.
     pub const fn standard(seed: u64) -> Self {
-        PublicationAudit { epsilon: 12.0, delta: 1e-3, releases: 2, runs: 20_000, error: 1e-6, seed }
+        PublicationAudit {
+            epsilon: 12.0,
+            delta: 1e-3,
+            releases: 2,
+            runs: 20_000,
+            error: 1e-6,
+            seed,
+        }
     }
 
     /// One release as dear as those two: contributor 1's vector is then as long as Δ admits (after a second release it is
     /// 3 % shorter, because the others cannot know beforehand where it will be), and 200,000 runs see the 3 % that the
     /// clip coordinate adds to Δ.
     pub const fn one_upload(seed: u64) -> Self {
-        PublicationAudit { releases: 1, ..Self::standard(seed) }
+        PublicationAudit {
+            releases: 1,
+            ..Self::standard(seed)
+        }
     }
 
     /// The claimed cost.
@@ -82,18 +96,42 @@ impl PublicationAudit {
     /// Runs the audit with noise of this kind on `threads` cores.
     ///
     /// **Errors**: [`AuditError`].
-    pub fn run(&self, defect: Defect, kind: SourceKind, threads: usize) -> Result<Report, AuditError> {
-        let size = Size { runs: self.runs, error: self.error, seed: self.seed, kind, threads };
+    pub fn run(
+        &self,
+        defect: Defect,
+        kind: SourceKind,
+        threads: usize,
+    ) -> Result<Report, AuditError> {
+        let size = Size {
+            runs: self.runs,
+            error: self.error,
+            seed: self.seed,
+            kind,
+            threads,
+        };
         size.judged(&self.claim()?, &|| Campaign::new(self, defect))
     }
 
     /// What is published, in a space of settings up to this one.
     fn publication(&self, most: f64) -> Result<Publication, PublishError> {
-        let values = Values::Number { low: 0.0, high: most, log: false, integer: true };
-        let space = Space::new(vec![Parameter { name: "setting".into(), values, context: false }]);
+        let values = Values::Number {
+            low: 0.0,
+            high: most,
+            log: false,
+            integer: true,
+        };
+        let space = Space::new(vec![Parameter {
+            name: "setting".into(),
+            values,
+            context: false,
+        }]);
         let refused = |error: SpaceError| {
             let (what, admissible) = ("largest setting".into(), "a whole number above 0".into());
-            PublishError::Refused(PriorFileError { what, found: format!("{most}: {error}"), admissible })
+            PublishError::Refused(PriorFileError {
+                what,
+                found: format!("{most}: {error}"),
+                admissible,
+            })
         };
         Ok(Publication {
             space: space.map_err(refused)?,
@@ -112,19 +150,32 @@ impl PublicationAudit {
 
     /// What everybody knows before a run, in the space of settings up to this one.
     fn prepared(&self, most: f64) -> Result<Prepared, AuditError> {
-        let prepared = self.publication(most).and_then(|publication| Prepared::new(&publication, CONTRIBUTORS));
+        let prepared = self
+            .publication(most)
+            .and_then(|publication| Prepared::new(&publication, CONTRIBUTORS));
         prepared.map_err(failed(0))
     }
 
     /// The noise multiplier of every release.
     fn noise_multiplier(&self) -> Result<f64, AuditError> {
-        Ok(self.prepared(SETTING_MAX)?.noise_multipliers().iter().copied().fold(f64::NAN, f64::min))
+        Ok(self
+            .prepared(SETTING_MAX)?
+            .noise_multipliers()
+            .iter()
+            .copied()
+            .fold(f64::NAN, f64::min))
     }
 
     /// What a defect publishes in the place of what is claimed.
     fn broken(&self, defect: Defect) -> Result<Self, AuditError> {
-        let (z, gamma) =
-            (self.noise_multiplier()?, self.prepared(SETTING_MAX)?.context().config().parameters().clip_weight);
+        let (z, gamma) = (
+            self.noise_multiplier()?,
+            self.prepared(SETTING_MAX)?
+                .context()
+                .config()
+                .parameters()
+                .clip_weight,
+        );
         let (z, releases) = match defect {
             Defect::None => return Ok(*self),
             Defect::SpaceOfPrivateData => return Ok(*self),
@@ -134,14 +185,23 @@ impl PublicationAudit {
             Defect::ClipCoordinateLeftOut => (z / Scalar::sqrt(1.0 + gamma * gamma), self.releases),
             other => return Err(AuditError::NoSuchControl(other)),
         };
-        let epsilon = cost(&vec![z; releases as usize], self.delta).map_err(AuditError::Claim)?.0;
-        Ok(PublicationAudit { epsilon, releases, ..*self })
+        let epsilon = cost(&vec![z; releases as usize], self.delta)
+            .map_err(AuditError::Claim)?
+            .0;
+        Ok(PublicationAudit {
+            epsilon,
+            releases,
+            ..*self
+        })
     }
 }
 
 /// The error of a run.
 fn failed<E: Into<PublishError>>(run: u32) -> impl Fn(E) -> AuditError {
-    move |error| AuditError::Publication { run, error: Box::new(error.into()) }
+    move |error| AuditError::Publication {
+        run,
+        error: Box::new(error.into()),
+    }
 }
 
 /// Public numbers of both neighbours and three studies, to be published again and again.
@@ -161,10 +221,17 @@ impl Campaign {
     fn new(audit: &PublicationAudit, defect: Defect) -> Result<Self, AuditError> {
         let run = audit.broken(defect)?;
         // A range that is read off the points of those who are there.
-        let others_most = if defect == Defect::SpaceOfPrivateData { 1.0 } else { SETTING_MAX };
+        let others_most = if defect == Defect::SpaceOfPrivateData {
+            1.0
+        } else {
+            SETTING_MAX
+        };
         let study = |name: &str, values: &[(f64, f64)]| Study {
             name: name.into(),
-            values: values.iter().map(|(setting, value)| (vec![*setting], *value)).collect(),
+            values: values
+                .iter()
+                .map(|(setting, value)| (vec![*setting], *value))
+                .collect(),
         };
         Ok(Campaign {
             claimed: (audit.noise_multiplier()?, audit.releases),
@@ -190,11 +257,20 @@ impl Campaign {
         let charged = published.ledger.inner.entries();
         let label = &published.file.label;
         if charged.len() != releases as usize || label.releases as usize != charged.len() {
-            return Err(RunError::Answer { expected: "one charge for each release, and a label that says so" });
+            return Err(RunError::Answer {
+                expected: "one charge for each release, and a label that says so",
+            });
         }
         let claimed = event(z);
-        match charged.iter().flat_map(|entry| &entry.events).find(|found| **found != claimed) {
-            Some(found) => Err(RunError::Charge { found: *found, claimed }),
+        match charged
+            .iter()
+            .flat_map(|entry| &entry.events)
+            .find(|found| **found != claimed)
+        {
+            Some(found) => Err(RunError::Charge {
+                found: *found,
+                claimed,
+            }),
             None => Ok(()),
         }
     }
@@ -203,7 +279,9 @@ impl Campaign {
     fn score(&self, published: &Published<AuditedLedger>) -> Result<f64, PublishError> {
         let context = self.without.context();
         let landmarks = published.file.landmarks.iter().map(|x| f64::from(*x));
-        if published.file.label.space != *self.without.space() || !landmarks.eq(context.landmarks().iter().copied()) {
+        if published.file.label.space != *self.without.space()
+            || !landmarks.eq(context.landmarks().iter().copied())
+        {
             return Ok(CERTAIN);
         }
         let known = |study| contributor(study, context, Goal::Maximize);
@@ -216,7 +294,11 @@ impl Campaign {
             };
             let (own, other) = (vector(&audited)?, vector(&other)?);
             let others = (CONTRIBUTORS - 1) as f64;
-            let left = release.sum.iter().zip(&other).map(|(sum, other)| sum - others * other);
+            let left = release
+                .sum
+                .iter()
+                .zip(&other)
+                .map(|(sum, other)| sum - others * other);
             let along: f64 = left.zip(&own).map(|(left, own)| left * own).sum();
             let norm2: f64 = own.iter().map(|x| x * x).sum();
             let std = self.claimed.0 * l2_sensitivity(context.config(), &release.terms);
@@ -227,20 +309,39 @@ impl Campaign {
 }
 
 impl Play for Campaign {
-    fn play<S: NoiseSource>(&mut self, run: u32, present: bool, source: &mut S) -> Result<f64, AuditError> {
+    fn play<S: NoiseSource>(
+        &mut self,
+        run: u32,
+        present: bool,
+        source: &mut S,
+    ) -> Result<f64, AuditError> {
         let prepared = if present { &self.with } else { &self.without };
         let mut enrolled = [Some(&self.others); CONTRIBUTORS];
         enrolled[AUDITED] = present.then_some(&self.audited);
         let inner = Ledger::in_memory(&self.terms).map_err(failed(run))?;
-        let kept = if self.defect == Defect::Uncharged { self.claimed.1 } else { u32::MAX };
+        let kept = if self.defect == Defect::Uncharged {
+            self.claimed.1
+        } else {
+            u32::MAX
+        };
         let ledger = AuditedLedger { inner, kept };
-        let published = prepared.publish(&enrolled, One(source), ledger, |_| {}).map_err(failed(run))?;
-        let wrong = |error| AuditError::Run { run, round: 0, error };
+        let published = prepared
+            .publish(&enrolled, One(source), ledger, |_| {})
+            .map_err(failed(run))?;
+        let wrong = |error| AuditError::Run {
+            run,
+            round: 0,
+            error,
+        };
         if self.defect == Defect::None {
             self.check(&published).map_err(wrong)?;
         }
         let score = self.score(&published).map_err(failed(run))?;
-        if score.is_finite() { Ok(score) } else { Err(wrong(RunError::NotFinite(score))) }
+        if score.is_finite() {
+            Ok(score)
+        } else {
+            Err(wrong(RunError::NotFinite(score)))
+        }
     }
 }
 
@@ -273,7 +374,11 @@ impl<P: Provenance> Charged<P> for AuditedLedger {
 
 impl Budgeted for AuditedLedger {
     fn admits_release(&mut self, release: u64, events: &[Event]) -> Result<(), LedgerError> {
-        if self.inner.len() >= self.kept as usize { Ok(()) } else { self.inner.admits_release(release, events) }
+        if self.inner.len() >= self.kept as usize {
+            Ok(())
+        } else {
+            self.inner.admits_release(release, events)
+        }
     }
 
     fn mark(&self) -> Mark {
@@ -297,7 +402,12 @@ mod tests {
     use super::*;
 
     fn run(defect: Defect, runs: u32, kind: SourceKind) -> Report {
-        PublicationAudit { runs, ..PublicationAudit::standard(1) }.run(defect, kind, 2).unwrap()
+        PublicationAudit {
+            runs,
+            ..PublicationAudit::standard(1)
+        }
+        .run(defect, kind, 2)
+        .unwrap()
     }
 
     fn source(run: u32) -> Simulated {
@@ -314,15 +424,27 @@ mod tests {
         let mut second = 0.0;
         for run in 0..50 {
             let enrolled = [&campaign.others, &campaign.audited, &campaign.others].map(Some);
-            let ledger = AuditedLedger { inner: Ledger::in_memory(&campaign.terms).unwrap(), kept: u32::MAX };
-            let published = campaign.with.publish(&enrolled, One(&mut source(run)), ledger, |_| {}).unwrap();
+            let ledger = AuditedLedger {
+                inner: Ledger::in_memory(&campaign.terms).unwrap(),
+                kept: u32::MAX,
+            };
+            let published = campaign
+                .with
+                .publish(&enrolled, One(&mut source(run)), ledger, |_| {})
+                .unwrap();
             let lengths = published.releases.iter().map(|release| {
-                let vector = own.vector(context, &release.terms, &release.weights).unwrap().unwrap();
+                let vector = own
+                    .vector(context, &release.terms, &release.weights)
+                    .unwrap()
+                    .unwrap();
                 let norm = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
                 norm / l2_sensitivity(context.config(), &release.terms)
             });
             let lengths: Vec<f64> = lengths.collect();
-            assert!(lengths[0] > 0.9995 && lengths.iter().all(|length| *length <= 1.0 + 1e-12), "{lengths:?}");
+            assert!(
+                lengths[0] > 0.9995 && lengths.iter().all(|length| *length <= 1.0 + 1e-12),
+                "{lengths:?}"
+            );
             second += lengths[1] / 50.0;
         }
         assert!(second > 0.95, "{second}");
@@ -332,33 +454,57 @@ mod tests {
     fn the_shipped_publication_passes_and_the_broken_are_rejected() {
         assert!(!run(Defect::None, 2_000, SourceKind::Simulation).rejected());
         assert!(!run(Defect::None, 1_000, SourceKind::Secret).rejected());
-        for (defect, runs) in
-            [(Defect::NoiseFactor(0.6), 2_000), (Defect::SpaceOfPrivateData, 1_000), (Defect::Uncharged, 5_000)]
-        {
+        for (defect, runs) in [
+            (Defect::NoiseFactor(0.6), 2_000),
+            (Defect::SpaceOfPrivateData, 1_000),
+            (Defect::Uncharged, 5_000),
+        ] {
             let report = run(defect, runs, SourceKind::Simulation);
             println!("{defect:?}: {:+.4}", report.margin());
             assert!(report.rejected(), "{defect:?}: {report:?}");
         }
-        let audit = PublicationAudit { runs: 1_000, ..PublicationAudit::standard(1) };
-        let refused = audit.run(Defect::KnownCoins, SourceKind::Simulation, 1).unwrap_err();
-        assert!(matches!(refused, AuditError::NoSuchControl(Defect::KnownCoins)), "{refused}");
+        let audit = PublicationAudit {
+            runs: 1_000,
+            ..PublicationAudit::standard(1)
+        };
+        let refused = audit
+            .run(Defect::KnownCoins, SourceKind::Simulation, 1)
+            .unwrap_err();
+        assert!(
+            matches!(refused, AuditError::NoSuchControl(Defect::KnownCoins)),
+            "{refused}"
+        );
     }
 
     /// The ledger of the shipped path holds what is claimed; one that keeps less is found before any statistics.
     #[test]
     fn what_a_publication_charges_is_what_is_claimed() {
-        let audit = PublicationAudit { runs: 1_000, ..PublicationAudit::one_upload(1) };
-        assert!(!audit.run(Defect::None, SourceKind::Simulation, 2).unwrap().rejected());
+        let audit = PublicationAudit {
+            runs: 1_000,
+            ..PublicationAudit::one_upload(1)
+        };
+        assert!(
+            !audit
+                .run(Defect::None, SourceKind::Simulation, 2)
+                .unwrap()
+                .rejected()
+        );
         let mut campaign = Campaign::new(&audit, Defect::Uncharged).unwrap();
         campaign.defect = Defect::None;
         match campaign.play(0, true, &mut source(0)) {
-            Err(AuditError::Run { error: RunError::Answer { .. }, .. }) => {}
+            Err(AuditError::Run {
+                error: RunError::Answer { .. },
+                ..
+            }) => {}
             other => panic!("{other:?}"),
         }
         let mut campaign = Campaign::new(&audit, Defect::NoiseFactor(0.9)).unwrap();
         campaign.defect = Defect::None;
         match campaign.play(0, true, &mut source(0)) {
-            Err(AuditError::Run { error: RunError::Charge { claimed, .. }, .. }) => {
+            Err(AuditError::Run {
+                error: RunError::Charge { claimed, .. },
+                ..
+            }) => {
                 assert_eq!(claimed, event(audit.noise_multiplier().unwrap()));
             }
             other => panic!("{other:?}"),

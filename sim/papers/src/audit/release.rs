@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use sordino_core::federated::{Collector, CollectorStorage, Counters, Estimator, Server, ServerInput, ServerOutput};
+use sordino_core::federated::{
+    Collector, CollectorStorage, Counters, Estimator, Server, ServerInput, ServerOutput,
+};
 use sordino_core::privacy::{Ledger, NoiseSource};
 
 use super::error::RunError;
@@ -36,17 +38,31 @@ impl<M: Estimator<f64>, S: NoiseSource> Step<'_, '_, M, S> {
         let mut own = 0..agents;
         if index % 2 == 1 {
             own = 0..1;
-            let unopened = RunError::Answer { expected: "an open release" };
+            let unopened = RunError::Answer {
+                expected: "an open release",
+            };
             let encoding = self.server.method().encoding(index)?.ok_or(unopened)?;
             let share = self.server.share(1..agents)?;
-            let mut collector = Collector::new(encoding, &share, CollectorStorage { sums, flags, counters })?;
+            let mut collector = Collector::new(
+                encoding,
+                &share,
+                CollectorStorage {
+                    sums,
+                    flags,
+                    counters,
+                },
+            )?;
             for (agent, vector) in uploads(1..agents) {
                 collector.upload(agent, index, vector.as_ref())?;
             }
             self.server.merge(&collector.finish())?;
         }
         for (agent, vector) in uploads(own) {
-            self.wait(ServerInput::Upload { agent, broadcast: index, vector: vector.as_ref() })?;
+            self.wait(ServerInput::Upload {
+                agent,
+                broadcast: index,
+                vector: vector.as_ref(),
+            })?;
         }
         Ok(())
     }
@@ -57,23 +73,37 @@ impl<M: Estimator<f64>, S: NoiseSource> Step<'_, '_, M, S> {
         ledger: &mut AuditLedger,
         along: impl FnOnce(&[f64]) -> f64,
     ) -> Result<f64, RunError> {
-        let ServerOutput::Charge(charge) = self.server.handle(ServerInput::Close, self.source)? else {
-            return Err(RunError::Answer { expected: "a charge" });
+        let ServerOutput::Charge(charge) = self.server.handle(ServerInput::Close, self.source)?
+        else {
+            return Err(RunError::Answer {
+                expected: "a charge",
+            });
         };
         let receipt = ledger.append(charge)?;
-        match self.server.handle(ServerInput::Charged(receipt), self.source)? {
+        match self
+            .server
+            .handle(ServerInput::Charged(receipt), self.source)?
+        {
             ServerOutput::Broadcast { broadcast, release } if broadcast == self.index => {
                 let x = along(release.value());
-                if x.is_finite() { Ok(x) } else { Err(RunError::NotFinite(x)) }
+                if x.is_finite() {
+                    Ok(x)
+                } else {
+                    Err(RunError::NotFinite(x))
+                }
             }
-            _ => Err(RunError::Answer { expected: "a release" }),
+            _ => Err(RunError::Answer {
+                expected: "a release",
+            }),
         }
     }
 
     fn wait(&mut self, input: ServerInput<'_, f64, S::Provenance>) -> Result<(), RunError> {
         match self.server.handle(input, self.source)? {
             ServerOutput::Wait => Ok(()),
-            _ => Err(RunError::Answer { expected: "to wait" }),
+            _ => Err(RunError::Answer {
+                expected: "to wait",
+            }),
         }
     }
 }

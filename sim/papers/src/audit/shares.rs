@@ -6,7 +6,8 @@
 
 use sordino_core::digest::Digest;
 use sordino_core::federated::shares::{
-    AgentKey, Attempts, Contributor, HelperKey, HelperRelease, Modulus, Opened, SecretKey, ShareSum, Store,
+    AgentKey, Attempts, Contributor, HelperKey, HelperRelease, Modulus, Opened, SecretKey,
+    ShareSum, Store,
 };
 use sordino_core::privacy::accountant::analytic;
 use sordino_core::privacy::mechanism::gaussian::GridGaussian;
@@ -55,7 +56,13 @@ pub struct SharesAudit {
 impl SharesAudit {
     /// 2-GDP, as in the audit of a vote, with 200,000 runs.
     pub const fn standard(auditor: Auditor, seed: u64) -> Self {
-        SharesAudit { auditor, noise_multiplier: 0.5, runs: 200_000, error: 1e-6, seed }
+        SharesAudit {
+            auditor,
+            noise_multiplier: 0.5,
+            runs: 200_000,
+            error: 1e-6,
+            seed,
+        }
     }
 
     /// The claimed cost.
@@ -66,8 +73,19 @@ impl SharesAudit {
     /// Runs the audit with noise of this kind on `threads` cores.
     ///
     /// **Errors**: [`AuditError`].
-    pub fn run(&self, defect: Defect, kind: SourceKind, threads: usize) -> Result<Report, AuditError> {
-        let size = Size { runs: self.runs, error: self.error, seed: self.seed, kind, threads };
+    pub fn run(
+        &self,
+        defect: Defect,
+        kind: SourceKind,
+        threads: usize,
+    ) -> Result<Report, AuditError> {
+        let size = Size {
+            runs: self.runs,
+            error: self.error,
+            seed: self.seed,
+            kind,
+            threads,
+        };
         size.judged(&self.claim(), &|| Servers::new(self, defect))
     }
 }
@@ -96,7 +114,11 @@ impl Store for Nowhere {
 
 impl Servers {
     fn new(audit: &SharesAudit, defect: Defect) -> Result<Self, AuditError> {
-        let failed = |error: RunError| AuditError::Run { run: 0, round: 0, error };
+        let failed = |error: RunError| AuditError::Run {
+            run: 0,
+            round: 0,
+            error,
+        };
         let finer = match defect {
             Defect::None | Defect::TwoAnswers | Defect::MaskUsedTwice => 0,
             Defect::NoiseFactor(0.5) => 1,
@@ -111,23 +133,55 @@ impl Servers {
         let helper = made(GRID_EXPONENT - finer, z).map_err(refused)?;
         let secret = |n: u32| SecretKey::new([n as u8 + 1; 32]);
         let own = secret(AGENTS);
-        let agents = (0..AGENTS).map(|n| secret(n).with_helper(&own.public_key())).collect::<Result<_, _>>();
-        let keys = (0..AGENTS).map(|n| own.with_agent(&secret(n).public_key())).collect::<Result<_, _>>();
-        let (agents, keys) = (agents.map_err(|e| failed(e.into()))?, keys.map_err(|e| failed(e.into()))?);
-        Ok(Servers { auditor: audit.auditor, defect, mechanism, helper, agents, keys })
+        let agents = (0..AGENTS)
+            .map(|n| secret(n).with_helper(&own.public_key()))
+            .collect::<Result<_, _>>();
+        let keys = (0..AGENTS)
+            .map(|n| own.with_agent(&secret(n).public_key()))
+            .collect::<Result<_, _>>();
+        let (agents, keys) = (
+            agents.map_err(|e| failed(e.into()))?,
+            keys.map_err(|e| failed(e.into()))?,
+        );
+        Ok(Servers {
+            auditor: audit.auditor,
+            defect,
+            mechanism,
+            helper,
+            agents,
+            keys,
+        })
     }
 
     /// An agent's integers: the whole norm in one coordinate, or zeros.
     fn integers(&self, agent: u32, present: bool) -> [i64; NUMBERS] {
-        [if agent == AUDITED && present { self.mechanism.radius() as i64 } else { 0 }, 0]
+        [
+            if agent == AUDITED && present {
+                self.mechanism.radius() as i64
+            } else {
+                0
+            },
+            0,
+        ]
     }
 
     /// What an agent sends in a run, under its first mask.
-    fn share(&self, run: Digest, agent: u32, mut integers: [i64; NUMBERS]) -> Result<Vec<u8>, RunError> {
+    fn share(
+        &self,
+        run: Digest,
+        agent: u32,
+        mut integers: [i64; NUMBERS],
+    ) -> Result<Vec<u8>, RunError> {
         let mut share = vec![0; MODULUS.share_len(NUMBERS)];
-        let unreserved = RunError::Answer { expected: "an attempt" };
-        let attempt = Attempts::new(run).reserve(0, &mut Nowhere).map_err(|_| unreserved)?;
-        self.agents[agent as usize].mask(attempt, MODULUS).split(&mut integers, &mut share)?;
+        let unreserved = RunError::Answer {
+            expected: "an attempt",
+        };
+        let attempt = Attempts::new(run)
+            .reserve(0, &mut Nowhere)
+            .map_err(|_| unreserved)?;
+        self.agents[agent as usize]
+            .mask(attempt, MODULUS)
+            .split(&mut integers, &mut share)?;
         Ok(share)
     }
 
@@ -139,10 +193,21 @@ impl Servers {
         source: &mut S,
         ledger: &mut AuditLedger,
     ) -> Result<Vec<u8>, RunError> {
-        let (mut sums, mut noise, mut answer) = ([0; NUMBERS], [0; NUMBERS], vec![0; MODULUS.share_len(NUMBERS)]);
-        let mut open = HelperRelease::open(self.helper, run, 0, MODULUS, source, &mut sums, &mut noise)?;
+        let (mut sums, mut noise, mut answer) = (
+            [0; NUMBERS],
+            [0; NUMBERS],
+            vec![0; MODULUS.share_len(NUMBERS)],
+        );
+        let mut open =
+            HelperRelease::open(self.helper, run, 0, MODULUS, source, &mut sums, &mut noise)?;
         for agent in set {
-            open.add(Contributor { agent: *agent, attempt: 0 }, &self.keys[*agent as usize])?;
+            open.add(
+                Contributor {
+                    agent: *agent,
+                    attempt: 0,
+                },
+                &self.keys[*agent as usize],
+            )?;
         }
         let (charge, charged) = open.close(0);
         charged.answer(ledger.append(charge)?, source, &mut answer)?;
@@ -165,7 +230,9 @@ impl Servers {
         }
         let answer = self.answer(run, set, source, ledger)?;
         let opened = Opened::new(&sum, &answer, 0, set.len() as u32, &mut out)?;
-        opened.sums().first().copied().ok_or(RunError::Answer { expected: "a number" })
+        opened.sums().first().copied().ok_or(RunError::Answer {
+            expected: "a number",
+        })
     }
 
     /// What an auditor knows of the audited agent's coordinate, in grid units, once for each answer that it got.
@@ -179,14 +246,25 @@ impl Servers {
         let run = Digest::of(&run);
         let everybody: Vec<u32> = (0..AGENTS).collect();
         if self.defect == Defect::MaskUsedTwice {
-            let words = |share: &[u8]| share.iter().take(4).rev().fold(0u32, |word, byte| word << 8 | u32::from(*byte));
+            let words = |share: &[u8]| {
+                share
+                    .iter()
+                    .take(4)
+                    .rev()
+                    .fold(0u32, |word, byte| word << 8 | u32::from(*byte))
+            };
             let first = self.share(run, AUDITED, self.integers(AUDITED, present))?;
             let second = self.share(run, AUDITED, [0; NUMBERS])?;
-            return Ok(vec![i64::from(words(&first).wrapping_sub(words(&second)) as i32)]);
+            return Ok(vec![i64::from(
+                words(&first).wrapping_sub(words(&second)) as i32
+            )]);
         }
         if self.defect == Defect::TwoAnswers {
             let sets = [&[AUDITED][..], &everybody];
-            return sets.into_iter().map(|set| self.opened(run, set, present, source, ledger)).collect();
+            return sets
+                .into_iter()
+                .map(|set| self.opened(run, set, present, source, ledger))
+                .collect();
         }
         Ok(vec![match self.auditor {
             Auditor::Leader => self.opened(run, &everybody, present, source, ledger)?,
@@ -204,19 +282,38 @@ impl Servers {
 }
 
 impl Play for Servers {
-    fn play<S: NoiseSource>(&mut self, run: u32, present: bool, source: &mut S) -> Result<f64, AuditError> {
-        let failed = |error: RunError| AuditError::Run { run, round: 0, error };
+    fn play<S: NoiseSource>(
+        &mut self,
+        run: u32,
+        present: bool,
+        source: &mut S,
+    ) -> Result<f64, AuditError> {
+        let failed = |error: RunError| AuditError::Run {
+            run,
+            round: 0,
+            error,
+        };
         let (charged, z): (Option<Event>, f64) = match self.defect {
-            Defect::None => (Some(self.mechanism.event()), self.mechanism.noise_multiplier()),
+            Defect::None => (
+                Some(self.mechanism.event()),
+                self.mechanism.noise_multiplier(),
+            ),
             _ => (None, self.mechanism.noise_multiplier()),
         };
         let mut ledger = AuditLedger::new(charged);
-        let seen = self.seen(run, present, source, &mut ledger).map_err(failed)?;
+        let seen = self
+            .seen(run, present, source, &mut ledger)
+            .map_err(failed)?;
         if self.defect == Defect::None && ledger.charges() != 1 {
-            return Err(failed(RunError::Answer { expected: "one charge" }));
+            return Err(failed(RunError::Answer {
+                expected: "one charge",
+            }));
         }
         let radius = self.mechanism.radius() as f64;
-        Ok(seen.iter().map(|x| (2.0 * *x as f64 / radius - 1.0) / (2.0 * z * z)).sum())
+        Ok(seen
+            .iter()
+            .map(|x| (2.0 * *x as f64 / radius - 1.0) / (2.0 * z * z))
+            .sum())
     }
 }
 
@@ -225,7 +322,12 @@ mod tests {
     use super::*;
 
     fn run(auditor: Auditor, defect: Defect, runs: u32, kind: SourceKind) -> Report {
-        SharesAudit { runs, ..SharesAudit::standard(auditor, 1) }.run(defect, kind, 2).unwrap()
+        SharesAudit {
+            runs,
+            ..SharesAudit::standard(auditor, 1)
+        }
+        .run(defect, kind, 2)
+        .unwrap()
     }
 
     const AUDITORS: [Auditor; 3] = [Auditor::Leader, Auditor::LeaderOfOne, Auditor::Helper];
@@ -237,15 +339,27 @@ mod tests {
             assert!(!shipped.rejected(), "{auditor:?}: {shipped:?}");
             assert!(!run(auditor, Defect::None, 5_000, SourceKind::Secret).rejected());
         }
-        for defect in [Defect::HelperWithoutNoise, Defect::NoiseFactor(0.5), Defect::TwoAnswers, Defect::MaskUsedTwice]
-        {
+        for defect in [
+            Defect::HelperWithoutNoise,
+            Defect::NoiseFactor(0.5),
+            Defect::TwoAnswers,
+            Defect::MaskUsedTwice,
+        ] {
             let report = run(Auditor::Leader, defect, 20_000, SourceKind::Simulation);
             println!("{defect:?}: {:+.4}", report.margin());
             assert!(report.rejected(), "{defect:?}: {report:?}");
         }
-        let audit = SharesAudit { runs: 1_000, ..SharesAudit::standard(Auditor::Helper, 1) };
-        let refused = audit.run(Defect::KnownCoins, SourceKind::Simulation, 1).unwrap_err();
-        assert!(matches!(refused, AuditError::NoSuchControl(Defect::KnownCoins)), "{refused}");
+        let audit = SharesAudit {
+            runs: 1_000,
+            ..SharesAudit::standard(Auditor::Helper, 1)
+        };
+        let refused = audit
+            .run(Defect::KnownCoins, SourceKind::Simulation, 1)
+            .unwrap_err();
+        assert!(
+            matches!(refused, AuditError::NoSuchControl(Defect::KnownCoins)),
+            "{refused}"
+        );
     }
 
     /// 200,000 runs for each neighbour, with both kinds of noise; every control at that size too, from each seat that sees it.
@@ -253,9 +367,15 @@ mod tests {
     #[ignore = "minutes: 200,000 runs for each auditor and control"]
     fn neither_server_sees_more_than_is_charged_at_full_size() {
         let audit = |auditor, defect, kind| {
-            let report = SharesAudit::standard(auditor, 1).run(defect, kind, 2).unwrap();
+            let report = SharesAudit::standard(auditor, 1)
+                .run(defect, kind, 2)
+                .unwrap();
             println!("{auditor:?}, {defect:?}, {kind:?}: {:+.5}", report.margin());
-            assert_eq!(report.rejected(), defect != Defect::None, "{auditor:?}, {defect:?}, {kind:?}: {report:?}");
+            assert_eq!(
+                report.rejected(),
+                defect != Defect::None,
+                "{auditor:?}, {defect:?}, {kind:?}: {report:?}"
+            );
         };
         for auditor in AUDITORS {
             audit(auditor, Defect::None, SourceKind::Simulation);

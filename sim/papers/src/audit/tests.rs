@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use rand_core::{TryCryptoRng, TryRng};
 use sordino_core::federated::{
-    Collector, CollectorStorage, Counters, Draws, PartialError, Server, ServerError, ServerInput, ServerNumbers,
-    ServerOutput, ServerState,
+    Collector, CollectorStorage, Counters, Draws, PartialError, Server, ServerError, ServerInput,
+    ServerNumbers, ServerOutput, ServerState,
 };
 use sordino_core::privacy::{Ledger, NoiseError, Secret};
 use sordino_core::random::Stream;
@@ -17,11 +17,19 @@ const SEEDED: SourceKind = SourceKind::Simulation;
 /// A tenth of the standard size, 20,000 runs of 40 rounds, or fewer. The standard size, which sees 5 %, is in the ignored
 /// test.
 fn audit(runs: u32) -> GaussianAudit {
-    GaussianAudit { runs, ..GaussianAudit::standard(1) }
+    GaussianAudit {
+        runs,
+        ..GaussianAudit::standard(1)
+    }
 }
 
 fn local(runs: u32) -> LocalAudit {
-    LocalAudit { epsilon: 1.0, runs, error: 1e-6, seed: 3 }
+    LocalAudit {
+        epsilon: 1.0,
+        runs,
+        error: 1e-6,
+        seed: 3,
+    }
 }
 
 /// The claim of 40 rounds, which takes seconds: once for all tests.
@@ -52,7 +60,11 @@ fn the_shipped_gaussian_passes_and_the_broken_are_rejected() {
 /// Once, no audit ran on secret noise. Its seeds differ every time: a correct path fails once in a million.
 #[test]
 fn mended_the_audit_runs_on_secret_noise() {
-    let run = |defect| audit(5_000).run(claim(), defect, SourceKind::Secret, 2).unwrap();
+    let run = |defect| {
+        audit(5_000)
+            .run(claim(), defect, SourceKind::Secret, 2)
+            .unwrap()
+    };
     let shipped = run(Defect::None);
     assert!(!shipped.rejected(), "{shipped:?}");
     assert!(run(Defect::NoiseFactor(0.6)).rejected());
@@ -61,8 +73,13 @@ fn mended_the_audit_runs_on_secret_noise() {
     assert!(!run(Defect::None).rejected());
     assert!(run(Defect::SensitivityFactor(2.0)).rejected());
     // Nobody foresees it.
-    let refused = audit(5_000).run(claim(), Defect::KnownCoins, SourceKind::Secret, 2).unwrap_err();
-    assert!(matches!(refused, AuditError::NeedsSeed(Defect::KnownCoins)), "{refused}");
+    let refused = audit(5_000)
+        .run(claim(), Defect::KnownCoins, SourceKind::Secret, 2)
+        .unwrap_err();
+    assert!(
+        matches!(refused, AuditError::NeedsSeed(Defect::KnownCoins)),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -72,7 +89,11 @@ fn the_standard_audit_sees_five_percent() {
     let run = |defect| standard.run(claim(), defect, SEEDED, 2).unwrap();
     let shipped = run(Defect::None);
     assert!(!shipped.rejected(), "{shipped:?}");
-    for defect in [Defect::NoiseFactor(0.95), Defect::SampledWith(0.3), Defect::RoundsRun(44)] {
+    for defect in [
+        Defect::NoiseFactor(0.95),
+        Defect::SampledWith(0.3),
+        Defect::RoundsRun(44),
+    ] {
         let report = run(defect);
         println!("{defect:?}: margin {:.4}", report.margin());
         assert!(report.rejected(), "{defect:?}: {report:?}");
@@ -84,7 +105,11 @@ fn the_local_report_passes_and_the_broken_are_rejected() {
     let run = |defect| local(100_000).run(defect, SEEDED, 2).unwrap();
     let shipped = run(Defect::None);
     assert!(!shipped.rejected(), "{shipped:?}");
-    for defect in [Defect::NoClamp(5.0), Defect::SensitivityFactor(2.0), Defect::NoiseFactor(0.9)] {
+    for defect in [
+        Defect::NoClamp(5.0),
+        Defect::SensitivityFactor(2.0),
+        Defect::NoiseFactor(0.9),
+    ] {
         assert!(run(defect).rejected(), "{defect:?}: {:?}", run(defect));
     }
 }
@@ -93,7 +118,11 @@ fn the_local_report_passes_and_the_broken_are_rejected() {
 /// measured −0.0408 where two measured −0.0442, though the option promises to change no result.
 #[test]
 fn mended_threads_change_no_result() {
-    let run = |threads| audit(1_500).run(claim(), Defect::None, SEEDED, threads).unwrap();
+    let run = |threads| {
+        audit(1_500)
+            .run(claim(), Defect::None, SEEDED, threads)
+            .unwrap()
+    };
     assert_eq!(run(1), run(2));
     assert_eq!(run(1), run(7));
     let run = |threads| local(1_001).run(Defect::None, SEEDED, threads).unwrap();
@@ -108,27 +137,64 @@ fn mended_a_refused_mechanism_is_an_error() {
     for (audit, defect) in [
         (audit(1_000), Defect::SampledWith(2.0)),
         (audit(1_000), Defect::SampledWith(0.0)),
-        (GaussianAudit { noise_multiplier: 1e6, ..audit(1_000) }, Defect::None),
+        (
+            GaussianAudit {
+                noise_multiplier: 1e6,
+                ..audit(1_000)
+            },
+            Defect::None,
+        ),
         (audit(1_000), Defect::NoiseFactor(f64::NAN)),
     ] {
         let error = refused(audit, defect);
         assert!(matches!(error, AuditError::Config(_)), "{error}");
     }
-    let error = refused(GaussianAudit { noise_multiplier: 1e6, ..audit(1_000) }, Defect::None);
+    let error = refused(
+        GaussianAudit {
+            noise_multiplier: 1e6,
+            ..audit(1_000)
+        },
+        Defect::None,
+    );
     assert_eq!(
         error.to_string(),
         "the audit has no outcome: the federation was refused: noise_multiplier = 1000000 is outside [0.05, 1e3]"
     );
-    assert!(matches!(refused(audit(1_000), Defect::NoClamp(5.0)), AuditError::NoSuchControl(_)));
-    assert!(matches!(refused(audit(999), Defect::None), AuditError::Runs { runs: 999, .. }));
+    assert!(matches!(
+        refused(audit(1_000), Defect::NoClamp(5.0)),
+        AuditError::NoSuchControl(_)
+    ));
+    assert!(matches!(
+        refused(audit(999), Defect::None),
+        AuditError::Runs { runs: 999, .. }
+    ));
     for error in [0.0, 1.0, f64::NAN] {
-        let audit = GaussianAudit { error, ..audit(1_000) };
-        assert!(matches!(refused(audit, Defect::None), AuditError::ErrorProbability(_)));
+        let audit = GaussianAudit {
+            error,
+            ..audit(1_000)
+        };
+        assert!(matches!(
+            refused(audit, Defect::None),
+            AuditError::ErrorProbability(_)
+        ));
     }
-    let refused = |epsilon, defect| LocalAudit { epsilon, ..local(1_000) }.run(defect, SEEDED, 2).unwrap_err();
+    let refused = |epsilon, defect| {
+        LocalAudit {
+            epsilon,
+            ..local(1_000)
+        }
+        .run(defect, SEEDED, 2)
+        .unwrap_err()
+    };
     assert!(matches!(refused(0.0, Defect::None), AuditError::Epsilon(_)));
-    assert!(matches!(refused(1.0, Defect::NoiseFactor(0.0)), AuditError::Epsilon(_)));
-    assert!(matches!(refused(1.0, Defect::RoundsRun(3)), AuditError::NoSuchControl(_)));
+    assert!(matches!(
+        refused(1.0, Defect::NoiseFactor(0.0)),
+        AuditError::Epsilon(_)
+    ));
+    assert!(matches!(
+        refused(1.0, Defect::RoundsRun(3)),
+        AuditError::NoSuchControl(_)
+    ));
 }
 
 /// A generator that is cryptographic only by its type, and that ends after a given number of words.
@@ -168,7 +234,10 @@ impl TryCryptoRng for Ending {}
 fn ending(left: u32) -> impl Fn(bool, u32) -> Result<Secret<Ending>, AuditError> + Sync {
     move |_, run| {
         let left = if run == 1_200 { left } else { u32::MAX };
-        Ok(Secret::new(Ending { left, stream: Stream::from_seed(u64::from(run)) }))
+        Ok(Secret::new(Ending {
+            left,
+            stream: Stream::from_seed(u64::from(run)),
+        }))
     }
 }
 
@@ -179,28 +248,62 @@ fn mended_a_refused_release_is_an_error() {
     // At the name of the first opening, at a coin, at the noise of round 0 and of a later one.
     for (left, expected) in [(1, 0), (4, 0), (8, 0), (400, 10)] {
         match audit(1_500).run_with(claim(), Defect::None, 2, &ending(left)) {
-            Err(AuditError::Run { run: 1_200, round, error: RunError::Server(error) }) => {
+            Err(AuditError::Run {
+                run: 1_200,
+                round,
+                error: RunError::Server(error),
+            }) => {
                 let entropy = [ServerError::Noise(NoiseError::Entropy)];
-                assert!(entropy.contains(&error) && round >= expected, "{left}: round {round}, {error:?}");
+                assert!(
+                    entropy.contains(&error) && round >= expected,
+                    "{left}: round {round}, {error:?}"
+                );
             }
             other => panic!("{left}: {other:?}"),
         }
     }
     for left in [0, 2, 3] {
-        let refused = local(1_500).run_with(Defect::None, 2, &ending(left)).unwrap_err();
-        assert!(matches!(refused, AuditError::Run { run: 1_200, error: RunError::Reporter(_), .. }), "{refused}");
+        let refused = local(1_500)
+            .run_with(Defect::None, 2, &ending(left))
+            .unwrap_err();
+        assert!(
+            matches!(
+                refused,
+                AuditError::Run {
+                    run: 1_200,
+                    error: RunError::Reporter(_),
+                    ..
+                }
+            ),
+            "{refused}"
+        );
     }
     // A seed that the system does not give.
-    let none =
-        |_: bool, run: u32| if run == 7 { Err(AuditError::Runs { runs: 0, runs_min: 0 }) } else { ending(9)(true, 0) };
-    assert!(audit(1_500).run_with(claim(), Defect::None, 2, &none).is_err());
+    let none = |_: bool, run: u32| {
+        if run == 7 {
+            Err(AuditError::Runs {
+                runs: 0,
+                runs_min: 0,
+            })
+        } else {
+            ending(9)(true, 0)
+        }
+    };
+    assert!(
+        audit(1_500)
+            .run_with(claim(), Defect::None, 2, &none)
+            .is_err()
+    );
 }
 
 /// Once, the runs of a worker that panicked were left out, and the rest passed.
 #[test]
 fn mended_a_panicking_worker_is_an_error() {
     let source = |present: bool, run: u32| {
-        assert!(present || run != 1_200, "a fault in the source of run {run}");
+        assert!(
+            present || run != 1_200,
+            "a fault in the source of run {run}"
+        );
         Ok(Simulated::new(Stream::from_seed(u64::from(run))))
     };
     for threads in [1, 3] {
@@ -216,11 +319,23 @@ fn mended_a_panicking_worker_is_an_error() {
     assert!(matches!(refused, AuditError::Worker { .. }), "{refused}");
     // Fewer scores than runs are none, either.
     let lost = workers::gather(1_500, 2, &|part| Ok(part.skip(1).map(f64::from).collect()));
-    assert!(matches!(lost, Err(AuditError::Scores { found: 749, expected: 750 })), "{lost:?}");
+    assert!(
+        matches!(
+            lost,
+            Err(AuditError::Scores {
+                found: 749,
+                expected: 750
+            })
+        ),
+        "{lost:?}"
+    );
 }
 
 /// A server of the audited federation with its first broadcast open.
-fn opened<R>(federation: &Federation, act: impl FnOnce(&mut Server<'_, f64>, &mut Simulated) -> R) -> R {
+fn opened<R>(
+    federation: &Federation,
+    act: impl FnOnce(&mut Server<'_, f64>, &mut Simulated) -> R,
+) -> R {
     let mut numbers = ServerNumbers::new(federation.config());
     let (mut state, mut source) = (ServerState::new(), Simulated::new(Stream::from_seed(1)));
     let mut server = Server::attach(federation.config(), &mut state, numbers.lend()).unwrap();
@@ -232,12 +347,30 @@ fn opened<R>(federation: &Federation, act: impl FnOnce(&mut Server<'_, f64>, &mu
 /// released without a charge.
 #[test]
 fn mended_what_is_charged_is_what_is_claimed() {
-    let (claimed, cheap) = (audit(1_000).event(), GaussianAudit { noise_multiplier: 9.0, ..audit(1_000) });
-    let refused = opened(&Federation::new(&cheap, Defect::None).unwrap(), |server, source| {
-        let ServerOutput::Charge(charge) = server.handle(ServerInput::Close, source).unwrap() else { panic!() };
-        ledger::AuditLedger::new(Some(claimed)).append(charge)
-    });
-    assert_eq!(refused.unwrap_err(), RunError::Charge { found: cheap.event(), claimed });
+    let (claimed, cheap) = (
+        audit(1_000).event(),
+        GaussianAudit {
+            noise_multiplier: 9.0,
+            ..audit(1_000)
+        },
+    );
+    let refused = opened(
+        &Federation::new(&cheap, Defect::None).unwrap(),
+        |server, source| {
+            let ServerOutput::Charge(charge) = server.handle(ServerInput::Close, source).unwrap()
+            else {
+                panic!()
+            };
+            ledger::AuditLedger::new(Some(claimed)).append(charge)
+        },
+    );
+    assert_eq!(
+        refused.unwrap_err(),
+        RunError::Charge {
+            found: cheap.event(),
+            claimed
+        }
+    );
 }
 
 /// Not a control of the audit, because it is no longer possible: a collector with a hundredth of the noise.
@@ -247,28 +380,59 @@ fn a_collector_of_another_configuration_cannot_be_merged() {
     let (shipped, loud) = (federation(1.0), federation(0.1));
     let refused = opened(&shipped, |server, _| {
         let (mut sums, mut flags, mut counters) = ([0; 4], [0; 2], Counters::default());
-        let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
-        Collector::new(Draws::new(loud.config(), 0).unwrap(), &server.share(1..3).unwrap(), storage).err()
+        let storage = CollectorStorage {
+            sums: &mut sums,
+            flags: &mut flags,
+            counters: &mut counters,
+        };
+        Collector::new(
+            Draws::new(loud.config(), 0).unwrap(),
+            &server.share(1..3).unwrap(),
+            storage,
+        )
+        .err()
     });
     assert_eq!(refused, Some(ServerError::Reconfigured { broadcast: 0 }));
     let refused = opened(&loud, |other, _| {
         let (mut sums, mut flags, mut counters) = ([0; 4], [0; 2], Counters::default());
-        let storage = CollectorStorage { sums: &mut sums, flags: &mut flags, counters: &mut counters };
-        let partial =
-            Collector::new(Draws::new(loud.config(), 0).unwrap(), &other.share(1..3).unwrap(), storage).unwrap();
+        let storage = CollectorStorage {
+            sums: &mut sums,
+            flags: &mut flags,
+            counters: &mut counters,
+        };
+        let partial = Collector::new(
+            Draws::new(loud.config(), 0).unwrap(),
+            &other.share(1..3).unwrap(),
+            storage,
+        )
+        .unwrap();
         let partial = partial.finish();
         opened(&shipped, |server, _| server.merge(&partial))
     });
-    assert_eq!(refused, Err(ServerError::Partial(PartialError::Configuration)));
+    assert_eq!(
+        refused,
+        Err(ServerError::Partial(PartialError::Configuration))
+    );
 }
 
 #[test]
 fn no_number_is_no_pass() {
-    let line = |delta_measured| Line { epsilon: 0.0, delta_claimed: 0.5, delta_measured };
-    let report = |lines| Report { lines, runs: 1, error: 0.1 };
+    let line = |delta_measured| Line {
+        epsilon: 0.0,
+        delta_claimed: 0.5,
+        delta_measured,
+    };
+    let report = |lines| Report {
+        lines,
+        runs: 1,
+        error: 0.1,
+    };
     assert!(!report(vec![line(0.4), line(0.1)]).rejected());
     assert!(report(vec![line(0.4), line(0.6), line(0.1)]).rejected());
-    for lines in [vec![line(f64::NAN), line(0.1)], vec![line(0.1), line(f64::NAN), line(0.2)]] {
+    for lines in [
+        vec![line(f64::NAN), line(0.1)],
+        vec![line(0.1), line(f64::NAN), line(0.2)],
+    ] {
         assert!(report(lines).rejected());
     }
 }

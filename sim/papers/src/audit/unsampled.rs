@@ -13,7 +13,12 @@ use super::workers::gather;
 /// A federation with its storage, to be played again and again.
 pub(super) trait Play {
     /// Plays all releases of one run; returns the summed log-likelihood ratio of the claimed mechanism.
-    fn play<S: NoiseSource>(&mut self, run: u32, present: bool, source: &mut S) -> Result<f64, AuditError>;
+    fn play<S: NoiseSource>(
+        &mut self,
+        run: u32,
+        present: bool,
+        source: &mut S,
+    ) -> Result<f64, AuditError>;
 }
 
 /// How hard an audit looks, and with which noise.
@@ -37,10 +42,19 @@ impl Size {
     ) -> Result<Report, AuditError> {
         match self.kind {
             SourceKind::Simulation => self.judged_with(claim, make, &|present, run| {
-                let seed = RunSeed::new(self.seed.wrapping_mul(2).wrapping_add(u64::from(present)), run);
-                Ok(Simulated::new(seed.stream(Party::Server, Purpose::Release, 1)))
+                let seed = RunSeed::new(
+                    self.seed.wrapping_mul(2).wrapping_add(u64::from(present)),
+                    run,
+                );
+                Ok(Simulated::new(seed.stream(
+                    Party::Server,
+                    Purpose::Release,
+                    1,
+                )))
             }),
-            SourceKind::Secret => self.judged_with(claim, make, &|_, _| entropy::system().map_err(AuditError::Entropy)),
+            SourceKind::Secret => self.judged_with(claim, make, &|_, _| {
+                entropy::system().map_err(AuditError::Entropy)
+            }),
         }
     }
 
@@ -54,7 +68,8 @@ impl Size {
         let scores = |present: bool| {
             gather(self.runs, self.threads, &|part| {
                 let mut federation = make()?;
-                part.map(|run| federation.play(run, present, &mut source(present, run)?)).collect()
+                part.map(|run| federation.play(run, present, &mut source(present, run)?))
+                    .collect()
             })
         };
         Ok(judge(&scores(true)?, &scores(false)?, &claim.0, self.error))

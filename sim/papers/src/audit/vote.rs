@@ -3,7 +3,9 @@
 //! There are three agents and two candidates. If present, agent 1 votes for the second candidate, a billion times over, which
 //! the clip reduces to one vote. If absent, it sends something that is not a number. The others send zeros.
 
-use sordino_core::federated::{Config, Counters, Server, ServerNumbers, ServerState, l2_sensitivity};
+use sordino_core::federated::{
+    Config, Counters, Server, ServerNumbers, ServerState, l2_sensitivity,
+};
 use sordino_core::privacy::accountant::analytic;
 use sordino_core::privacy::{Event, NeighboringRelation, NoiseMultiplier, NoiseSource, SourceKind};
 use sordino_engine::federated::DriverError;
@@ -43,7 +45,12 @@ pub struct VoteAudit {
 impl VoteAudit {
     /// 2-GDP, where 5 % less noise moves δ most: 120,000 runs see it. The default scenario's vote has a multiplier of .491.
     pub const fn standard(seed: u64) -> Self {
-        VoteAudit { noise_multiplier: 0.5, runs: 120_000, error: 1e-6, seed }
+        VoteAudit {
+            noise_multiplier: 0.5,
+            runs: 120_000,
+            error: 1e-6,
+            seed,
+        }
     }
 
     /// The event that the release is claimed to cost: a sample in which everybody is.
@@ -63,8 +70,19 @@ impl VoteAudit {
     /// Runs the audit with noise of this kind on `threads` cores.
     ///
     /// **Errors**: [`AuditError`].
-    pub fn run(&self, defect: Defect, kind: SourceKind, threads: usize) -> Result<Report, AuditError> {
-        let size = Size { runs: self.runs, error: self.error, seed: self.seed, kind, threads };
+    pub fn run(
+        &self,
+        defect: Defect,
+        kind: SourceKind,
+        threads: usize,
+    ) -> Result<Report, AuditError> {
+        let size = Size {
+            runs: self.runs,
+            error: self.error,
+            seed: self.seed,
+            kind,
+            threads,
+        };
         size.judged(&self.claim(), &|| Ballots::new(self, defect))
     }
 }
@@ -87,32 +105,57 @@ impl Ballots {
             Defect::NoiseFactor(factor) => factor,
             other => return Err(AuditError::NoSuchControl(other)),
         };
-        let noise = NoiseMultiplier::new(factor * audit.noise_multiplier).map_err(AuditError::Config)?;
+        let noise =
+            NoiseMultiplier::new(factor * audit.noise_multiplier).map_err(AuditError::Config)?;
         let agents = federation::config(&GaussianAudit::standard(audit.seed), Defect::None)?;
-        let ballot = ballot(&agents, CANDIDATES, noise, GRID_EXPONENT).map_err(|error| match error {
-            DriverError::Config(error) => AuditError::Config(error),
-            _ => AuditError::Run { run: 0, round: 0, error: RunError::Answer { expected: "a ballot" } },
-        })?;
+        let ballot =
+            ballot(&agents, CANDIDATES, noise, GRID_EXPONENT).map_err(|error| match error {
+                DriverError::Config(error) => AuditError::Config(error),
+                _ => AuditError::Run {
+                    run: 0,
+                    round: 0,
+                    error: RunError::Answer {
+                        expected: "a ballot",
+                    },
+                },
+            })?;
         let others = ballot.parameters().agents as usize - 1;
         Ok(Ballots {
             claimed: audit.noise_multiplier,
             charged: (factor == 1.0).then(|| audit.event()),
             twice: defect == Defect::CountedTwice,
             numbers: ServerNumbers::new(&ballot),
-            shard: (vec![0; ballot.broadcast_len()], vec![0; others], Counters::default()),
+            shard: (
+                vec![0; ballot.broadcast_len()],
+                vec![0; others],
+                Counters::default(),
+            ),
             ballot,
         })
     }
 }
 
 impl Play for Ballots {
-    fn play<S: NoiseSource>(&mut self, run: u32, present: bool, source: &mut S) -> Result<f64, AuditError> {
-        let failed = |error: RunError| AuditError::Run { run, round: 0, error };
+    fn play<S: NoiseSource>(
+        &mut self,
+        run: u32,
+        present: bool,
+        source: &mut S,
+    ) -> Result<f64, AuditError> {
+        let failed = |error: RunError| AuditError::Run {
+            run,
+            round: 0,
+            error,
+        };
         let sensitivity = l2_sensitivity(&self.ballot, 0).unwrap_or(f64::NAN);
         let (mut state, mut ledger) = (ServerState::new(), AuditLedger::new(self.charged));
         let attached = Server::attach(&self.ballot, &mut state, self.numbers.lend());
         let mut server = attached.map_err(|error| failed(error.into()))?;
-        let mut step = Step { server: &mut server, index: 0, source };
+        let mut step = Step {
+            server: &mut server,
+            index: 0,
+            source,
+        };
         let mut vote = [0.0; CANDIDATES as usize];
         vote[CHOSEN] = 1e9;
         let twice = self.twice;
@@ -122,12 +165,18 @@ impl Play for Ballots {
             TWIN if present && twice => Some(vote),
             _ => Some([0.0; CANDIDATES as usize]),
         };
-        step.open().and_then(|()| step.collect(&mut self.shard, votes)).map_err(failed)?;
+        step.open()
+            .and_then(|()| step.collect(&mut self.shard, votes))
+            .map_err(failed)?;
         // The share of one vote is the sensitivity: 1 in these units.
-        let x = step.release(&mut ledger, |shares| shares[CHOSEN] / sensitivity).map_err(failed)?;
+        let x = step
+            .release(&mut ledger, |shares| shares[CHOSEN] / sensitivity)
+            .map_err(failed)?;
         match ledger.charges() {
             1 => Ok((2.0 * x - 1.0) / (2.0 * self.claimed * self.claimed)),
-            _ => Err(failed(RunError::Answer { expected: "one charge" })),
+            _ => Err(failed(RunError::Answer {
+                expected: "one charge",
+            })),
         }
     }
 }
@@ -137,7 +186,12 @@ mod tests {
     use super::*;
 
     fn run(defect: Defect, runs: u32, kind: SourceKind) -> Report {
-        VoteAudit { runs, ..VoteAudit::standard(1) }.run(defect, kind, 2).unwrap()
+        VoteAudit {
+            runs,
+            ..VoteAudit::standard(1)
+        }
+        .run(defect, kind, 2)
+        .unwrap()
     }
 
     #[test]
@@ -145,13 +199,24 @@ mod tests {
         let shipped = run(Defect::None, 120_000, SourceKind::Simulation);
         assert!(!shipped.rejected(), "{shipped:?}");
         assert!(!run(Defect::None, 5_000, SourceKind::Secret).rejected());
-        for (defect, runs) in [(Defect::NoiseFactor(0.95), 120_000), (Defect::CountedTwice, 5_000)] {
+        for (defect, runs) in [
+            (Defect::NoiseFactor(0.95), 120_000),
+            (Defect::CountedTwice, 5_000),
+        ] {
             let report = run(defect, runs, SourceKind::Simulation);
             println!("{defect:?}: {:+.4}", report.margin());
             assert!(report.rejected(), "{defect:?}: {report:?}");
         }
-        let audit = VoteAudit { runs: 1_000, ..VoteAudit::standard(1) };
-        let refused = audit.run(Defect::KnownCoins, SourceKind::Simulation, 1).unwrap_err();
-        assert!(matches!(refused, AuditError::NoSuchControl(Defect::KnownCoins)), "{refused}");
+        let audit = VoteAudit {
+            runs: 1_000,
+            ..VoteAudit::standard(1)
+        };
+        let refused = audit
+            .run(Defect::KnownCoins, SourceKind::Simulation, 1)
+            .unwrap_err();
+        assert!(
+            matches!(refused, AuditError::NoSuchControl(Defect::KnownCoins)),
+            "{refused}"
+        );
     }
 }

@@ -19,21 +19,36 @@ pub(super) fn gather(
     work: &(impl Fn(Range<u32>) -> Result<Vec<f64>, AuditError> + Sync),
 ) -> Result<Vec<f64>, AuditError> {
     if runs < RUNS_MIN {
-        return Err(AuditError::Runs { runs, runs_min: RUNS_MIN });
+        return Err(AuditError::Runs {
+            runs,
+            runs_min: RUNS_MIN,
+        });
     }
     let each = runs.div_ceil(threads.clamp(1, 1024) as u32);
-    let parts = || (0..runs).step_by(each as usize).map(|start| start..start.saturating_add(each).min(runs));
+    let parts = || {
+        (0..runs)
+            .step_by(each as usize)
+            .map(|start| start..start.saturating_add(each).min(runs))
+    };
     // All are joined before the first failure is told: nobody works on behind an error.
     let joined: Vec<thread::Result<_>> = thread::scope(|scope| {
-        let workers: Vec<_> = parts().map(|part| scope.spawn(move || work(part))).collect();
+        let workers: Vec<_> = parts()
+            .map(|part| scope.spawn(move || work(part)))
+            .collect();
         workers.into_iter().map(|worker| worker.join()).collect()
     });
     let mut scores = Vec::with_capacity(runs as usize);
     for (part, outcome) in parts().zip(joined) {
         let expected = part.len();
-        let own = outcome.map_err(|panic| AuditError::Worker { runs: part, message: said(&*panic) })??;
+        let own = outcome.map_err(|panic| AuditError::Worker {
+            runs: part,
+            message: said(&*panic),
+        })??;
         if own.len() != expected {
-            return Err(AuditError::Scores { found: own.len(), expected });
+            return Err(AuditError::Scores {
+                found: own.len(),
+                expected,
+            });
         }
         scores.extend(own);
     }

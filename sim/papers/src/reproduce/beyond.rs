@@ -7,7 +7,9 @@
 //! been measured, with room: they say what must not be lost again.
 
 use sordino_core::random::RunSeed;
-use sordino_experiment::scenario::method::{ALONE, CAMPAIGN, DP_FTS_DE, DP_PRIOR, FTS, PRIOR_MEAN, PRIOR_NOISE, TS};
+use sordino_experiment::scenario::method::{
+    ALONE, CAMPAIGN, DP_FTS_DE, DP_PRIOR, FTS, PRIOR_MEAN, PRIOR_NOISE, TS,
+};
 use sordino_experiment::scenario::{Method, Shipped};
 
 use super::variants::{Comparison, Variant, below, variant};
@@ -55,9 +57,17 @@ const VARIANTS: [Variant; 10] = [
     variant("z = 8", &["privacy.noise_multiplier=8"], BOTH),
     variant("z = 4", &["privacy.noise_multiplier=4"], MEAN),
     variant("z = 2", &["privacy.noise_multiplier=2"], BOTH),
-    variant("", &[], &[TS, FTS, DP_FTS_DE, PRIOR_NOISE, PRIOR_MEAN, DP_PRIOR]),
+    variant(
+        "",
+        &[],
+        &[TS, FTS, DP_FTS_DE, PRIOR_NOISE, PRIOR_MEAN, DP_PRIOR],
+    ),
     variant("z = 0.8", &["privacy.noise_multiplier=0.8"], BOTH),
-    variant("N = 50, z = 4", &["federation.agents=50", "privacy.noise_multiplier=4"], THREE),
+    variant(
+        "N = 50, z = 4",
+        &["federation.agents=50", "privacy.noise_multiplier=4"],
+        THREE,
+    ),
     variant("smooth differences", &["objective.own_variance=1"], THREE),
     variant("unrelated", &["objective.unrelated=1"], THREE),
     variant("two equal camps", &["objective.flipped=0.5"], THREE),
@@ -73,21 +83,49 @@ fn prior(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
         below(all.ratio(dp("z = 4"), ("z = 4", DP_FTS_DE)), 0.4),
         below(all.ratio(dp("z = 4"), ("", TS)), 0.35),
         below(all.ratio(dp("N = 50, z = 4"), ("N = 50, z = 4", TS)), 0.6),
-        below(all.ratio(dp("smooth differences"), ("smooth differences", DP_FTS_DE)), 0.7),
+        below(
+            all.ratio(dp("smooth differences"), ("smooth differences", DP_FTS_DE)),
+            0.7,
+        ),
         below(all.ratio(dp("unrelated"), ("unrelated", TS)), 1.1),
-        below(all.ratio(dp("two equal camps"), ("two equal camps", TS)), 1.1),
+        below(
+            all.ratio(dp("two equal camps"), ("two equal camps", TS)),
+            1.1,
+        ),
         Band::within(noise.0, noise.1, 0.9, 1.15),
         all.equal_loss_band("", DP_PRIOR, DP_FTS_DE),
         all.equal_loss_band("z = 4", DP_PRIOR, DP_FTS_DE),
     ];
     let against = |variant, method| all.difference((variant, DP_PRIOR), (variant, method));
-    let mut remarks = vec![against("", TS), against("", FTS), against("", DP_FTS_DE), against("", PRIOR_NOISE)];
-    remarks.extend(["z = 16", "z = 8", "z = 4", "z = 2", "z = 0.8"].map(|variant| against(variant, DP_FTS_DE)));
-    for variant in ["N = 50, z = 4", "smooth differences", "unrelated", "two equal camps"] {
+    let mut remarks = vec![
+        against("", TS),
+        against("", FTS),
+        against("", DP_FTS_DE),
+        against("", PRIOR_NOISE),
+    ];
+    remarks.extend(
+        ["z = 16", "z = 8", "z = 4", "z = 2", "z = 0.8"].map(|variant| against(variant, DP_FTS_DE)),
+    );
+    for variant in [
+        "N = 50, z = 4",
+        "smooth differences",
+        "unrelated",
+        "two equal camps",
+    ] {
         remarks.extend([against(variant, TS), against(variant, DP_FTS_DE)]);
     }
     let mean = |variant| all.difference((variant, DP_PRIOR), (variant, PRIOR_MEAN));
-    remarks.extend(["", "z = 4", "z = 16", "N = 50, z = 4", "smooth differences", "unrelated"].map(mean));
+    remarks.extend(
+        [
+            "",
+            "z = 4",
+            "z = 16",
+            "N = 50, z = 4",
+            "smooth differences",
+            "unrelated",
+        ]
+        .map(mean),
+    );
     remarks.push(
         "What no method can change is the regret of round 0, the initial points, which all sums contain. Where nothing \
          can be shared (unrelated, two equal camps) the prior costs a little against agents that are alone; that is its \
@@ -95,7 +133,13 @@ fn prior(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
             .to_owned(),
     );
     let (chart, ruler) = all.against_epsilon(BOTH);
-    Ok(all.outcome_over("The federated prior at equal ε", bands, remarks, vec![chart], Some(&ruler)))
+    Ok(all.outcome_over(
+        "The federated prior at equal ε",
+        bands,
+        remarks,
+        vec![chart],
+        Some(&ruler),
+    ))
 }
 
 const UNKNOWING: &[Method] = &[ALONE, DP_PRIOR, CAMPAIGN];
@@ -104,8 +148,16 @@ const UNKNOWING: &[Method] = &[ALONE, DP_PRIOR, CAMPAIGN];
 const SHARED: [Variant; 6] = [
     variant("", &[], UNKNOWING),
     variant("z = 4", &["privacy.noise_multiplier=4"], UNKNOWING),
-    variant("N = 50, z = 4", &["federation.agents=50", "privacy.noise_multiplier=4"], UNKNOWING),
-    variant("smooth differences", &["objective.own_variance=1"], UNKNOWING),
+    variant(
+        "N = 50, z = 4",
+        &["federation.agents=50", "privacy.noise_multiplier=4"],
+        UNKNOWING,
+    ),
+    variant(
+        "smooth differences",
+        &["objective.own_variance=1"],
+        UNKNOWING,
+    ),
     variant("unrelated", &["objective.unrelated=1"], UNKNOWING),
     variant("two equal camps", &["objective.flipped=0.5"], UNKNOWING),
 ];
@@ -125,10 +177,18 @@ fn campaign(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
         nothing("unrelated"),
         nothing("two equal camps"),
         below(to("", DP_PRIOR), 2.0),
-        all.order(("smooth differences", CAMPAIGN), ("smooth differences", DP_PRIOR)),
+        all.order(
+            ("smooth differences", CAMPAIGN),
+            ("smooth differences", DP_PRIOR),
+        ),
     ];
-    let against = |variant| [ALONE, DP_PRIOR].map(|method| all.difference((variant, CAMPAIGN), (variant, method)));
-    let mut remarks: Vec<String> = SHARED.iter().flat_map(|variant| against(variant.name)).collect();
+    let against = |variant| {
+        [ALONE, DP_PRIOR].map(|method| all.difference((variant, CAMPAIGN), (variant, method)))
+    };
+    let mut remarks: Vec<String> = SHARED
+        .iter()
+        .flat_map(|variant| against(variant.name))
+        .collect();
     remarks.push(
         "`dp-prior` is told kernel, noise and constant of these functions, `campaign` and `alone` are told nothing. Where the \
          self-test of a campaign's file finds nothing in common its agents ask what `alone` asks."
@@ -137,20 +197,31 @@ fn campaign(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let charts = [
         ("200 agents, one function in common", ""),
         ("50 agents, four times the noise", "N = 50, z = 4"),
-        ("A smooth function of each agent's own", "smooth differences"),
+        (
+            "A smooth function of each agent's own",
+            "smooth differences",
+        ),
         ("Unrelated functions", "unrelated"),
     ];
-    let charts = charts.map(|(title, variant)| all.curves_of(title, variant)).to_vec();
+    let charts = charts
+        .map(|(title, variant)| all.curves_of(title, variant))
+        .to_vec();
     Ok(all.outcome("A campaign, with nothing chosen", bands, remarks, charts))
 }
 
 /// Mean over the buyers of 1 − AUC at the best of all candidates: no search can be below it.
 fn floor() -> Result<f64, ReproduceError> {
-    let shipped = Shipped::find("winequality").ok_or_else(|| ReproduceError::new("no such scenario"))?;
+    let shipped =
+        Shipped::find("winequality").ok_or_else(|| ReproduceError::new("no such scenario"))?;
     let scenario = shipped.parse(&[]).map_err(ReproduceError::new)?;
     let family = sordino_experiment::world::load(&scenario, None).map_err(ReproduceError::new)?;
     let objective = family.realize(RunSeed::new(scenario.seed, 0));
-    let best = |agent| 1.0 - objective.values(agent).into_iter().fold(f64::NEG_INFINITY, f64::max);
+    let best = |agent| {
+        1.0 - objective
+            .values(agent)
+            .into_iter()
+            .fold(f64::NEG_INFINITY, f64::max)
+    };
     Ok((0..objective.agents()).map(best).sum::<f64>() / f64::from(objective.agents()))
 }
 
@@ -158,7 +229,10 @@ const DATA: &[Method] = &[TS, FTS, DP_FTS_DE, PRIOR_NOISE, DP_PRIOR];
 const FIRST: &[&str] = &["prior.releases=[0, 0, 0]"];
 
 fn winequality(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    let variants = [variant("", FIRST, DATA), variant("six releases", &[], &[DP_PRIOR])];
+    let variants = [
+        variant("", FIRST, DATA),
+        variant("six releases", &[], &[DP_PRIOR]),
+    ];
     let all = Comparison::execute("winequality", &variants, options, runs)?;
     let floor = floor()?;
     let above_best = |method: Method| {
@@ -190,19 +264,36 @@ fn winequality(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> 
             .to_owned(),
     ];
     let chart = all.curves("Sixteen buyers of wine", false);
-    Ok(all.outcome("The federated prior on red wines", bands, remarks, vec![chart]))
+    Ok(all.outcome(
+        "The federated prior on red wines",
+        bands,
+        remarks,
+        vec![chart],
+    ))
 }
 
 fn landmine(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let all = Comparison::execute("landmine", &[variant("", FIRST, DATA)], options, runs)?;
-    let (shared, private) = (all.ratio(("", FTS), ("", TS)), all.ratio(("", DP_PRIOR), ("", TS)));
-    let bands = vec![Band::within(shared.0, shared.1, 0.9, 1.1), Band::within(private.0, private.1, 0.9, 1.1)];
+    let (shared, private) = (
+        all.ratio(("", FTS), ("", TS)),
+        all.ratio(("", DP_PRIOR), ("", TS)),
+    );
+    let bands = vec![
+        Band::within(shared.0, shared.1, 0.9, 1.1),
+        Band::within(private.0, private.1, 0.9, 1.1),
+    ];
     let remarks = vec![
         all.difference(("", FTS), ("", TS)),
         all.difference(("", DP_PRIOR), ("", TS)),
         all.difference(("", DP_PRIOR), ("", DP_FTS_DE)),
-        "No gain for any method, private or not: these bands say that nothing is claimed here.".to_owned(),
+        "No gain for any method, private or not: these bands say that nothing is claimed here."
+            .to_owned(),
     ];
     let chart = all.curves("29 mine fields", false);
-    Ok(all.outcome("The federated prior on mine fields", bands, remarks, vec![chart]))
+    Ok(all.outcome(
+        "The federated prior on mine fields",
+        bands,
+        remarks,
+        vec![chart],
+    ))
 }

@@ -7,8 +7,8 @@
 use rayon::prelude::*;
 use sordino_core::kernel::{SquaredExponential, Stationary};
 use sordino_core::output::{
-    Checked, LipschitzTuning, NoiseFreeTuning, NoisyTuning, ScoreScale, Tuner, TunerInput, TunerOutput, TunerState,
-    WorstCase, log_len, workspace_len,
+    Checked, LipschitzTuning, NoiseFreeTuning, NoisyTuning, ScoreScale, Tuner, TunerInput,
+    TunerOutput, TunerState, WorstCase, log_len, workspace_len,
 };
 use sordino_core::output::{ConfigError, FailureRule};
 use sordino_core::privacy::{Epsilon, Simulated};
@@ -45,31 +45,66 @@ struct Setting {
 }
 
 const SETTINGS: &[Setting] = &[
-    Setting { lengthscale: 0.1, rounds: 50, noise_std: 0.1, similarity: 0.99 },
-    Setting { lengthscale: 0.1, rounds: 50, noise_std: 0.1, similarity: 0.5 },
-    Setting { lengthscale: 0.1, rounds: 10, noise_std: 0.5, similarity: 0.9 },
-    Setting { lengthscale: 0.05, rounds: 200, noise_std: 0.1, similarity: 0.99 },
-    Setting { lengthscale: 0.1, rounds: 1000, noise_std: 0.1, similarity: 0.99 },
+    Setting {
+        lengthscale: 0.1,
+        rounds: 50,
+        noise_std: 0.1,
+        similarity: 0.99,
+    },
+    Setting {
+        lengthscale: 0.1,
+        rounds: 50,
+        noise_std: 0.1,
+        similarity: 0.5,
+    },
+    Setting {
+        lengthscale: 0.1,
+        rounds: 10,
+        noise_std: 0.5,
+        similarity: 0.9,
+    },
+    Setting {
+        lengthscale: 0.05,
+        rounds: 200,
+        noise_std: 0.1,
+        similarity: 0.99,
+    },
+    Setting {
+        lengthscale: 0.1,
+        rounds: 1000,
+        noise_std: 0.1,
+        similarity: 0.99,
+    },
 ];
 
 impl Setting {
     fn name(&self) -> String {
-        let Setting { lengthscale, rounds, noise_std, similarity } = self;
+        let Setting {
+            lengthscale,
+            rounds,
+            noise_std,
+            similarity,
+        } = self;
         format!("l {lengthscale}, T {rounds}, σ {noise_std}, k₁ {similarity}")
     }
 
     fn family(&self) -> Result<GpSamples, ReproduceError> {
         let kernel = Stationary::SquaredExponential;
-        let kernel = KernelConfig { kernel, lengthscale: self.lengthscale, signal_variance: 1.0 };
-        GpSamples::new(&GpSampleConfig::plain(1, POINTS as u32, kernel), 1).map_err(ReproduceError::new)
+        let kernel = KernelConfig {
+            kernel,
+            lengthscale: self.lengthscale,
+            signal_variance: 1.0,
+        };
+        GpSamples::new(&GpSampleConfig::plain(1, POINTS as u32, kernel), 1)
+            .map_err(ReproduceError::new)
     }
 
     fn mechanism(&self, epsilon: f64) -> Result<Checked<NoisyTuning>, ReproduceError> {
         let kernel = SquaredExponential::new(self.lengthscale, 1.0).map_err(ReproduceError::new)?;
         let variance = self.noise_std * self.noise_std;
         let storage = vec![0.0; finite::storage_len(POINTS)];
-        let mut prior =
-            FiniteGp::new(&kernel, variance, 1, &grid(POINTS as u32, 1), storage).map_err(ReproduceError::new)?;
+        let mut prior = FiniteGp::new(&kernel, variance, 1, &grid(POINTS as u32, 1), storage)
+            .map_err(ReproduceError::new)?;
         let mut gains = vec![0.0; self.rounds as usize];
         information_gain::greedy(&mut prior, &mut gains, &mut []).map_err(ReproduceError::new)?;
         let greedy = gains.last().copied().unwrap_or(0.0);
@@ -86,16 +121,33 @@ impl Setting {
     }
 
     /// μ_T and max v on one function.
-    fn tune(&self, values: &[f64], run: RunSeed, party: Party) -> Result<(Vec<f64>, f64), ReproduceError> {
+    fn tune(
+        &self,
+        values: &[f64],
+        run: RunSeed,
+        party: Party,
+    ) -> Result<(Vec<f64>, f64), ReproduceError> {
         let kernel = SquaredExponential::new(self.lengthscale, 1.0).map_err(ReproduceError::new)?;
         let (points, variance) = (grid(POINTS as u32, 1), self.noise_std * self.noise_std);
         let (mut state, mut log) = (TunerState::new(), vec![0.0; log_len(self.rounds)]);
         let mut workspace = vec![0.0; workspace_len(POINTS as u32, self.rounds)];
         let (state, log, rounds) = (&mut state, &mut log, self.rounds);
-        let mut tuner = Tuner::attach(kernel, variance, &points, 1, rounds, DELTA, state, log, &mut workspace)
-            .map_err(ReproduceError::new)?;
+        let mut tuner = Tuner::attach(
+            kernel,
+            variance,
+            &points,
+            1,
+            rounds,
+            DELTA,
+            state,
+            log,
+            &mut workspace,
+        )
+        .map_err(ReproduceError::new)?;
         let (mut input, mut t) = (TunerInput::Start, 0);
-        while let TunerOutput::Evaluate { candidate } = tuner.handle(input).map_err(ReproduceError::new)? {
+        while let TunerOutput::Evaluate { candidate } =
+            tuner.handle(input).map_err(ReproduceError::new)?
+        {
             let noise: f64 = normal::draw(&mut run.stream(party, Purpose::ObservationNoise, t));
             input = TunerInput::Observed(values[candidate as usize] + self.noise_std * noise);
             t += 1;
@@ -136,24 +188,49 @@ fn measure(setting: &Setting, family: &GpSamples, run: u32) -> Result<Measured, 
     let values = |seed| family.realize(RunSeed::new(seed, run)).values(0);
     let (f, g) = (values(SEED), values(SEED + 1));
     let k = setting.similarity;
-    let neighbor: Vec<f64> = f.iter().zip(&g).map(|(f, g)| k * f + (1.0 - k * k).sqrt() * g).collect();
+    let neighbor: Vec<f64> = f
+        .iter()
+        .zip(&g)
+        .map(|(f, g)| k * f + (1.0 - k * k).sqrt() * g)
+        .collect();
     let run = RunSeed::new(SEED, run);
     let (mean, best) = setting.tune(&f, run, Party::World)?;
     let (other_mean, other_best) = setting.tune(&neighbor, run, Party::Server)?;
-    let shift = mean.iter().zip(&other_mean).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    let shift = mean
+        .iter()
+        .zip(&other_mean)
+        .map(|(a, b)| (a - b).abs())
+        .fold(0.0, f64::max);
     let (mut p, top, mut regrets) = (vec![0.0; POINTS], maximum(&f), [0.0; 5]);
     let template = setting.mechanism(100.0)?;
     for (regret, epsilon) in regrets.iter_mut().zip([1.0, 10.0, 100.0, 256.0]) {
-        NoisyTuning { epsilon: epsilon_of(epsilon)?, ..*template }.probabilities(&mean, &mut p);
+        NoisyTuning {
+            epsilon: epsilon_of(epsilon)?,
+            ..*template
+        }
+        .probabilities(&mean, &mut p);
         *regret = p.iter().zip(&f).map(|(p, f)| p * (top - f)).sum();
     }
     regrets[4] = f.iter().map(|f| (top - f) / POINTS as f64).sum();
     template.probabilities(&mean, &mut p);
     let floor = maximum(&mean) - template.candidate_gap(TAIL);
-    let candidate_missed = mean.iter().zip(&p).filter(|(mu, _)| **mu < floor).map(|(_, p)| p).sum();
-    let single = NoisyTuning { epsilon: epsilon_of(1.0)?, ..*template }.checked().map_err(ReproduceError::new)?;
+    let candidate_missed = mean
+        .iter()
+        .zip(&p)
+        .filter(|(mu, _)| **mu < floor)
+        .map(|(_, p)| p)
+        .sum();
+    let single = NoisyTuning {
+        epsilon: epsilon_of(1.0)?,
+        ..*template
+    }
+    .checked()
+    .map_err(ReproduceError::new)?;
     let mut source = Simulated::new(run.stream(Party::Server, Purpose::Release, 0));
-    let released = *single.release_value(best, &mut source).map_err(ReproduceError::new)?.value();
+    let released = *single
+        .release_value(best, &mut source)
+        .map_err(ReproduceError::new)?
+        .value();
     let value_missed = (released - top).abs() > single.value_gap(TAIL);
     Ok(Measured {
         candidate_shift: shift,
@@ -170,14 +247,27 @@ fn coverage(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     for (place, setting) in SETTINGS.iter().enumerate() {
         let family = setting.family()?;
         let measured: Vec<Measured> = pool.install(|| {
-            (0..runs).into_par_iter().map(|run| measure(setting, &family, run)).collect::<Result<_, _>>()
+            (0..runs)
+                .into_par_iter()
+                .map(|run| measure(setting, &family, run))
+                .collect::<Result<_, _>>()
         })?;
         let mechanism = setting.mechanism(1.0)?;
-        let share = |test: &dyn Fn(&Measured) -> bool| measured.iter().filter(|m| test(m)).count() as f64 / n;
-        let (candidate, value) = (mechanism.candidate_sensitivity(), mechanism.value_sensitivity());
+        let share = |test: &dyn Fn(&Measured) -> bool| {
+            measured.iter().filter(|m| test(m)).count() as f64 / n
+        };
+        let (candidate, value) = (
+            mechanism.candidate_sensitivity(),
+            mechanism.value_sensitivity(),
+        );
         let name = setting.name();
         let moved = share(&|m| m.candidate_shift > candidate);
-        outcome.bands.push(Band::within(format!("Theorem 1 violated ({name})"), moved, 0.0, DELTA));
+        outcome.bands.push(Band::within(
+            format!("Theorem 1 violated ({name})"),
+            moved,
+            0.0,
+            DELTA,
+        ));
         let missed = measured.iter().map(|m| m.candidate_missed).sum::<f64>() / n;
         outcome.bands.push(Band::within(
             format!("Theorem 2 violated, ε = 100 ({name})"),
@@ -186,10 +276,23 @@ fn coverage(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
             DELTA + (-TAIL).exp(),
         ));
         let moved = share(&|m| m.value_shift > value);
-        outcome.bands.push(Band::within(format!("Theorem 3 violated ({name})"), moved, 0.0, DELTA));
+        outcome.bands.push(Band::within(
+            format!("Theorem 3 violated ({name})"),
+            moved,
+            0.0,
+            DELTA,
+        ));
         let missed = share(&|m| m.value_missed);
-        outcome.bands.push(Band::within(format!("Theorem 4 violated, ε = 1 ({name})"), missed, 0.0, allowed(n)));
-        let worst = measured.iter().map(|m| m.candidate_shift).fold(0.0, f64::max);
+        outcome.bands.push(Band::within(
+            format!("Theorem 4 violated, ε = 1 ({name})"),
+            missed,
+            0.0,
+            allowed(n),
+        ));
+        let worst = measured
+            .iter()
+            .map(|m| m.candidate_shift)
+            .fold(0.0, f64::max);
         outcome.bands.push(Band::above(
             format!("Theorem 1 is loose: Δ over largest change ({name})"),
             candidate / worst,
@@ -206,12 +309,32 @@ fn coverage(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
 
 /// The ε from which the candidate is better than a uniform draw.
 fn usefulness(measured: &[Measured], outcome: &mut Outcome) {
-    let mean = |i: usize| measured.iter().map(|m| m.regrets[i]).sum::<f64>() / measured.len() as f64;
+    let mean =
+        |i: usize| measured.iter().map(|m| m.regrets[i]).sum::<f64>() / measured.len() as f64;
     let uniform = mean(4);
-    outcome.bands.push(Band::within("regret of λ̃ over a uniform draw's, ε = 1", mean(0) / uniform, 0.9, 1.0));
-    outcome.bands.push(Band::within("regret of λ̃ over a uniform draw's, ε = 10", mean(1) / uniform, 0.6, 0.95));
-    outcome.bands.push(Band::within("regret of λ̃ over a uniform draw's, ε = 100", mean(2) / uniform, 0.05, 0.4));
-    outcome.bands.push(Band::below("regret of λ̃ over a uniform draw's, ε = 256", mean(3) / uniform, 0.2));
+    outcome.bands.push(Band::within(
+        "regret of λ̃ over a uniform draw's, ε = 1",
+        mean(0) / uniform,
+        0.9,
+        1.0,
+    ));
+    outcome.bands.push(Band::within(
+        "regret of λ̃ over a uniform draw's, ε = 10",
+        mean(1) / uniform,
+        0.6,
+        0.95,
+    ));
+    outcome.bands.push(Band::within(
+        "regret of λ̃ over a uniform draw's, ε = 100",
+        mean(2) / uniform,
+        0.05,
+        0.4,
+    ));
+    outcome.bands.push(Band::below(
+        "regret of λ̃ over a uniform draw's, ε = 256",
+        mean(3) / uniform,
+        0.2,
+    ));
     outcome.remarks.push(format!(
         "Algorithm 1 chooses nearly at random at the epsilon people use: expected regret {:.2} at epsilon 1, {:.2} at \
          10, {:.2} at 100, {:.2} at 256, against {uniform:.2} of a uniform draw. Its sensitivity does not fall with T or \
@@ -237,15 +360,24 @@ fn laplace_tails(runs: u32, outcome: &mut Outcome) -> Result<(), ReproduceError>
     }
     .checked()
     .map_err(ReproduceError::new)?;
-    let mut source = Simulated::new(RunSeed::new(SEED, 0).stream(Party::Server, Purpose::Release, 1));
+    let mut source =
+        Simulated::new(RunSeed::new(SEED, 0).stream(Party::Server, Purpose::Release, 1));
     let draws = 100 * runs;
     let mut missed = 0;
     for _ in 0..draws {
-        let value = *free.release_value(1.0 - free.regret_term(), &mut source).map_err(ReproduceError::new)?.value();
+        let value = *free
+            .release_value(1.0 - free.regret_term(), &mut source)
+            .map_err(ReproduceError::new)?
+            .value();
         missed += u32::from((value - 1.0).abs() > free.value_gap(TAIL));
     }
     let share = f64::from(missed) / f64::from(draws);
-    outcome.bands.push(Band::within("Theorem 6 violated, ε = 1", share, 0.0, allowed(f64::from(draws))));
+    outcome.bands.push(Band::within(
+        "Theorem 6 violated, ε = 1",
+        share,
+        0.0,
+        allowed(f64::from(draws)),
+    ));
     let lipschitz = |low, high| -> Result<Checked<LipschitzTuning>, ReproduceError> {
         let tuning = LipschitzTuning {
             loss_max: 1.0,
@@ -255,21 +387,36 @@ fn laplace_tails(runs: u32, outcome: &mut Outcome) -> Result<(), ReproduceError>
             regularization_max: high,
             epsilon: epsilon_of(1.0)?,
         };
-        tuning.checked().map_err(|error: ConfigError| ReproduceError::new(error))
+        tuning
+            .checked()
+            .map_err(|error: ConfigError| ReproduceError::new(error))
     };
     let tuning = lipschitz(0.5, 2.0)?;
     let mut missed = 0;
     for _ in 0..draws {
-        let value = *tuning.release_value(0.3, &mut source).map_err(ReproduceError::new)?.value();
+        let value = *tuning
+            .release_value(0.3, &mut source)
+            .map_err(ReproduceError::new)?
+            .value();
         missed += u32::from((value - 0.3).abs() > tuning.gap(TAIL));
     }
     let (share, p) = (f64::from(missed) / f64::from(draws), (-TAIL).exp());
     let error = 4.0 * (p * (1.0 - p) / f64::from(draws)).sqrt();
-    outcome.bands.push(Band::within("Theorem 8 violated, an equality", share, p - error, p + error));
+    outcome.bands.push(Band::within(
+        "Theorem 8 violated, an equality",
+        share,
+        p - error,
+        p + error,
+    ));
     for (low, high, expected) in [(0.01, 0.1, 22.5), (0.1, 1.0, 2.28), (0.5, 2.0, 0.39)] {
         let sensitivity = lipschitz(low, high)?.paper_sensitivity();
         let name = format!("Algorithm 3, sensitivity as printed on [{low}, {high}]");
-        outcome.bands.push(Band::within(name, sensitivity, expected * 0.98, expected * 1.02));
+        outcome.bands.push(Band::within(
+            name,
+            sensitivity,
+            expected * 0.98,
+            expected * 1.02,
+        ));
     }
     Ok(())
 }
@@ -278,8 +425,8 @@ fn laplace_tails(runs: u32, outcome: &mut Outcome) -> Result<(), ReproduceError>
 fn worst_case(outcome: &mut Outcome) -> Result<(), ReproduceError> {
     let half = epsilon_of(0.5)?;
     let scale = ScoreScale::promised_mean(0.0, 1.0, 10_000).map_err(ReproduceError::new)?;
-    let mechanism =
-        WorstCase::new(POINTS as u32, scale, half, half, FailureRule::Abort).map_err(ReproduceError::new)?;
+    let mechanism = WorstCase::new(POINTS as u32, scale, half, half, FailureRule::Abort)
+        .map_err(ReproduceError::new)?;
     let gap = mechanism.candidate_gap(0.5, DELTA);
     outcome.bands.push(Band::below(
         "worst-case default, 10,000 records, ε = 1: distance to the best score",

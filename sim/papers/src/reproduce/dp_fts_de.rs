@@ -102,17 +102,34 @@ fn fig2b(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
         variant("S = 1", &["privacy.clipping_norm=1"], ONLY),
         variant("S = 2", &["privacy.clipping_norm=2"], ONLY),
         variant("S = 5", &["privacy.clipping_norm=5"], ONLY),
-        variant("S = 11", &["privacy.clipping_norm=11"], &[DP_FTS_DE, PURE_NOISE]),
+        variant(
+            "S = 11",
+            &["privacy.clipping_norm=11"],
+            &[DP_FTS_DE, PURE_NOISE],
+        ),
         variant("S = 30", &["privacy.clipping_norm=30"], ONLY),
         variant("S = 60", &["privacy.clipping_norm=60"], ONLY),
     ];
     let all = Comparison::execute("default", &variants, options, runs)?;
     let (one, two) = (all.of("S = 1", DP_FTS_DE), all.of("S = 2", DP_FTS_DE));
-    let gap = one.curve.iter().zip(&two.curve).map(|(a, b)| (a.mean - b.mean).abs()).fold(0.0, f64::max);
+    let gap = one
+        .curve
+        .iter()
+        .zip(&two.curve)
+        .map(|(a, b)| (a.mean - b.mean).abs())
+        .fold(0.0, f64::max);
     let bands = vec![
         above(all.ratio(("S = 60", DP_FTS_DE), ("S = 11", DP_FTS_DE)), 1.5),
-        Band::within("largest difference of the curves S = 1 and S = 2", gap, 0.0, 0.0),
-        above(all.ratio(("S = 11", PURE_NOISE), ("S = 11", DP_FTS_DE)), 2.0),
+        Band::within(
+            "largest difference of the curves S = 1 and S = 2",
+            gap,
+            0.0,
+            0.0,
+        ),
+        above(
+            all.ratio(("S = 11", PURE_NOISE), ("S = 11", DP_FTS_DE)),
+            2.0,
+        ),
     ];
     let remarks = vec![
         all.difference(("S = 60", DP_FTS_DE), ("S = 11", DP_FTS_DE)),
@@ -140,12 +157,19 @@ fn fig2c(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let mut bands: Vec<Band> = [("q = 0.15", 5.93), ("q = 0.25", 9.91), ("q = 0.5", 20.12)]
         .map(|(name, printed)| all.epsilon_band(name, DP_FTS_DE, printed))
         .into();
-    bands.push(above(all.ratio(("q = 0.15", DP_FTS_DE), ("q = 0.5", DP_FTS_DE)), ENDS));
+    bands.push(above(
+        all.ratio(("q = 0.15", DP_FTS_DE), ("q = 0.5", DP_FTS_DE)),
+        ENDS,
+    ));
     bands.extend(
-        ["q = 0.15", "q = 0.25", "q = 0.5"].map(|name| above(all.ratio((name, PURE_NOISE), (name, DP_FTS_DE)), 2.0)),
+        ["q = 0.15", "q = 0.25", "q = 0.5"]
+            .map(|name| above(all.ratio((name, PURE_NOISE), (name, DP_FTS_DE)), 2.0)),
     );
     let remarks = vec![all.difference(("q = 0.5", DP_FTS_DE), ("q = 0.15", DP_FTS_DE))];
-    let charts = vec![all.curves("dp-fts-de by sampling probability", true), all.utility()];
+    let charts = vec![
+        all.curves("dp-fts-de by sampling probability", true),
+        all.utility(),
+    ];
     Ok(all.outcome("DP-FTS-DE, figure 2c", bands, remarks, charts))
 }
 
@@ -160,17 +184,28 @@ fn fig2d(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let mut bands: Vec<Band> = [("z = 1", 9.91), ("z = 1.2", 7.39), ("z = 1.5", 5.22)]
         .map(|(name, printed)| all.epsilon_band(name, DP_FTS_DE, printed))
         .into();
-    bands.push(above(all.ratio(("z = 1.5", DP_FTS_DE), ("z = 1", DP_FTS_DE)), ENDS));
+    bands.push(above(
+        all.ratio(("z = 1.5", DP_FTS_DE), ("z = 1", DP_FTS_DE)),
+        ENDS,
+    ));
     bands.extend(
-        ["z = 1", "z = 1.2", "z = 1.5"].map(|name| above(all.ratio((name, PURE_NOISE), (name, DP_FTS_DE)), 2.0)),
+        ["z = 1", "z = 1.2", "z = 1.5"]
+            .map(|name| above(all.ratio((name, PURE_NOISE), (name, DP_FTS_DE)), 2.0)),
     );
     let remarks = vec![all.difference(("z = 1", DP_FTS_DE), ("z = 1.5", DP_FTS_DE))];
-    let charts = vec![all.curves("dp-fts-de by noise multiplier", true), all.utility()];
+    let charts = vec![
+        all.curves("dp-fts-de by noise multiplier", true),
+        all.utility(),
+    ];
     Ok(all.outcome("DP-FTS-DE, figure 2d", bands, remarks, charts))
 }
 
 fn ablations(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    let variants = [variant("", &[], &[TS, DP_FTS_DE, PURE_NOISE, UNIFORM_WEIGHTS, GLOBAL_INIT])];
+    let variants = [variant(
+        "",
+        &[],
+        &[TS, DP_FTS_DE, PURE_NOISE, UNIFORM_WEIGHTS, GLOBAL_INIT],
+    )];
     let all = Comparison::execute("default", &variants, options, runs)?;
     let bands = vec![
         below(all.ratio(("", DP_FTS_DE), ("", TS)), 0.65),
@@ -178,7 +213,9 @@ fn ablations(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
         all.order(("", DP_FTS_DE), ("", UNIFORM_WEIGHTS)),
     ];
     let against = |method| all.difference(("", DP_FTS_DE), ("", method));
-    let mut remarks: Vec<String> = [PURE_NOISE, UNIFORM_WEIGHTS, GLOBAL_INIT].map(against).into();
+    let mut remarks: Vec<String> = [PURE_NOISE, UNIFORM_WEIGHTS, GLOBAL_INIT]
+        .map(against)
+        .into();
     remarks.push(
         "No order is claimed between dp-fts-de and global-init: its mean is smaller here, but the interval of the paired \
          differences contains 0."
@@ -191,7 +228,8 @@ fn ablations(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
 fn landmine(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     const METHODS: &[Method] = &[TS, FTS, FTS_DE, DP_FTS, DP_FTS_DE, PURE_NOISE];
     let all = Comparison::execute("landmine", &[variant("", &[], METHODS)], options, runs)?;
-    let scenario = Shipped::find("landmine").ok_or_else(|| ReproduceError::new("no such scenario"))?;
+    let scenario =
+        Shipped::find("landmine").ok_or_else(|| ReproduceError::new("no such scenario"))?;
     let scenario = scenario.parse(&[]).map_err(ReproduceError::new)?;
     let printed = [
         (0.35, 1.0, 15.17),
@@ -210,17 +248,33 @@ fn landmine(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
         changed.privacy.sampling_probability = q;
         changed.privacy.noise_multiplier = NoiseMultiplier::new(z).map_err(ReproduceError::new)?;
         let event = sordino_experiment::metrics::release_event(&changed);
-        let loss =
-            privacy_loss(&event, changed.federation.rounds, changed.privacy.delta).map_err(ReproduceError::new)?;
+        let loss = privacy_loss(&event, changed.federation.rounds, changed.privacy.delta)
+            .map_err(ReproduceError::new)?;
         let measured = loss.moments.unwrap_or(f64::NAN);
-        bands.push(Band::printed(format!("ε by moments: q = {q}, z = {z}"), measured, printed));
+        bands.push(Band::printed(
+            format!("ε by moments: q = {q}, z = {z}"),
+            measured,
+            printed,
+        ));
     }
-    let last: Vec<f64> =
-        METHODS.iter().map(|method| all.of("", *method).curve.last().map_or(f64::NAN, |at| at.mean)).collect();
-    let spread = last.iter().copied().fold(f64::MIN, f64::max) - last.iter().copied().fold(f64::MAX, f64::min);
+    let last: Vec<f64> = METHODS
+        .iter()
+        .map(|method| {
+            all.of("", *method)
+                .curve
+                .last()
+                .map_or(f64::NAN, |at| at.mean)
+        })
+        .collect();
+    let spread = last.iter().copied().fold(f64::MIN, f64::max)
+        - last.iter().copied().fold(f64::MAX, f64::min);
     // The authors' files give 0.2375 ± 0.0052 for `ts`, by another score (Platt's probabilities, which may flip sign).
     bands.push(Band::within("1 - AUC at round 60: ts", last[0], 0.22, 0.26));
-    bands.push(Band::below("1 - AUC at round 60: spread between the methods", spread, 0.02));
+    bands.push(Band::below(
+        "1 - AUC at round 60: spread between the methods",
+        spread,
+        0.02,
+    ));
     let remarks = vec![
         all.difference(("", FTS), ("", TS)),
         all.difference(("", DP_FTS_DE), ("", PURE_NOISE)),

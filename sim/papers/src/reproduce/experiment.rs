@@ -10,7 +10,11 @@ use sordino_experiment::text::significant;
 /// A bound as printed: as it was written, or with four digits if it was computed. The comparison uses all digits.
 fn bound_text(bound: f64) -> String {
     let text = bound.to_string();
-    if text.len() > 6 { significant(bound, 4) } else { text }
+    if text.len() > 6 {
+        significant(bound, 4)
+    } else {
+        text
+    }
 }
 
 /// One statement and its outcome.
@@ -30,29 +34,53 @@ impl Band {
     /// `measured` must lie in [low, high].
     pub fn within(name: impl Into<String>, measured: f64, low: f64, high: f64) -> Self {
         let expected = format!("in [{}, {}]", bound_text(low), bound_text(high));
-        Band { name: name.into(), expected, measured, holds: (low..=high).contains(&measured) }
+        Band {
+            name: name.into(),
+            expected,
+            measured,
+            holds: (low..=high).contains(&measured),
+        }
     }
 
     /// `measured` must be what a paper prints with two decimals.
     pub fn printed(name: impl Into<String>, measured: f64, printed: f64) -> Self {
         let expected = format!("{printed:.2}");
-        Band { name: name.into(), holds: format!("{measured:.2}") == expected, expected, measured }
+        Band {
+            name: name.into(),
+            holds: format!("{measured:.2}") == expected,
+            expected,
+            measured,
+        }
     }
 
     /// `measured` must be smaller than `bound`.
     pub fn below(name: impl Into<String>, measured: f64, bound: f64) -> Self {
-        Band { name: name.into(), expected: format!("< {}", bound_text(bound)), measured, holds: measured < bound }
+        Band {
+            name: name.into(),
+            expected: format!("< {}", bound_text(bound)),
+            measured,
+            holds: measured < bound,
+        }
     }
 
     /// The first of two methods must be smaller, run by run: what is measured is the upper end of the 95 % interval of the
     /// paired differences, which must be below 0. A single pair has no interval and shows no order.
     pub fn order(name: impl Into<String>, difference: &Paired) -> Self {
-        Band::below(name, difference.mean + difference.half_width.unwrap_or(f64::INFINITY), 0.0)
+        Band::below(
+            name,
+            difference.mean + difference.half_width.unwrap_or(f64::INFINITY),
+            0.0,
+        )
     }
 
     /// `measured` must be larger than `bound`.
     pub fn above(name: impl Into<String>, measured: f64, bound: f64) -> Self {
-        Band { name: name.into(), expected: format!("> {}", bound_text(bound)), measured, holds: measured > bound }
+        Band {
+            name: name.into(),
+            expected: format!("> {}", bound_text(bound)),
+            measured,
+            holds: measured > bound,
+        }
     }
 }
 
@@ -135,7 +163,9 @@ impl Experiment {
         match options.data.as_ref().filter(|_| !self.reads_data) {
             Some(path) => {
                 let (path, name) = (path.display(), self.name);
-                Err(ReproduceError::new(format!("--data {path}: `{name}` reads no data; omit --data")))
+                Err(ReproduceError::new(format!(
+                    "--data {path}: `{name}` reads no data; omit --data"
+                )))
             }
             None => Ok(()),
         }
@@ -146,8 +176,17 @@ impl Experiment {
     /// **Errors**: data that are missing, malformed, or not read; too few runs for the experiment.
     pub fn execute(&self, options: &Options) -> Result<Report, ReproduceError> {
         self.check(options)?;
-        let Outcome { bands, remarks, files } = (self.measure)(options, options.runs.unwrap_or(self.runs))?;
-        Ok(Report { experiment: self.name, bands, remarks, files })
+        let Outcome {
+            bands,
+            remarks,
+            files,
+        } = (self.measure)(options, options.runs.unwrap_or(self.runs))?;
+        Ok(Report {
+            experiment: self.name,
+            bands,
+            remarks,
+            files,
+        })
     }
 }
 
@@ -158,7 +197,9 @@ mod tests {
     /// The mean alone said that the first is smaller; the interval beside it said that nobody knows.
     #[test]
     fn mended3_an_order_holds_only_if_the_paired_interval_says_so() {
-        let of = |differences: &[f64]| Band::order("x", &Paired::of(differences, &vec![0.0; differences.len()]));
+        let of = |differences: &[f64]| {
+            Band::order("x", &Paired::of(differences, &vec![0.0; differences.len()]))
+        };
         assert!(of(&[-1.0, -1.2, -0.8, -1.1, -0.9]).holds);
         assert!(!of(&[1.0, 1.2, 0.8, 1.1, 0.9]).holds, "negative control");
         let doubtful = [-3.0, 2.0, -2.5, 2.9, -1.0];
@@ -170,7 +211,9 @@ mod tests {
     fn bands_judge_and_nan_never_holds() {
         assert!(Band::below("x", 1.0, 2.0).holds && !Band::below("x", 2.0, 2.0).holds);
         assert!(Band::above("x", 3.0, 2.0).holds && Band::within("x", 2.0, 2.0, 2.0).holds);
-        assert!(Band::printed("x", 9.908_479, 9.91).holds && !Band::printed("x", 9.916, 9.91).holds);
+        assert!(
+            Band::printed("x", 9.908_479, 9.91).holds && !Band::printed("x", 9.916, 9.91).holds
+        );
         assert!(!Band::printed("x", f64::NAN, 9.91).holds);
         let nan = f64::NAN;
         assert!(!Band::below("x", nan, 2.0).holds && !Band::above("x", nan, 2.0).holds);

@@ -17,7 +17,8 @@ use sordino_experiment::metrics::{Estimate, Paired};
 use sordino_experiment::progress::teller::Teller;
 use sordino_experiment::text::significant;
 use sordino_lab::newcomers::{
-    Conditions, Continued, EVALUATIONS, NEWCOMERS, Origin, Parties, ROUNDS, Repetition, continued, each, repetitions,
+    Conditions, Continued, EVALUATIONS, NEWCOMERS, Origin, Parties, ROUNDS, Repetition, continued,
+    each, repetitions,
 };
 
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
@@ -74,10 +75,20 @@ enum Rival {
 const BOTH: &[Rival] = &[Rival::Alone, Rival::With(Origin::Votes)];
 
 fn employment(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    let first =
-        Expected { epsilon: 1.0, file: (0.15, 0.35), ahead_of: BOTH, worthless: (1.3, 1.05), contributors: (0.4, 0.7) };
-    let quarter =
-        Expected { epsilon: 0.25, file: (0.2, 0.6), ahead_of: BOTH, worthless: (1.4, 1.15), contributors: (0.5, 1.0) };
+    let first = Expected {
+        epsilon: 1.0,
+        file: (0.15, 0.35),
+        ahead_of: BOTH,
+        worthless: (1.3, 1.05),
+        contributors: (0.4, 0.7),
+    };
+    let quarter = Expected {
+        epsilon: 0.25,
+        file: (0.2, 0.6),
+        ahead_of: BOTH,
+        worthless: (1.4, 1.15),
+        contributors: (0.5, 1.0),
+    };
     measured(Measured::Employment, options, runs, &[first, quarter])
 }
 
@@ -89,17 +100,32 @@ fn planes(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
         worthless: (1.3, 1.05),
         contributors: (0.7, 1.05),
     };
-    let quarter =
-        Expected { epsilon: 0.25, file: (0.3, 0.8), ahead_of: BOTH, worthless: (1.35, 1.55), contributors: (0.8, 1.2) };
+    let quarter = Expected {
+        epsilon: 0.25,
+        file: (0.3, 0.8),
+        ahead_of: BOTH,
+        worthless: (1.35, 1.55),
+        contributors: (0.8, 1.2),
+    };
     measured(Measured::Planes, options, runs, &[first, quarter])
 }
 
 /// At ε = ¼ the file is ahead of nobody for certain: seven files of ten are not trusted.
 fn wages(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
-    let first =
-        Expected { epsilon: 1.0, file: (0.65, 0.95), ahead_of: BOTH, worthless: (1.3, 1.05), contributors: (0.9, 1.4) };
-    let quarter =
-        Expected { epsilon: 0.25, file: (0.7, 1.05), ahead_of: &[], worthless: (1.3, 1.3), contributors: (0.9, 1.35) };
+    let first = Expected {
+        epsilon: 1.0,
+        file: (0.65, 0.95),
+        ahead_of: BOTH,
+        worthless: (1.3, 1.05),
+        contributors: (0.9, 1.4),
+    };
+    let quarter = Expected {
+        epsilon: 0.25,
+        file: (0.7, 1.05),
+        ahead_of: &[],
+        worthless: (1.3, 1.3),
+        contributors: (0.9, 1.35),
+    };
     measured(Measured::Wages, options, runs, &[first, quarter])
 }
 
@@ -111,26 +137,35 @@ fn measured(
     all_expected: &[Expected],
 ) -> Result<Outcome, ReproduceError> {
     let parties = Parties::measured(table).map_err(ReproduceError::new)?;
-    let threads = options.threads.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let threads = options
+        .threads
+        .or_else(|| thread::available_parallelism().ok())
+        .map_or(1, NonZeroUsize::get);
     let total = 2 * u64::from(runs) * all_expected.len() as u64;
     let teller = Teller::new("reproduce", table.file(), "repetitions", total);
     let mut outcome = Outcome::default();
     let mut csv = "epsilon,repetition,origin,self_test,summed_regret\n".to_owned();
     for expected in all_expected {
-        let conditions = Conditions { contributors: CONTRIBUTORS, epsilon: expected.epsilon, own_units: true };
+        let conditions = Conditions {
+            contributors: CONTRIBUTORS,
+            epsilon: expected.epsilon,
+            own_units: true,
+        };
         let told = || teller.found(1);
-        let all =
-            repetitions(&parties, &conditions, &Origin::ALL, runs, threads, &told).map_err(ReproduceError::new)?;
+        let all = repetitions(&parties, &conditions, &Origin::ALL, runs, threads, &told)
+            .map_err(ReproduceError::new)?;
         judge(expected, &all, &mut outcome);
-        let going_on = each(runs, threads, &told, &|number| continued(&parties, &conditions, number));
+        let going_on = each(runs, threads, &told, &|number| {
+            continued(&parties, &conditions, number)
+        });
         let going_on = going_on.map_err(ReproduceError::new)?;
         judge_contributors(expected, &going_on, &mut outcome);
         going_on.iter().enumerate().for_each(|(number, continued)| {
             csv.push_str(&contributor_rows(expected.epsilon, number, continued));
         });
-        all.iter()
-            .enumerate()
-            .for_each(|(number, repetition)| csv.push_str(&rows(expected.epsilon, number, repetition)));
+        all.iter().enumerate().for_each(|(number, repetition)| {
+            csv.push_str(&rows(expected.epsilon, number, repetition))
+        });
     }
     outcome.remarks.push(format!(
         "Regret of {NEWCOMERS} newcomers, summed over their first {EVALUATIONS} evaluations. Simulated noise, and one table: \
@@ -144,30 +179,61 @@ fn measured(
 fn judge(expected: &Expected, all: &[Repetition], outcome: &mut Outcome) {
     let at = format!("ε = {}", expected.epsilon);
     let alone: Vec<f64> = all.iter().map(Repetition::summed_alone).collect();
-    let of = |origin: Origin| all.iter().map(|repetition| repetition.summed(origin)).collect::<Vec<f64>>();
+    let of = |origin: Origin| {
+        all.iter()
+            .map(|repetition| repetition.summed(origin))
+            .collect::<Vec<f64>>()
+    };
     let ratios = |origin: Origin| {
         let ratio = |(summed, alone): (f64, &f64)| summed / alone;
-        Estimate::of(&of(origin).into_iter().zip(&alone).map(ratio).collect::<Vec<f64>>())
+        Estimate::of(
+            &of(origin)
+                .into_iter()
+                .zip(&alone)
+                .map(ratio)
+                .collect::<Vec<f64>>(),
+        )
     };
     let (low, high) = expected.file;
-    outcome.bands.push(Band::within(format!("{at}: file / alone"), ratios(Origin::Studies).mean, low, high));
+    outcome.bands.push(Band::within(
+        format!("{at}: file / alone"),
+        ratios(Origin::Studies).mean,
+        low,
+        high,
+    ));
     for rival in expected.ahead_of {
         let (name, than) = match rival {
             Rival::Alone => ("alone", alone.clone()),
             Rival::With(origin) => (origin.name(), of(*origin)),
         };
         let name = format!("{at}, paired: file minus {name}, upper end of 95 %");
-        outcome.bands.push(Band::order(name, &Paired::of(&of(Origin::Studies), &than)));
+        outcome
+            .bands
+            .push(Band::order(name, &Paired::of(&of(Origin::Studies), &than)));
     }
-    let worthless = [(Origin::Noise, expected.worthless.0), (Origin::Permuted, expected.worthless.1)];
+    let worthless = [
+        (Origin::Noise, expected.worthless.0),
+        (Origin::Permuted, expected.worthless.1),
+    ];
     for (origin, bound) in worthless {
-        outcome.bands.push(Band::below(format!("{at}: {origin} / alone"), ratios(origin).mean, bound));
+        outcome.bands.push(Band::below(
+            format!("{at}: {origin} / alone"),
+            ratios(origin).mean,
+            bound,
+        ));
     }
     for origin in Origin::ALL {
-        let Estimate { mean, standard_error } = ratios(origin);
-        let error = standard_error.map_or(String::new(), |error| format!(" ({})", significant(error, 2)));
+        let Estimate {
+            mean,
+            standard_error,
+        } = ratios(origin);
+        let error = standard_error.map_or(String::new(), |error| {
+            format!(" ({})", significant(error, 2))
+        });
         let trusted = all.iter().flat_map(|repetition| &repetition.guided);
-        let trusted = trusted.filter(|guided| guided.origin == origin && guided.self_test >= 1.0).count();
+        let trusted = trusted
+            .filter(|guided| guided.origin == origin && guided.self_test >= 1.0)
+            .count();
         let ahead = Paired::of(&of(origin), &alone).smaller;
         outcome.remarks.push(format!(
             "{at}: {origin} / alone {}{error}, ahead in {ahead} of {} repetitions; B is at least 1 in {trusted}.",
@@ -181,10 +247,20 @@ fn judge(expected: &Expected, all: &[Repetition], outcome: &mut Outcome) {
 fn judge_contributors(expected: &Expected, all: &[Continued], outcome: &mut Outcome) {
     let at = format!("ε = {}", expected.epsilon);
     let ratios: Vec<f64> = all.iter().map(Continued::ratio).collect();
-    let Estimate { mean, standard_error } = Estimate::of(&ratios);
+    let Estimate {
+        mean,
+        standard_error,
+    } = Estimate::of(&ratios);
     let (low, high) = expected.contributors;
-    outcome.bands.push(Band::within(format!("{at}: contributors with the file / alone"), mean, low, high));
-    let error = standard_error.map_or(String::new(), |error| format!(" ({})", significant(error, 2)));
+    outcome.bands.push(Band::within(
+        format!("{at}: contributors with the file / alone"),
+        mean,
+        low,
+        high,
+    ));
+    let error = standard_error.map_or(String::new(), |error| {
+        format!(" ({})", significant(error, 2))
+    });
     outcome.remarks.push(format!(
         "{at}: contributors with the file / alone {}{error}, summed over the {ROUNDS} evaluations after their contribution.",
         significant(mean, 3)
@@ -193,9 +269,12 @@ fn judge_contributors(expected: &Expected, all: &[Continued], outcome: &mut Outc
 
 /// Lines of the same table, for contributors with the file and alone.
 fn contributor_rows(epsilon: f64, number: usize, continued: &Continued) -> String {
-    let [alone, guided] = [&continued.alone, &continued.guided].map(|regrets| regrets.iter().sum::<f64>());
+    let [alone, guided] =
+        [&continued.alone, &continued.guided].map(|regrets| regrets.iter().sum::<f64>());
     let self_test = continued.self_test;
-    format!("{epsilon},{number},contributors alone,,{alone}\n{epsilon},{number},contributors,{self_test},{guided}\n")
+    format!(
+        "{epsilon},{number},contributors alone,,{alone}\n{epsilon},{number},contributors,{self_test},{guided}\n"
+    )
 }
 
 /// Lines of a table, one for each file and one for alone.
@@ -203,7 +282,10 @@ fn rows(epsilon: f64, number: usize, repetition: &Repetition) -> String {
     let mut out = format!("{epsilon},{number},alone,,{}\n", repetition.summed_alone());
     for guided in &repetition.guided {
         let summed: f64 = guided.regrets.iter().sum();
-        out.push_str(&format!("{epsilon},{number},{},{},{summed}\n", guided.origin, guided.self_test));
+        out.push_str(&format!(
+            "{epsilon},{number},{},{},{summed}\n",
+            guided.origin, guided.self_test
+        ));
     }
     out
 }
@@ -219,11 +301,23 @@ mod tests {
         let alone = [1.0; EVALUATIONS];
         let guided = |origin, share: f64, number: usize| {
             let regrets = [share + 0.01 * number as f64; EVALUATIONS];
-            Guided { origin, self_test: number as f64, regrets }
+            Guided {
+                origin,
+                self_test: number as f64,
+                regrets,
+            }
         };
-        let shares = [(Origin::Studies, share), (Origin::Votes, 0.9), (Origin::Noise, 1.0), (Origin::Permuted, 1.0)];
+        let shares = [
+            (Origin::Studies, share),
+            (Origin::Votes, 0.9),
+            (Origin::Noise, 1.0),
+            (Origin::Permuted, 1.0),
+        ];
         (0..10)
-            .map(|number| Repetition { alone, guided: shares.map(|(o, share)| guided(o, share, number)).to_vec() })
+            .map(|number| Repetition {
+                alone,
+                guided: shares.map(|(o, share)| guided(o, share, number)).to_vec(),
+            })
             .collect()
     }
 
@@ -231,17 +325,31 @@ mod tests {
     fn a_file_is_judged_against_alone_and_votes_pair_by_pair() {
         let judged = |share: f64| {
             let (file, contributors) = ((0.2, 0.4), (0.2, 0.4));
-            let expected = Expected { epsilon: 1.0, file, ahead_of: BOTH, worthless: (1.1, 1.1), contributors };
+            let expected = Expected {
+                epsilon: 1.0,
+                file,
+                ahead_of: BOTH,
+                worthless: (1.1, 1.1),
+                contributors,
+            };
             let mut outcome = Outcome::default();
             judge(&expected, &all(share), &mut outcome);
-            let of = |regret: f64| Continued { self_test: 2.0, alone: vec![1.0; ROUNDS], guided: vec![regret; ROUNDS] };
+            let of = |regret: f64| Continued {
+                self_test: 2.0,
+                alone: vec![1.0; ROUNDS],
+                guided: vec![regret; ROUNDS],
+            };
             judge_contributors(&expected, &[of(share), of(share + 0.02)], &mut outcome);
             outcome
         };
         let good = judged(0.3);
         assert_eq!(good.bands.len(), 6);
         assert!(good.bands.iter().all(|band| band.holds), "{:?}", good.bands);
-        assert!((good.bands[0].measured - 0.345).abs() < 1e-9, "{:?}", good.bands[0]);
+        assert!(
+            (good.bands[0].measured - 0.345).abs() < 1e-9,
+            "{:?}",
+            good.bands[0]
+        );
         assert!(
             good.remarks[0].ends_with("ahead in 10 of 10 repetitions; B is at least 1 in 9."),
             "{}",

@@ -40,7 +40,12 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
 ];
 
-const NAMES: [(LocalMethod, &str); 4] = [(Random, "random"), (TgpUcb, "TGP"), (AtaGpUcb, "ATA"), (MomaGpUcb, "MoMA")];
+const NAMES: [(LocalMethod, &str); 4] = [
+    (Random, "random"),
+    (TgpUcb, "TGP"),
+    (AtaGpUcb, "ATA"),
+    (MomaGpUcb, "MoMA"),
+];
 
 /// The outcome of one scenario with settings.
 struct Measured {
@@ -58,18 +63,29 @@ impl Measured {
         label: &str,
         settings: &[&str],
     ) -> Result<Measured, ReproduceError> {
-        let shipped = Shipped::find(shipped).ok_or_else(|| ReproduceError::new("the scenario is not compiled in"))?;
+        let shipped = Shipped::find(shipped)
+            .ok_or_else(|| ReproduceError::new("the scenario is not compiled in"))?;
         let mut settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
         settings.push(format!("runs={runs}"));
-        let scenario = LocalScenario::parse(shipped.name, shipped.text, &settings).map_err(ReproduceError::new)?;
-        let how = model::Options { threads: options.threads, data: options.data.clone(), ..Default::default() };
+        let scenario = LocalScenario::parse(shipped.name, shipped.text, &settings)
+            .map_err(ReproduceError::new)?;
+        let how = model::Options {
+            threads: options.threads,
+            data: options.data.clone(),
+            ..Default::default()
+        };
         let jobs = model::Model::jobs(&scenario);
         let teller = Teller::new("reproduce", label, jobs.unit, jobs.count);
-        let runs = run(&scenario, &how, &teller).map_err(|error: ModelError| ReproduceError::new(error))?;
+        let runs = run(&scenario, &how, &teller)
+            .map_err(|error: ModelError| ReproduceError::new(error))?;
         let outcome = model::local::report::record(&scenario, &runs);
         let outcome = model::complete(&scenario, outcome).map_err(ReproduceError::new)?;
         let stem = label.replace([' ', ',', '=', '/'], "-");
-        let head = format!("{label}\n{}\n{}", scenario.head.description, outcome.table());
+        let head = format!(
+            "{label}\n{}\n{}",
+            scenario.head.description,
+            outcome.table()
+        );
         Ok(Measured {
             label: label.to_owned(),
             runs,
@@ -79,12 +95,20 @@ impl Measured {
     }
 
     fn mean(&self, method: LocalMethod) -> f64 {
-        let regrets: Vec<f64> = self.runs.iter().filter(|run| run.method == method).map(LocalRun::regret).collect();
+        let regrets: Vec<f64> = self
+            .runs
+            .iter()
+            .filter(|run| run.method == method)
+            .map(LocalRun::regret)
+            .collect();
         regrets.iter().sum::<f64>() / regrets.len() as f64
     }
 
     fn ratio(&self, first: LocalMethod, second: LocalMethod) -> (String, f64) {
-        (format!("{}: {}/{}", self.label, name(first), name(second)), self.mean(first) / self.mean(second))
+        (
+            format!("{}: {}/{}", self.label, name(first), name(second)),
+            self.mean(first) / self.mean(second),
+        )
     }
 
     fn below(&self, first: LocalMethod, second: LocalMethod, bound: f64) -> Band {
@@ -95,10 +119,20 @@ impl Measured {
     /// The first is smaller than the second, function by function.
     fn order(&self, first: LocalMethod, second: LocalMethod) -> Band {
         let regrets = |method| -> Vec<f64> {
-            self.runs.iter().filter(|run| run.method == method).map(LocalRun::regret).collect()
+            self.runs
+                .iter()
+                .filter(|run| run.method == method)
+                .map(LocalRun::regret)
+                .collect()
         };
-        let (first, second) = ((name(first), regrets(first)), (name(second), regrets(second)));
-        let name = format!("{}, paired: {} minus {}, upper end of 95 %", self.label, first.0, second.0);
+        let (first, second) = (
+            (name(first), regrets(first)),
+            (name(second), regrets(second)),
+        );
+        let name = format!(
+            "{}, paired: {} minus {}, upper end of 95 %",
+            self.label, first.0, second.0
+        );
         Band::order(name, &Paired::of(&first.1, &second.1))
     }
 
@@ -109,7 +143,9 @@ impl Measured {
 
     /// Bands: every learner is better than random by a twentieth.
     fn all_learn(&self) -> impl Iterator<Item = Band> + '_ {
-        [TgpUcb, AtaGpUcb, MomaGpUcb].into_iter().map(|method| self.below(method, Random, 0.95))
+        [TgpUcb, AtaGpUcb, MomaGpUcb]
+            .into_iter()
+            .map(|method| self.below(method, Random, 0.95))
     }
 
     fn keep(self, outcome: &mut Outcome) {
@@ -119,29 +155,50 @@ impl Measured {
 }
 
 fn name(method: LocalMethod) -> &'static str {
-    NAMES.iter().find(|(known, _)| *known == method).map_or("?", |(_, name)| name)
+    NAMES
+        .iter()
+        .find(|(known, _)| *known == method)
+        .map_or("?", |(_, name)| name)
 }
 
 fn enough(runs: u32) -> Result<(), ReproduceError> {
-    if runs >= 2 { Ok(()) } else { Err(ReproduceError::new("at least 2 runs; the bands are meant for 10 and more")) }
+    if runs >= 2 {
+        Ok(())
+    } else {
+        Err(ReproduceError::new(
+            "at least 2 runs; the bands are meant for 10 and more",
+        ))
+    }
 }
 
 fn synthetic_se(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     enough(runs)?;
-    let measure = |runs, label: &str, settings: &[&str]| Measured::new(options, "ldp-se", runs, label, settings);
+    let measure = |runs, label: &str, settings: &[&str]| {
+        Measured::new(options, "ldp-se", runs, label, settings)
+    };
     let mut outcome = Outcome::default();
     // What the paper shows, with the widths its experiments use.
     for epsilon in ["1", "2"] {
-        let measured = measure(runs, &format!("SE, ε = {epsilon}"), &[&format!("users.epsilon={epsilon}")])?;
+        let measured = measure(
+            runs,
+            &format!("SE, ε = {epsilon}"),
+            &[&format!("users.epsilon={epsilon}")],
+        )?;
         outcome.bands.extend(measured.all_learn());
         outcome.bands.push(measured.order(MomaGpUcb, AtaGpUcb));
         outcome.bands.push(measured.order(AtaGpUcb, TgpUcb));
         measured.keep(&mut outcome);
     }
     // The paper's claim with the widths it proves.
-    let theorem = measure(runs, "SE, ε = 1, theorem constants", &["learning.constants=theorem"])?;
+    let theorem = measure(
+        runs,
+        "SE, ε = 1, theorem constants",
+        &["learning.constants=theorem"],
+    )?;
     for method in [TgpUcb, AtaGpUcb, MomaGpUcb] {
-        outcome.bands.push(theorem.within(method, Random, 0.75, 1.1));
+        outcome
+            .bands
+            .push(theorem.within(method, Random, 0.75, 1.1));
     }
     theorem.keep(&mut outcome);
     tuned_widths(options, runs, &mut outcome)?;
@@ -166,16 +223,24 @@ fn beside_random(method: LocalMethod) -> String {
 /// Widths tuned for each method, which are then no longer bounds.
 fn tuned_widths(options: &Options, runs: u32, outcome: &mut Outcome) -> Result<(), ReproduceError> {
     let mut tuned = Vec::new();
-    for (method, factors, epoch_len) in
-        [(TgpUcb, ["0.05", "0.1"], "0"), (AtaGpUcb, ["0.03", "0.1"], "0"), (MomaGpUcb, ["0.03", "0.1"], "5")]
-    {
+    for (method, factors, epoch_len) in [
+        (TgpUcb, ["0.05", "0.1"], "0"),
+        (AtaGpUcb, ["0.03", "0.1"], "0"),
+        (MomaGpUcb, ["0.03", "0.1"], "5"),
+    ] {
         let mut best: Option<Measured> = None;
         for factor in factors {
-            let (width, epoch) = (format!("learning.width_factor={factor}"), format!("learning.epoch_len={epoch_len}"));
+            let (width, epoch) = (
+                format!("learning.width_factor={factor}"),
+                format!("learning.epoch_len={epoch_len}"),
+            );
             let label = format!("SE, ε = 1, {} × {factor}", method.name());
             let settings = [&*beside_random(method), &width, &epoch];
             let measured = Measured::new(options, "ldp-se", runs, &label, &settings)?;
-            if best.as_ref().is_none_or(|best| measured.mean(method) < best.mean(method)) {
+            if best
+                .as_ref()
+                .is_none_or(|best| measured.mean(method) < best.mean(method))
+            {
                 best = Some(measured);
             }
         }
@@ -187,12 +252,27 @@ fn tuned_widths(options: &Options, runs: u32, outcome: &mut Outcome) -> Result<(
     if let [(_, tgp), (_, ata), (_, moma)] = &tuned[..] {
         let best_other = tgp.mean(TgpUcb).min(ata.mean(AtaGpUcb));
         let ratio = moma.mean(MomaGpUcb) / best_other;
-        outcome.bands.push(Band::within("SE, ε = 1, widths tuned: MoMA/best of TGP, ATA", ratio, 0.6, 1.7));
+        outcome.bands.push(Band::within(
+            "SE, ε = 1, widths tuned: MoMA/best of TGP, ATA",
+            ratio,
+            0.6,
+            1.7,
+        ));
         let all = [tgp.mean(TgpUcb), ata.mean(AtaGpUcb), moma.mean(MomaGpUcb)];
-        let (worst, best) = (all.iter().copied().fold(0.0, f64::max), all.iter().copied().fold(f64::MAX, f64::min));
-        outcome.bands.push(Band::within("SE, ε = 1, widths tuned: worst/best of the three", worst / best, 1.0, 2.2));
+        let (worst, best) = (
+            all.iter().copied().fold(0.0, f64::max),
+            all.iter().copied().fold(f64::MAX, f64::min),
+        );
+        outcome.bands.push(Band::within(
+            "SE, ε = 1, widths tuned: worst/best of the three",
+            worst / best,
+            1.0,
+            2.2,
+        ));
     }
-    tuned.into_iter().for_each(|(_, measured)| measured.keep(outcome));
+    tuned
+        .into_iter()
+        .for_each(|(_, measured)| measured.keep(outcome));
     Ok(())
 }
 
@@ -210,9 +290,17 @@ fn strides(options: &Options, runs: u32, outcome: &mut Outcome) -> Result<(), Re
         Measured::new(options, "ldp-se", runs.min(10), label, &settings)
     };
     for (factor, low, high) in [("1", 0.9, 1.1), ("0.03", 0.6, 1.6)] {
-        let (strided, every) = (short("stride 25", "25", factor)?, short("stride 1", "1", factor)?);
+        let (strided, every) = (
+            short("stride 25", "25", factor)?,
+            short("stride 1", "1", factor)?,
+        );
         let name = format!("ATA, T = 2,000, width × {factor}: regret of stride 25/of every round");
-        outcome.bands.push(Band::within(name, strided.mean(AtaGpUcb) / every.mean(AtaGpUcb), low, high));
+        outcome.bands.push(Band::within(
+            name,
+            strided.mean(AtaGpUcb) / every.mean(AtaGpUcb),
+            low,
+            high,
+        ));
     }
     Ok(())
 }
@@ -222,7 +310,13 @@ fn synthetic_matern(options: &Options, runs: u32) -> Result<Outcome, ReproduceEr
     let mut outcome = Outcome::default();
     for epsilon in ["1", "2"] {
         let label = format!("Matérn 5/2, ε = {epsilon}");
-        let measured = Measured::new(options, "ldp-matern", runs, &label, &[&format!("users.epsilon={epsilon}")])?;
+        let measured = Measured::new(
+            options,
+            "ldp-matern",
+            runs,
+            &label,
+            &[&format!("users.epsilon={epsilon}")],
+        )?;
         outcome.bands.extend(measured.all_learn());
         outcome.bands.push(measured.order(MomaGpUcb, TgpUcb));
         measured.keep(&mut outcome);
@@ -244,7 +338,13 @@ fn student_t(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     outcome.bands.push(measured.below(MomaGpUcb, Random, 0.3));
     measured.keep(&mut outcome);
     let kernel = ["objective.kernel=\"matern-5/2\""];
-    let matern = Measured::new(options, "ldp-student-t", runs, "Matérn, Student-t(3)", &kernel)?;
+    let matern = Measured::new(
+        options,
+        "ldp-student-t",
+        runs,
+        "Matérn, Student-t(3)",
+        &kernel,
+    )?;
     outcome.bands.push(matern.order(MomaGpUcb, AtaGpUcb));
     outcome.bands.push(matern.order(MomaGpUcb, TgpUcb));
     matern.keep(&mut outcome);

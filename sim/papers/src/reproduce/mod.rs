@@ -60,13 +60,20 @@ mod tests {
     #[test]
     fn mended3_the_catalogue_says_which_experiments_need_data() {
         for experiment in Experiment::all() {
-            assert_eq!(experiment.description.contains("needs --data"), experiment.reads_data, "{}", experiment.name);
+            assert_eq!(
+                experiment.description.contains("needs --data"),
+                experiment.reads_data,
+                "{}",
+                experiment.name
+            );
         }
     }
 
     #[test]
     fn names_are_unique_and_json_has_its_keys() {
-        let mut names: Vec<&str> = Experiment::all().map(|experiment| experiment.name).collect();
+        let mut names: Vec<&str> = Experiment::all()
+            .map(|experiment| experiment.name)
+            .collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();

@@ -30,7 +30,13 @@ const fn experiment(
     description: &'static str,
     measure: fn(&Options, u32) -> Result<Outcome, ReproduceError>,
 ) -> Experiment {
-    Experiment { name, description, runs: 50, reads_data: false, measure }
+    Experiment {
+        name,
+        description,
+        runs: 50,
+        reads_data: false,
+        measure,
+    }
 }
 
 /// The catalogue's entries.
@@ -50,15 +56,21 @@ pub const EXPERIMENTS: &[Experiment] = &[
         "synthetic, ε = e^1.5; the attack; a private release (50 runs, a minute)",
         |o, n| table(Table::synthetic(1.5, &[5, 10, 15, 20], &[30, 50]), o, n),
     ),
-    experiment("po-gp-ucb/table10", "Branin, ε = e^2.3; the attack; a private release (50 runs)", |o, n| {
-        table(Table::branin(2.3, &[3, 6, 10], &[15, 20]), o, n)
-    }),
-    experiment("po-gp-ucb/table11", "Branin, ε = e^2.5; the attack; a private release (50 runs)", |o, n| {
-        table(Table::branin(2.5, &[3, 6, 10, 15], &[20, 30]), o, n)
-    }),
-    experiment("po-gp-ucb/table12", "Branin, ε = e^2.7; the attack; a private release (50 runs)", |o, n| {
-        table(Table::branin(2.7, &[3, 6, 10, 20], &[30, 50]), o, n)
-    }),
+    experiment(
+        "po-gp-ucb/table10",
+        "Branin, ε = e^2.3; the attack; a private release (50 runs)",
+        |o, n| table(Table::branin(2.3, &[3, 6, 10], &[15, 20]), o, n),
+    ),
+    experiment(
+        "po-gp-ucb/table11",
+        "Branin, ε = e^2.5; the attack; a private release (50 runs)",
+        |o, n| table(Table::branin(2.5, &[3, 6, 10, 15], &[20, 30]), o, n),
+    ),
+    experiment(
+        "po-gp-ucb/table12",
+        "Branin, ε = e^2.7; the attack; a private release (50 runs)",
+        |o, n| table(Table::branin(2.7, &[3, 6, 10, 20], &[30, 50]), o, n),
+    ),
 ];
 
 struct Table {
@@ -73,11 +85,25 @@ struct Table {
 
 impl Table {
     fn synthetic(power: f64, unraised: &'static [usize], raised: &'static [usize]) -> Table {
-        Table { branin: false, epsilon: power.exp(), delta: 1e-5, smallest: 1030.8785, unraised, raised }
+        Table {
+            branin: false,
+            epsilon: power.exp(),
+            delta: 1e-5,
+            smallest: 1030.8785,
+            unraised,
+            raised,
+        }
     }
 
     fn branin(power: f64, unraised: &'static [usize], raised: &'static [usize]) -> Table {
-        Table { branin: true, epsilon: power.exp(), delta: 1e-3, smallest: 192.25, unraised, raised }
+        Table {
+            branin: true,
+            epsilon: power.exp(),
+            delta: 1e-3,
+            smallest: 192.25,
+            unraised,
+            raised,
+        }
     }
 
     /// Table and beliefs. The inputs are a public grid, so their centre and size are public constants.
@@ -88,11 +114,19 @@ impl Table {
         } else {
             (100, 25.0 * 2f64.sqrt())
         };
-        let table = grid(per_axis, 2).into_iter().map(|x| (x - 0.5) * factor).collect();
-        let (lengthscale, signal_variance, noise_variance, prior_mean) =
-            if self.branin { (6.645, 1.04964, 0.1, -4.26611) } else { (6.25, 1.0, 1e-5, 0.0) };
+        let table = grid(per_axis, 2)
+            .into_iter()
+            .map(|x| (x - 0.5) * factor)
+            .collect();
+        let (lengthscale, signal_variance, noise_variance, prior_mean) = if self.branin {
+            (6.645, 1.04964, 0.1, -4.26611)
+        } else {
+            (6.25, 1.0, 1e-5, 0.0)
+        };
         let observation_variance = if self.branin { 0.0 } else { 1e-5 };
-        let origin = Constants::public(&[0.5; 2], factor).map_err(ReproduceError::new)?.origin();
+        let origin = Constants::public(&[0.5; 2], factor)
+            .map_err(ReproduceError::new)?
+            .origin();
         Ok(Problem {
             table,
             dim: 2,
@@ -114,18 +148,37 @@ impl Table {
             return Ok(None);
         }
         let (kernel, lengthscale) = (Stationary::SquaredExponential, 6.25 / (25.0 * 2f64.sqrt()));
-        let kernel = KernelConfig { kernel, lengthscale, signal_variance: 1.0 };
-        GpSamples::new(&GpSampleConfig::plain(2, 100, kernel), 1).map(Some).map_err(ReproduceError::new)
+        let kernel = KernelConfig {
+            kernel,
+            lengthscale,
+            signal_variance: 1.0,
+        };
+        GpSamples::new(&GpSampleConfig::plain(2, 100, kernel), 1)
+            .map(Some)
+            .map_err(ReproduceError::new)
     }
 }
 
 /// Simple regrets after the last query, by run and method: GP-UCB, random search, the private release, then the
 /// paper's release for every r.
-fn regrets(table: &Table, problem: &Problem, options: &Options, runs: u32) -> Result<Vec<Vec<f64>>, ReproduceError> {
+fn regrets(
+    table: &Table,
+    problem: &Problem,
+    options: &Options,
+    runs: u32,
+) -> Result<Vec<Vec<f64>>, ReproduceError> {
     let family = table.family()?;
     let (epsilon, delta) = (table.epsilon, table.delta);
-    let paper = |out_dim: &usize| Method::Paper { epsilon, delta, out_dim: *out_dim };
-    let private = Method::Private { epsilon, delta, noise_variance: 0.1 };
+    let paper = |out_dim: &usize| Method::Paper {
+        epsilon,
+        delta,
+        out_dim: *out_dim,
+    };
+    let private = Method::Private {
+        epsilon,
+        delta,
+        noise_variance: 0.1,
+    };
     let mut methods = vec![Method::Plain, Method::Random, private];
     methods.extend(table.unraised.iter().chain(table.raised).map(paper));
     let pool = pool(options.threads).map_err(ReproduceError::new)?;
@@ -135,38 +188,73 @@ fn regrets(table: &Table, problem: &Problem, options: &Options, runs: u32) -> Re
             Some(family) => family.realize(run).values(0),
             None => branin(31),
         };
-        let last = |method| Ok(*problem.regrets(&values, method, ROUNDS, run)?.last().unwrap_or(&f64::NAN));
+        let last = |method| {
+            Ok(*problem
+                .regrets(&values, method, ROUNDS, run)?
+                .last()
+                .unwrap_or(&f64::NAN))
+        };
         methods.iter().map(|method| last(*method)).collect()
     };
-    pool.install(|| (0..runs).into_par_iter().map(one).collect::<Result<_, sordino_engine::contract::ModelError>>())
-        .map_err(ReproduceError::new)
+    pool.install(|| {
+        (0..runs)
+            .into_par_iter()
+            .map(one)
+            .collect::<Result<_, sordino_engine::contract::ModelError>>()
+    })
+    .map_err(ReproduceError::new)
 }
 
 fn table(table: Table, options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let problem = table.problem()?;
     let (epsilon, delta) = (table.epsilon, table.delta);
     let rows = regrets(&table, &problem, options, runs)?;
-    let of = |method: usize| Estimate::of(&rows.iter().map(|row| row[method]).collect::<Vec<f64>>());
-    let mut outcome = Outcome { bands: thresholds(&table, &problem)?, ..Outcome::default() };
+    let of =
+        |method: usize| Estimate::of(&rows.iter().map(|row| row[method]).collect::<Vec<f64>>());
+    let mut outcome = Outcome {
+        bands: thresholds(&table, &problem)?,
+        ..Outcome::default()
+    };
     let mut lines = format!("simple regret after {ROUNDS} queries (standard error), {runs} runs:");
     let mut show = |name: &str, at: Estimate| {
         let error = at.standard_error.unwrap_or(0.0);
-        lines.push_str(&format!(" {name} {} ({});", significant(at.mean, 2), significant(error, 1)));
+        lines.push_str(&format!(
+            " {name} {} ({});",
+            significant(at.mean, 2),
+            significant(error, 1)
+        ));
     };
     show("GP-UCB", of(0));
     show("random search", of(1));
     show("private release", of(2));
     let high = if table.branin { 0.08 } else { 0.2 };
-    let (floor, low) = if table.branin { (0.02, 0.01) } else { (0.03, 0.03) };
-    outcome.bands.push(Band::within("GP-UCB without protection", of(0).mean, 0.0, 0.02));
+    let (floor, low) = if table.branin {
+        (0.02, 0.01)
+    } else {
+        (0.03, 0.03)
+    };
+    outcome.bands.push(Band::within(
+        "GP-UCB without protection",
+        of(0).mean,
+        0.0,
+        0.02,
+    ));
     let (mut last_unraised, mut raised) = (f64::NAN, Vec::new());
     for (i, r) in table.unraised.iter().chain(table.raised).enumerate() {
         let (is_raised, at) = (i >= table.unraised.len(), of(3 + i));
-        show(&format!("r = {r}{}", if is_raised { " raised" } else { "" }), at);
+        show(
+            &format!("r = {r}{}", if is_raised { " raised" } else { "" }),
+            at,
+        );
         let mean = at.mean;
         if is_raised {
             raised.push(mean);
-            outcome.bands.push(Band::within(format!("paper, r = {r}, raised"), mean, low, high));
+            outcome.bands.push(Band::within(
+                format!("paper, r = {r}, raised"),
+                mean,
+                low,
+                high,
+            ));
         } else {
             last_unraised = mean;
             let name = format!("paper, r = {r}");
@@ -179,10 +267,22 @@ fn table(table: Table, options: &Options, runs: u32) -> Result<Outcome, Reproduc
         }
     }
     let raised = raised.iter().sum::<f64>() / raised.len() as f64;
-    let ratio = if last_unraised > 0.0 { raised / last_unraised } else { f64::INFINITY };
+    let ratio = if last_unraised > 0.0 {
+        raised / last_unraised
+    } else {
+        f64::INFINITY
+    };
     let bound = if table.branin { 1.0 } else { 3.0 };
-    outcome.bands.push(Band::above("raised over largest unraised r", ratio.min(1e6), bound));
-    outcome.bands.push(Band::below("private release over random search", of(2).mean / of(1).mean, 1.0));
+    outcome.bands.push(Band::above(
+        "raised over largest unraised r",
+        ratio.min(1e6),
+        bound,
+    ));
+    outcome.bands.push(Band::below(
+        "private release over random search",
+        of(2).mean / of(1).mean,
+        1.0,
+    ));
     lines.pop();
     outcome.remarks.push(lines);
     if table.branin {
@@ -208,44 +308,78 @@ fn table(table: Table, options: &Options, runs: u32) -> Result<Outcome, Reproduc
 }
 
 fn noise_std(epsilon: f64, delta: f64) -> Result<f64, ReproduceError> {
-    GaussianProjection::identity(2, epsilon, delta, 26.0, 20).map(|m| m.noise_std()).map_err(ReproduceError::new)
+    GaussianProjection::identity(2, epsilon, delta, 26.0, 20)
+        .map(|m| m.noise_std())
+        .map_err(ReproduceError::new)
 }
 
 /// Exact bands on σ_min and on which r pass the threshold.
 fn thresholds(table: &Table, problem: &Problem) -> Result<Vec<Band>, ReproduceError> {
-    let smallest = Spectrum::of(&problem.table, 2).map_err(ReproduceError::new)?.smallest();
+    let smallest = Spectrum::of(&problem.table, 2)
+        .map_err(ReproduceError::new)?
+        .smallest();
     let slack = if table.branin { 5e-3 } else { 5e-5 };
-    let mut bands =
-        vec![Band::within("smallest singular value", smallest, table.smallest - slack, table.smallest + slack)];
+    let mut bands = vec![Band::within(
+        "smallest singular value",
+        smallest,
+        table.smallest - slack,
+        table.smallest + slack,
+    )];
     for (list, passes) in [(table.unraised, true), (table.raised, false)] {
         for r in list {
             let omega = omega(*r as u32, table.epsilon, table.delta);
             let name = format!("threshold at r = {r}");
-            bands.push(if passes { Band::below(name, omega, smallest) } else { Band::above(name, omega, smallest) });
+            bands.push(if passes {
+                Band::below(name, omega, smallest)
+            } else {
+                Band::above(name, omega, smallest)
+            });
         }
     }
     Ok(bands)
 }
 
 /// The two attacks on the paper's rows, and the same attacks on the private rows.
-fn not_private(table: &Table, problem: &Problem, outcome: &mut Outcome) -> Result<(), ReproduceError> {
+fn not_private(
+    table: &Table,
+    problem: &Problem,
+    outcome: &mut Outcome,
+) -> Result<(), ReproduceError> {
     let (x, rows, r) = (&problem.table, problem.rows(), 10);
-    let known: Vec<(usize, &[f64])> = [1, rows / 3, 2 * rows / 3 + 5].iter().map(|i| (*i, &x[2 * i..][..2])).collect();
+    let known: Vec<(usize, &[f64])> = [1, rows / 3, 2 * rows / 3 + 5]
+        .iter()
+        .map(|i| (*i, &x[2 * i..][..2]))
+        .collect();
     let target = rows / 2 + 7;
     let error = |z: &[f64], r: usize| {
         let row = attack::recover_row(z, r, &known, target);
-        row.map_or(f64::NAN, |row| row.iter().zip(&x[2 * target..]).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max))
+        row.map_or(f64::NAN, |row| {
+            row.iter()
+                .zip(&x[2 * target..])
+                .map(|(a, b)| (a - b).abs())
+                .fold(0.0, f64::max)
+        })
     };
     let mut worst = 0.0f64;
     for (i, epsilon) in [table.epsilon, 0.1, 1e-3].into_iter().enumerate() {
         let run = RunSeed::new(SEED + 1, i as u32);
         let mut matrix = vec![0.0; 2 * r];
-        normal::fill(&mut run.stream(Party::Server, Purpose::Projection, 0), &mut matrix);
-        let projection = PaperProjection::new(x, 2, epsilon, table.delta, &mut matrix).map_err(ReproduceError::new)?;
-        let z = problem.release(Protection::Paper(projection), r, 0, run).map_err(ReproduceError::new)?;
+        normal::fill(
+            &mut run.stream(Party::Server, Purpose::Projection, 0),
+            &mut matrix,
+        );
+        let projection = PaperProjection::new(x, 2, epsilon, table.delta, &mut matrix)
+            .map_err(ReproduceError::new)?;
+        let z = problem
+            .release(Protection::Paper(projection), r, 0, run)
+            .map_err(ReproduceError::new)?;
         worst = worst.max(error(&z, r));
     }
-    outcome.bands.push(Band::below("attack: paper's row recovered from 3 known rows, error", worst, 1e-9));
+    outcome.bands.push(Band::below(
+        "attack: paper's row recovered from 3 known rows, error",
+        worst,
+        1e-9,
+    ));
     let mut right = 0;
     for trial in 0..40 {
         let run = RunSeed::new(SEED + 2, trial);
@@ -253,19 +387,36 @@ fn not_private(table: &Table, problem: &Problem, outcome: &mut Outcome) -> Resul
         moved.table[2 * target] += 1e-3;
         let truth = if trial % 2 == 0 { problem } else { &moved };
         let mut matrix = vec![0.0; 2 * r];
-        normal::fill(&mut run.stream(Party::Server, Purpose::Projection, 0), &mut matrix);
-        let projection = PaperProjection::new(&truth.table, 2, table.epsilon, table.delta, &mut matrix)
+        normal::fill(
+            &mut run.stream(Party::Server, Purpose::Projection, 0),
+            &mut matrix,
+        );
+        let projection =
+            PaperProjection::new(&truth.table, 2, table.epsilon, table.delta, &mut matrix)
+                .map_err(ReproduceError::new)?;
+        let z = truth
+            .release(Protection::Paper(projection), r, 0, run)
             .map_err(ReproduceError::new)?;
-        let z = truth.release(Protection::Paper(projection), r, 0, run).map_err(ReproduceError::new)?;
         let says = attack::residual(&z, r, x, 2) < attack::residual(&z, r, &moved.table, 2);
         right += u32::from(says == (trial % 2 == 0));
     }
-    outcome.bands.push(Band::within("attack: neighbours 0.001 apart told apart, of 40", f64::from(right), 40.0, 40.0));
-    let mechanism =
-        GaussianProjection::identity(2, table.epsilon, table.delta, 26.0, 20).map_err(ReproduceError::new)?;
+    outcome.bands.push(Band::within(
+        "attack: neighbours 0.001 apart told apart, of 40",
+        f64::from(right),
+        40.0,
+        40.0,
+    ));
+    let mechanism = GaussianProjection::identity(2, table.epsilon, table.delta, 26.0, 20)
+        .map_err(ReproduceError::new)?;
     let run = RunSeed::new(SEED + 3, 0);
-    let z = problem.release(Protection::Gaussian(mechanism), 2, x.len(), run).map_err(ReproduceError::new)?;
+    let z = problem
+        .release(Protection::Gaussian(mechanism), 2, x.len(), run)
+        .map_err(ReproduceError::new)?;
     let bound = 0.1 * mechanism.noise_std();
-    outcome.bands.push(Band::above("the same attack on the private release, error", error(&z, 2), bound));
+    outcome.bands.push(Band::above(
+        "the same attack on the private release, error",
+        error(&z, 2),
+        bound,
+    ));
     Ok(())
 }

@@ -4,7 +4,9 @@
 //! pure-noise twin. `alone` and `vote` stand beside them, without a band: what is said of sharing is said against `alone`.
 
 use sordino_experiment::scenario::Method;
-use sordino_experiment::scenario::method::{ALONE, DP_FTS_DE, DP_PRIOR, PRIOR, PRIOR_NOISE, TS, VOTE};
+use sordino_experiment::scenario::method::{
+    ALONE, DP_FTS_DE, DP_PRIOR, PRIOR, PRIOR_NOISE, TS, VOTE,
+};
 
 use super::variants::{Comparison, variant};
 use super::{Band, Experiment, Options, Outcome, ReproduceError};
@@ -41,17 +43,35 @@ const BELOW_ONE: &str = "ε < 1";
 
 fn employment(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let (first, below_one) = ([(0.2, 0.65), (0.2, 0.7)], [(0.3, 0.85), (0.4, 0.9)]);
-    measured("employment", &["privacy.noise_multiplier=4"], options, runs, [first, below_one])
+    measured(
+        "employment",
+        &["privacy.noise_multiplier=4"],
+        options,
+        runs,
+        [first, below_one],
+    )
 }
 
 fn planes(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let bands = [(0.6, 0.9), (0.6, 0.92)];
-    measured("planes", &["privacy.noise_multiplier=6"], options, runs, [bands, bands])
+    measured(
+        "planes",
+        &["privacy.noise_multiplier=6"],
+        options,
+        runs,
+        [bands, bands],
+    )
 }
 
 fn wages(options: &Options, runs: u32) -> Result<Outcome, ReproduceError> {
     let (first, below_one) = ([(0.8, 1.0), (0.95, 1.05)], [(0.8, 1.0), (0.92, 1.03)]);
-    measured("wages", &["privacy.noise_multiplier=6"], options, runs, [first, below_one])
+    measured(
+        "wages",
+        &["privacy.noise_multiplier=6"],
+        options,
+        runs,
+        [first, below_one],
+    )
 }
 
 /// Bands on the regret of `dp-prior` over that of `ts` and of `prior-noise`, in the scenario as it is and below ε = 1;
@@ -63,10 +83,14 @@ fn measured(
     runs: u32,
     bounds: [[(f64, f64); 2]; 2],
 ) -> Result<Outcome, ReproduceError> {
-    let variants = [variant("", &[], ALL), variant(BELOW_ONE, below_one, PRIVATE)];
+    let variants = [
+        variant("", &[], ALL),
+        variant(BELOW_ONE, below_one, PRIVATE),
+    ];
     let all = Comparison::execute(scenario, &variants, options, runs)?;
     let alone = |method| [ALONE, TS].contains(&method);
-    let at = |variant: &'static str, method: Method| (if alone(method) { "" } else { variant }, method);
+    let at =
+        |variant: &'static str, method: Method| (if alone(method) { "" } else { variant }, method);
     let mut bands = Vec::new();
     for (variant, bounds) in ["", BELOW_ONE].into_iter().zip(bounds) {
         for (method, (low, high)) in [TS, PRIOR_NOISE].into_iter().zip(bounds) {
@@ -76,11 +100,22 @@ fn measured(
     }
     bands.extend(["", BELOW_ONE].map(|variant| all.equal_loss_band(variant, DP_PRIOR, DP_FTS_DE)));
     let rivals = [ALONE, VOTE, TS, PRIOR_NOISE, DP_FTS_DE];
-    let pairs = ["", BELOW_ONE].into_iter().flat_map(|variant| rivals.map(|of| (variant, of)));
-    let mut remarks: Vec<String> =
-        pairs.map(|(variant, of)| all.difference((variant, DP_PRIOR), at(variant, of))).collect();
+    let pairs = ["", BELOW_ONE]
+        .into_iter()
+        .flat_map(|variant| rivals.map(|of| (variant, of)));
+    let mut remarks: Vec<String> = pairs
+        .map(|(variant, of)| all.difference((variant, DP_PRIOR), at(variant, of)))
+        .collect();
     remarks.push(all.difference(("", DP_PRIOR), ("", PRIOR)));
-    remarks.push("Runs differ in coins and initial points, never in data: no statement about other agents.".to_owned());
+    remarks.push(
+        "Runs differ in coins and initial points, never in data: no statement about other agents."
+            .to_owned(),
+    );
     let chart = all.curves(scenario, false);
-    Ok(all.outcome(&format!("Real data: {scenario}"), bands, remarks, vec![chart]))
+    Ok(all.outcome(
+        &format!("Real data: {scenario}"),
+        bands,
+        remarks,
+        vec![chart],
+    ))
 }

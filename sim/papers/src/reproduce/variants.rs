@@ -33,8 +33,16 @@ pub struct Variant {
 }
 
 /// The setting of this name.
-pub const fn variant(name: &'static str, settings: &'static [&'static str], methods: &'static [Method]) -> Variant {
-    Variant { name, settings, methods }
+pub const fn variant(
+    name: &'static str,
+    settings: &'static [&'static str],
+    methods: &'static [Method],
+) -> Variant {
+    Variant {
+        name,
+        settings,
+        methods,
+    }
 }
 
 /// A band on a ratio of [`Comparison::ratio`], which must be smaller than the bound.
@@ -62,27 +70,53 @@ pub struct Comparison {
 
 impl Comparison {
     /// Executes the variants of a shipped scenario one after the other.
-    pub fn execute(shipped: &str, variants: &[Variant], options: &Options, runs: u32) -> Result<Self, ReproduceError> {
-        let shipped = Shipped::find(shipped).ok_or_else(|| ReproduceError::new("no such scenario"))?;
+    pub fn execute(
+        shipped: &str,
+        variants: &[Variant],
+        options: &Options,
+        runs: u32,
+    ) -> Result<Self, ReproduceError> {
+        let shipped =
+            Shipped::find(shipped).ok_or_else(|| ReproduceError::new("no such scenario"))?;
         let mut measured = Vec::new();
         for variant in variants {
-            let methods: Vec<String> = variant.methods.iter().map(|method| format!("\"{method}\"")).collect();
-            let mut settings = vec![format!("runs={runs}"), format!("federation.methods=[{}]", methods.join(", "))];
+            let methods: Vec<String> = variant
+                .methods
+                .iter()
+                .map(|method| format!("\"{method}\""))
+                .collect();
+            let mut settings = vec![
+                format!("runs={runs}"),
+                format!("federation.methods=[{}]", methods.join(", ")),
+            ];
             settings.extend(variant.settings.iter().map(ToString::to_string));
             let scenario = shipped.parse(&settings).map_err(ReproduceError::new)?;
             let what = format!("{} {}", scenario.name, variant.name);
             let mut teller = Teller::new("reproduce", what.trim(), "rounds", scenario.steps());
             teller.note(&format!("{}: {runs} runs", what.trim()));
-            let run_options =
-                model::Options { threads: options.threads, data: options.data.clone(), ..Default::default() };
+            let run_options = model::Options {
+                threads: options.threads,
+                data: options.data.clone(),
+                ..Default::default()
+            };
             let results = federated::run(&scenario, &run_options, &teller);
             teller.finish();
             let results = results.map_err(ReproduceError::new)?;
             let summary = summarize(&scenario, &results).map_err(ReproduceError::new)?;
-            measured.push(Measured { variant: *variant, scenario, results, summary });
+            measured.push(Measured {
+                variant: *variant,
+                scenario,
+                results,
+                summary,
+            });
         }
-        let regret_name = measured.first().map_or("regret", |first| first.scenario.objective.regret_name());
-        Ok(Comparison { measured, regret_name })
+        let regret_name = measured
+            .first()
+            .map_or("regret", |first| first.scenario.objective.regret_name());
+        Ok(Comparison {
+            measured,
+            regret_name,
+        })
     }
 
     /// One method under one variant.
@@ -98,7 +132,11 @@ impl Comparison {
     }
 
     fn called(variant: &str, method: Method) -> String {
-        if variant.is_empty() { method.name().to_owned() } else { format!("{method}, {variant}") }
+        if variant.is_empty() {
+            method.name().to_owned()
+        } else {
+            format!("{method}, {variant}")
+        }
     }
 
     /// Name and value of the ratio of two summed regrets, for a band.
@@ -122,31 +160,59 @@ impl Comparison {
             Self::called(first.0, first.1),
             Self::called(second.0, second.1)
         );
-        Band::order(name, &Paired::of(&self.of(first.0, first.1).sums, &self.of(second.0, second.1).sums))
+        Band::order(
+            name,
+            &Paired::of(
+                &self.of(first.0, first.1).sums,
+                &self.of(second.0, second.1).sums,
+            ),
+        )
     }
 
     /// The paper's ε of a variant's releases, which must come out to two decimals.
     pub fn epsilon_band(&self, variant: &str, method: Method, printed: f64) -> Band {
-        let loss = self.of(variant, method).losses.and_then(|[loss, _]| loss.moments).unwrap_or(f64::NAN);
-        Band::printed(format!("ε by moments: {}", Self::called(variant, method)), loss, printed)
+        let loss = self
+            .of(variant, method)
+            .losses
+            .and_then(|[loss, _]| loss.moments)
+            .unwrap_or(f64::NAN);
+        Band::printed(
+            format!("ε by moments: {}", Self::called(variant, method)),
+            loss,
+            printed,
+        )
     }
 
     /// A band on the tight ε of one method over another's: equal, and never more.
     pub fn equal_loss_band(&self, variant: &str, first: Method, second: Method) -> Band {
-        let loss = |method| self.of(variant, method).losses.and_then(|[loss, _]| loss.tight).unwrap_or(f64::NAN);
-        let name = format!("ε: {} / {}", Self::called(variant, first), Self::called(variant, second));
+        let loss = |method| {
+            self.of(variant, method)
+                .losses
+                .and_then(|[loss, _]| loss.tight)
+                .unwrap_or(f64::NAN)
+        };
+        let name = format!(
+            "ε: {} / {}",
+            Self::called(variant, first),
+            Self::called(variant, second)
+        );
         Band::within(name, loss(first) / loss(second), 0.999, 1.0)
     }
 
     /// The difference of two summed regrets, pair by pair, as a remark.
     pub fn difference(&self, first: (&str, Method), second: (&str, Method)) -> String {
-        let paired = Paired::of(&self.of(first.0, first.1).sums, &self.of(second.0, second.1).sums);
+        let paired = Paired::of(
+            &self.of(first.0, first.1).sums,
+            &self.of(second.0, second.1).sums,
+        );
         format!(
             "paired: {} minus {}: {} ± {} (95 %), smaller in {} of {}",
             Self::called(first.0, first.1),
             Self::called(second.0, second.1),
             significant(paired.mean, 3),
-            paired.half_width.map_or("?".into(), |half| significant(half, 2)),
+            paired
+                .half_width
+                .map_or("?".into(), |half| significant(half, 2)),
             paired.smaller,
             paired.pairs
         )
@@ -159,7 +225,9 @@ impl Comparison {
             for summary in &measured.summary.methods {
                 let mut curve = figure::curve(summary);
                 // The paper's accountant, whose numbers are compared here.
-                curve.note = summary.losses.map_or(String::new(), |[loss, _]| figure::epsilon(loss.moments));
+                curve.note = summary
+                    .losses
+                    .map_or(String::new(), |[loss, _]| figure::epsilon(loss.moments));
                 if !measured.variant.name.is_empty() {
                     curve.label = if ramp && summary.method != method::PURE_NOISE {
                         measured.variant.name.to_owned()
@@ -167,24 +235,43 @@ impl Comparison {
                         format!("{}, {}", curve.label, measured.variant.name)
                     };
                 }
-                if ramp && !measured.variant.name.is_empty() && summary.method != method::PURE_NOISE {
+                if ramp && !measured.variant.name.is_empty() && summary.method != method::PURE_NOISE
+                {
                     curve.class = RAMP[place.min(RAMP.len() - 1)];
                 }
                 curves.push(curve);
             }
         }
         // The method that matters is drawn on top.
-        curves.sort_by_key(|curve| curve.class == method::DP_FTS_DE.name() || curve.class.starts_with('v'));
-        let mut chart = scaled(title, "round", &format!("{}, mean over agents", self.regret_name), curves);
+        curves.sort_by_key(|curve| {
+            curve.class == method::DP_FTS_DE.name() || curve.class.starts_with('v')
+        });
+        let mut chart = scaled(
+            title,
+            "round",
+            &format!("{}, mean over agents", self.regret_name),
+            curves,
+        );
         chart.y_label.push_str("; lower is better");
         chart
     }
 
     /// Regret curves of one variant's methods, with what they spend by the tight accountant.
     pub fn curves_of(&self, title: &str, variant: &str) -> Chart {
-        let of = self.measured.iter().filter(|measured| measured.variant.name == variant);
-        let curves = of.flat_map(|measured| &measured.summary.methods).map(figure::curve).collect();
-        let mut chart = scaled(title, "round", &format!("{}, mean over agents", self.regret_name), curves);
+        let of = self
+            .measured
+            .iter()
+            .filter(|measured| measured.variant.name == variant);
+        let curves = of
+            .flat_map(|measured| &measured.summary.methods)
+            .map(figure::curve)
+            .collect();
+        let mut chart = scaled(
+            title,
+            "round",
+            &format!("{}, mean over agents", self.regret_name),
+            curves,
+        );
         chart.y_label.push_str("; lower is better");
         chart
     }
@@ -195,11 +282,19 @@ impl Comparison {
         method: Method,
         x: impl Fn(&PrivacyLoss) -> Option<f64>,
     ) -> Curve {
-        let of = measured.flat_map(|measured| &measured.summary.methods).filter(|summary| summary.method == method);
-        let mut points: Vec<Point> =
-            of.filter_map(|summary| Some(Point::mean(x(&summary.losses?[0])?, summary.summed_regret))).collect();
+        let of = measured
+            .flat_map(|measured| &measured.summary.methods)
+            .filter(|summary| summary.method == method);
+        let mut points: Vec<Point> = of
+            .filter_map(|summary| Some(Point::mean(x(&summary.losses?[0])?, summary.summed_regret)))
+            .collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Curve { class: palette::of(method), label: method.name().into(), note: String::new(), points }
+        Curve {
+            class: palette::of(method),
+            label: method.name().into(),
+            note: String::new(),
+            points,
+        }
     }
 
     /// Summed regret over ε: one point for each variant of `dp-fts-de`, with `pure-noise` beside it.
@@ -207,31 +302,63 @@ impl Comparison {
         let of = |method| Self::utility_curve(self.measured.iter(), method, |loss| loss.moments);
         let curves = vec![of(method::PURE_NOISE), of(method::DP_FTS_DE)];
         let y_label = format!("summed {}", self.regret_name);
-        from_zero("Utility against privacy", "ε by moments, all releases", &y_label, curves, 1e-9)
+        from_zero(
+            "Utility against privacy",
+            "ε by moments, all releases",
+            &y_label,
+            curves,
+            1e-9,
+        )
     }
 
     /// Summed regret over the tight ε of these methods, from left to right, and its logarithmic axis: one point for each
     /// variant in which only the noise differs.
     pub fn against_epsilon(&self, methods: &[Method]) -> (Chart, Ruler) {
         let only_noise = |measured: &&Measured| {
-            measured.variant.settings.iter().all(|setting| setting.starts_with("privacy.noise_multiplier="))
+            measured
+                .variant
+                .settings
+                .iter()
+                .all(|setting| setting.starts_with("privacy.noise_multiplier="))
         };
         let x = |loss: &PrivacyLoss| loss.tight.map(f64::log10);
-        let of = |method: &Method| Self::utility_curve(self.measured.iter().filter(only_noise), *method, x);
+        let of = |method: &Method| {
+            Self::utility_curve(self.measured.iter().filter(only_noise), *method, x)
+        };
         let curves: Vec<Curve> = methods.iter().map(of).collect();
         let points = || curves.iter().flat_map(|curve| &curve.points);
         let from = points().map(|point| point.x).fold(f64::INFINITY, f64::min);
-        let to = points().map(|point| point.x).fold(f64::NEG_INFINITY, f64::max);
-        let ticks = [0.1f64, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0].map(|epsilon| (epsilon.log10(), epsilon.to_string()));
-        let ticks = ticks.into_iter().filter(|(x, _)| (from - 0.03..=to + 0.03).contains(x)).collect();
+        let to = points()
+            .map(|point| point.x)
+            .fold(f64::NEG_INFINITY, f64::max);
+        let ticks = [0.1f64, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0]
+            .map(|epsilon| (epsilon.log10(), epsilon.to_string()));
+        let ticks = ticks
+            .into_iter()
+            .filter(|(x, _)| (from - 0.03..=to + 0.03).contains(x))
+            .collect();
         let y_label = format!("summed {}; lower is better", self.regret_name);
         let x_label = "ε of all releases, tight, logarithmic";
         let chart = from_zero("Utility against privacy", x_label, &y_label, curves, 1e-9);
-        (chart, Ruler { from: from - 0.03, to: to + 0.03, ticks, points: Points::Band })
+        (
+            chart,
+            Ruler {
+                from: from - 0.03,
+                to: to + 0.03,
+                ticks,
+                points: Points::Band,
+            },
+        )
     }
 
     /// The outcome with bands, remarks, and the pictures and tables for a folder.
-    pub fn outcome(&self, title: &str, bands: Vec<Band>, remarks: Vec<String>, charts: Vec<Chart>) -> Outcome {
+    pub fn outcome(
+        &self,
+        title: &str,
+        bands: Vec<Band>,
+        remarks: Vec<String>,
+        charts: Vec<Chart>,
+    ) -> Outcome {
         self.outcome_over(title, bands, remarks, charts, None)
     }
 
@@ -244,29 +371,68 @@ impl Comparison {
         charts: Vec<Chart>,
         ruler: Option<&Ruler>,
     ) -> Outcome {
-        let runs = self.measured.first().map_or(0, |measured| measured.scenario.runs);
-        let said = format!("Mean of {runs} paired runs, band ± one standard error; simulation: not private");
+        let runs = self
+            .measured
+            .first()
+            .map_or(0, |measured| measured.scenario.runs);
+        let said = format!(
+            "Mean of {runs} paired runs, band ± one standard error; simulation: not private"
+        );
         let key = |variant: &str, result: &MethodRun| {
-            vec![variant.to_owned(), result.method.to_string(), result.run.to_string()]
+            vec![
+                variant.to_owned(),
+                result.method.to_string(),
+                result.run.to_string(),
+            ]
         };
         let mut all: Vec<(&str, &MethodRun)> = Vec::new();
         for measured in &self.measured {
-            all.extend(measured.results.iter().map(|result| (measured.variant.name, result)));
+            all.extend(
+                measured
+                    .results
+                    .iter()
+                    .map(|result| (measured.variant.name, result)),
+            );
         }
-        let sums = all
-            .iter()
-            .map(|(variant, result)| [key(variant, result), vec![number(Some(result.regret.iter().sum()))]].concat());
+        let sums = all.iter().map(|(variant, result)| {
+            [
+                key(variant, result),
+                vec![number(Some(result.regret.iter().sum()))],
+            ]
+            .concat()
+        });
         let rounds = all.iter().flat_map(|(variant, result)| {
-            let at = |(round, regret): (usize, &f64)| vec![round.to_string(), number(Some(*regret))];
-            result.regret.iter().enumerate().map(move |point| [key(variant, result), at(point)].concat())
+            let at =
+                |(round, regret): (usize, &f64)| vec![round.to_string(), number(Some(*regret))];
+            result
+                .regret
+                .iter()
+                .enumerate()
+                .map(move |point| [key(variant, result), at(point)].concat())
         });
         let files = vec![
-            ("figure.svg".to_owned(), compose(title, &[&said, ""], &charts, ruler)),
-            ("report.html".to_owned(), page(title, &said, &bands, &remarks, (&charts, ruler))),
-            ("summed.csv".to_owned(), csv(["variant", "method", "run", "summed_regret"], sums)),
-            ("rounds.csv".to_owned(), csv(["variant", "method", "run", "round", "regret"], rounds)),
+            (
+                "figure.svg".to_owned(),
+                compose(title, &[&said, ""], &charts, ruler),
+            ),
+            (
+                "report.html".to_owned(),
+                page(title, &said, &bands, &remarks, (&charts, ruler)),
+            ),
+            (
+                "summed.csv".to_owned(),
+                csv(["variant", "method", "run", "summed_regret"], sums),
+            ),
+            (
+                "rounds.csv".to_owned(),
+                csv(["variant", "method", "run", "round", "regret"], rounds),
+            ),
         ];
-        Outcome { bands, remarks, files }
+        Outcome {
+            bands,
+            remarks,
+            files,
+        }
     }
 }
 
@@ -283,7 +449,11 @@ fn page(
         "<div class=\"scroll\"><table>\n<thead><tr><th>band</th><th>expected</th><th>measured</th><th>holds</th></tr></thead>\n<tbody>\n",
     );
     for band in bands {
-        let (class, holds) = if band.holds { ("better", "yes") } else { ("worse", "no") };
+        let (class, holds) = if band.holds {
+            ("better", "yes")
+        } else {
+            ("worse", "no")
+        };
         let _ = writeln!(
             table,
             "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td class=\"{class}\">{holds}</td></tr>",

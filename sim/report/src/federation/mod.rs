@@ -34,33 +34,55 @@ pub fn record(
     chain: bool,
 ) -> serde_json::Result<Record> {
     let columns = columns(scenario, results, statistics);
-    let points = results.iter().flat_map(|result| (0..result.regret.len()).map(move |round| (result, round)));
+    let points = results
+        .iter()
+        .flat_map(|result| (0..result.regret.len()).map(move |round| (result, round)));
     let mut files = vec![
         ("rounds.csv", columns.csv(points)),
-        ("transcript.jsonl", transcript(scenario, results, statistics, chain)?),
+        (
+            "transcript.jsonl",
+            transcript(scenario, results, statistics, chain)?,
+        ),
     ];
     if results.iter().any(|result| !result.faults.is_empty()) {
         files.push(("faults.csv", faults(results)));
     }
     files.extend(kept);
     let priors = priors(results);
-    let told = if priors.is_empty() { None } else { Some(PRIORS) };
+    let told = if priors.is_empty() {
+        None
+    } else {
+        Some(PRIORS)
+    };
     let names: Vec<&str> = files.iter().map(|(name, _)| *name).chain(told).collect();
     let remark = without_priors(results) + REMARK;
-    files.push(("README.md", readme(&scenario.head().trust, &names, columns.meanings(), &remark)));
-    Ok(Record { summary: json::summary(scenario, statistics, cautions), files, priors })
+    files.push((
+        "README.md",
+        readme(&scenario.head().trust, &names, columns.meanings(), &remark),
+    ));
+    Ok(Record {
+        summary: json::summary(scenario, statistics, cautions),
+        files,
+        priors,
+    })
 }
 
 /// The prior files that were left.
 fn priors(results: &[MethodRun]) -> Vec<(String, Vec<u8>)> {
-    let left = results.iter().filter_map(|result| Some((result.method, result.prior.as_ref()?.as_ref().ok()?)));
-    left.map(|(method, left)| (prior_name(method.name()), left.bytes.clone())).collect()
+    let left = results
+        .iter()
+        .filter_map(|result| Some((result.method, result.prior.as_ref()?.as_ref().ok()?)));
+    left.map(|(method, left)| (prior_name(method.name()), left.bytes.clone()))
+        .collect()
 }
 
 /// Which methods leave no prior file although they learn something in common, and why.
 fn without_priors(results: &[MethodRun]) -> String {
     let why = |result: &MethodRun| match &result.prior {
-        Some(Err(why)) => Some(format!("No `{}`: {why}.\n\n", prior_name(result.method.name()))),
+        Some(Err(why)) => Some(format!(
+            "No `{}`: {why}.\n\n",
+            prior_name(result.method.name())
+        )),
         _ => None,
     };
     results.iter().filter_map(why).collect()
@@ -71,10 +93,17 @@ type At<'r> = (&'r MethodRun, usize);
 
 /// Columns of `rounds.csv`: one line for each run, method and round. A field is empty where there is no value, and for the ε
 /// of a run that released the same as the first.
-fn columns<'c>(scenario: &'c Scenario, results: &'c [MethodRun], summary: &'c Statistics) -> Columns<'c, At<'c>> {
+fn columns<'c>(
+    scenario: &'c Scenario,
+    results: &'c [MethodRun],
+    summary: &'c Statistics,
+) -> Columns<'c, At<'c>> {
     let count = |count: Option<&u32>| count.map_or(String::new(), u32::to_string);
     let quantile = |(run, round): &At<'_>, place: usize| {
-        let quantiles = run.regret_quantiles.iter().find(|(t, _)| *t as usize == *round);
+        let quantiles = run
+            .regret_quantiles
+            .iter()
+            .find(|(t, _)| *t as usize == *round);
         short(quantiles.map(|(_, three)| three[place]))
     };
     Columns::new()
@@ -125,7 +154,9 @@ fn columns<'c>(scenario: &'c Scenario, results: &'c [MethodRun], summary: &'c St
 /// Releases that a method made up to a round, the one after it among them.
 fn releases_after(scenario: &Scenario, result: &MethodRun, round: u32) -> u32 {
     let method = scenario.method(result.method);
-    let prior = method.filter(|method| method.is_prior()).and_then(|method| scenario.of(method).prior.as_ref());
+    let prior = method
+        .filter(|method| method.is_prior())
+        .and_then(|method| scenario.of(method).prior.as_ref());
     let planned = match prior {
         Some(prior) => prior.releases_after(round),
         None if method.is_some_and(|method| method.is_vote()) => 1,
@@ -137,18 +168,36 @@ fn releases_after(scenario: &Scenario, result: &MethodRun, round: u32) -> u32 {
 
 /// ε of this many releases to four decimals, rounded up; `inf` without a finite bound.
 fn spent(losses: &[(u32, Option<f64>)], releases: u32) -> String {
-    loss_after(losses, releases).map_or("inf".to_owned(), |epsilon| format!("{:?}", (epsilon * 1e4).ceil() / 1e4))
+    loss_after(losses, releases).map_or("inf".to_owned(), |epsilon| {
+        format!("{:?}", (epsilon * 1e4).ceil() / 1e4)
+    })
 }
 
 /// What happened on the links. Simulation only: only the server knows who answered.
 fn faults<'r>(results: &'r [MethodRun]) -> String {
     let row = |result: &MethodRun, round: usize, counts: &FaultCounts| {
-        let address = [result.run.to_string(), result.method.to_string(), round.to_string()];
-        address.into_iter().chain(counts.values().map(|count| count.to_string()))
+        let address = [
+            result.run.to_string(),
+            result.method.to_string(),
+            round.to_string(),
+        ];
+        address
+            .into_iter()
+            .chain(counts.values().map(|count| count.to_string()))
     };
-    let of =
-        |result: &'r MethodRun| result.faults.iter().enumerate().map(move |(round, counts)| row(result, round, counts));
-    csv(["run", "method", "round"].into_iter().chain(FaultCounts::NAMES), results.iter().flat_map(of))
+    let of = |result: &'r MethodRun| {
+        result
+            .faults
+            .iter()
+            .enumerate()
+            .map(move |(round, counts)| row(result, round, counts))
+    };
+    csv(
+        ["run", "method", "round"]
+            .into_iter()
+            .chain(FaultCounts::NAMES),
+        results.iter().flat_map(of),
+    )
 }
 
 #[derive(Serialize)]
@@ -198,7 +247,12 @@ fn transcript(
             method: result.method.name(),
             digest: result.digest.to_string(),
             releases: result.releases,
-            chain: result.chain.iter().filter(|_| chain).map(ToString::to_string).collect(),
+            chain: result
+                .chain
+                .iter()
+                .filter(|_| chain)
+                .map(ToString::to_string)
+                .collect(),
             prior: result
                 .prior
                 .as_ref()

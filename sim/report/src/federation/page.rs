@@ -15,7 +15,12 @@ use crate::{charts, differences, events, figure, palette};
 
 /// What is shown of it.
 pub fn view(record: &RunRecord) -> View {
-    let RunRecord { scenario, summary, cautions, .. } = record;
+    let RunRecord {
+        scenario,
+        summary,
+        cautions,
+        ..
+    } = record;
     let regret_name = scenario.objective.regret_name();
     let federation = &scenario.federation;
     let facts = vec![
@@ -24,15 +29,21 @@ pub fn view(record: &RunRecord) -> View {
         ("regions", federation.regions().to_string()),
         ("features", scenario.surrogate.features.to_string()),
         ("q", significant(scenario.privacy.sampling_probability, 3)),
-        ("noise multiplier", significant(scenario.privacy.noise_multiplier.value(), 3)),
+        (
+            "noise multiplier",
+            significant(scenario.privacy.noise_multiplier.value(), 3),
+        ),
     ];
     let mut sections = String::new();
     losses(&mut sections, scenario, summary);
     spread(&mut sections, summary, regret_name);
     clipping(&mut sections, summary);
     faults(&mut sections, record);
-    let text =
-        if scenario.runs > 1 { "Mean over runs; the bands are one standard error." } else { "One run: no bands." };
+    let text = if scenario.runs > 1 {
+        "Mean over runs; the bands are one standard error."
+    } else {
+        "One run: no bands."
+    };
     let panels = Panels {
         heading: "Regret",
         text: text.to_owned(),
@@ -56,24 +67,41 @@ fn shown(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> Show
     let regret_name = scenario.objective.regret_name();
     let mut columns = Columns::<MethodStatistics>::new()
         .text("method", |method| method.method.name().to_owned())
-        .number(format!("summed\n{regret_name}"), |method| significant(method.summed_regret.mean, 4))
+        .number(format!("summed\n{regret_name}"), |method| {
+            significant(method.summed_regret.mean, 4)
+        })
         .number("std.\nerror", |method| {
-            method.summed_regret.standard_error.map_or("–".to_owned(), |error| significant(error, 2))
+            method
+                .summed_regret
+                .standard_error
+                .map_or("–".to_owned(), |error| significant(error, 2))
         });
     for round in told_rounds(scenario.federation.rounds) {
         columns = columns.number(format!("round\n{round}"), move |method| {
-            method.curve.get(round as usize).map_or("–".to_owned(), |at| format!("{:.4}", at.mean))
+            method
+                .curve
+                .get(round as usize)
+                .map_or("–".to_owned(), |at| format!("{:.4}", at.mean))
         });
     }
-    let deltas = [significant(scenario.privacy.delta, 3), format!("{SMALL_DELTA:e}")];
+    let deltas = [
+        significant(scenario.privacy.delta, 3),
+        format!("{SMALL_DELTA:e}"),
+    ];
     for (place, delta) in deltas.iter().enumerate() {
-        columns = columns.number(format!("ε tight\nδ {delta}"), move |method| cost(method, place));
+        columns = columns.number(format!("ε tight\nδ {delta}"), move |method| {
+            cost(method, place)
+        });
     }
     let mut notes = vec![format!(
         "{regret_name}: mean over {} agents of the best so far, summed over rounds 0 to {}; {}.",
         scenario.federation.agents,
         scenario.federation.rounds,
-        if scenario.runs == 1 { "one run".to_owned() } else { format!("mean of {} paired runs", scenario.runs) },
+        if scenario.runs == 1 {
+            "one run".to_owned()
+        } else {
+            format!("mean of {} paired runs", scenario.runs)
+        },
     )];
     notes.extend(summary.methods.iter().find_map(|method| method.losses).map(|[loss, _]| {
         format!(
@@ -82,19 +110,37 @@ fn shown(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> Show
             loss.relation
         )
     }));
-    let left = scenario.own.iter().filter(|own| !scenario.federation.methods.contains(&own.method.named()));
+    let left = scenario
+        .own
+        .iter()
+        .filter(|own| !scenario.federation.methods.contains(&own.method.named()));
     let left: Vec<&str> = left.map(|own| own.method.name()).collect();
     if !left.is_empty() {
-        notes.push(format!("Not run, because federation.methods does not name it: {}.", left.join(", ")));
+        notes.push(format!(
+            "Not run, because federation.methods does not name it: {}.",
+            left.join(", ")
+        ));
     }
-    notes.extend(events::sentences(scenario, summary).into_iter().map(|sentence| format!("{sentence}.")));
-    notes.extend(events::between(summary).into_iter().map(|sentence| format!("{sentence}.")));
+    notes.extend(
+        events::sentences(scenario, summary)
+            .into_iter()
+            .map(|sentence| format!("{sentence}.")),
+    );
+    notes.extend(
+        events::between(summary)
+            .into_iter()
+            .map(|sentence| format!("{sentence}.")),
+    );
     notes.extend(events::unequal(summary));
     notes.extend(Twins::of(summary.methods.iter().map(MethodStatistics::named)).sentence());
     notes.extend(differences::few(scenario.runs as usize));
     notes.extend(conclusion(scenario).map(|said| format!("What may be concluded: {said}")));
     Shown {
-        looks: summary.methods.iter().map(|method| palette::of(method.method)).collect(),
+        looks: summary
+            .methods
+            .iter()
+            .map(|method| palette::of(method.method))
+            .collect(),
         notes,
         cautions: cautions.to_vec(),
         noise: true,
@@ -106,13 +152,19 @@ fn shown(scenario: &Scenario, summary: &Statistics, cautions: &[String]) -> Show
 fn cost(method: &MethodStatistics, place: usize) -> String {
     let why = match (method.guarantee(), &method.losses) {
         (Guarantee::DifferentialPrivacy, Some(losses)) => {
-            return losses[place].tight.map_or("∞".to_owned(), |epsilon| significant(epsilon, 3));
+            return losses[place]
+                .tight
+                .map_or("∞".to_owned(), |epsilon| significant(epsilon, 3));
         }
         (Guarantee::NothingReleased, _) => "no release",
         (Guarantee::Unclaimed, _) => "none claimed",
         _ => "unprotected",
     };
-    if place == 0 { why.to_owned() } else { String::new() }
+    if place == 0 {
+        why.to_owned()
+    } else {
+        String::new()
+    }
 }
 
 fn losses(out: &mut String, scenario: &Scenario, summary: &Statistics) {
@@ -129,7 +181,10 @@ fn losses(out: &mut String, scenario: &Scenario, summary: &Statistics) {
         out,
         "Privacy loss over releases",
         &text,
-        &format!("<figure class=\"single\">{}</figure>\n", charts::element(&chart, None, (290.0, 240.0), 190.0)),
+        &format!(
+            "<figure class=\"single\">{}</figure>\n",
+            charts::element(&chart, None, (290.0, 240.0), 190.0)
+        ),
     );
 }
 
@@ -137,7 +192,12 @@ fn spread(out: &mut String, summary: &Statistics, regret_name: &str) {
     let charts = charts::small(&charts::spreads(summary, regret_name), (230.0, 170.0), 14.0);
     if !charts.is_empty() {
         let text = "Median over agents, and the range from the 10 % to the 90 % quantile; means over runs.";
-        section(out, "Spread over agents", text, &format!("<div class=\"grid-small\">\n{charts}</div>\n"));
+        section(
+            out,
+            "Spread over agents",
+            text,
+            &format!("<div class=\"grid-small\">\n{charts}</div>\n"),
+        );
     }
 }
 
@@ -145,8 +205,10 @@ fn clipping(out: &mut String, summary: &Statistics) {
     if let Some(chart) = charts::clipping(summary) {
         let text = "<strong>Not releasable.</strong> A server that told how many vectors it clipped would break its guarantee; \
                     the simulator may, because nobody's data are in it.";
-        let body =
-            format!("<figure class=\"single\">{}</figure>\n", charts::element(&chart, None, (310.0, 220.0), 130.0));
+        let body = format!(
+            "<figure class=\"single\">{}</figure>\n",
+            charts::element(&chart, None, (310.0, 220.0), 130.0)
+        );
         section(out, "Clipping", text, &body);
     }
 }
@@ -159,7 +221,10 @@ fn faults(out: &mut String, record: &RunRecord) {
             "Mean number of agents or frames for each method, run and round. <em>Not releasable</em>: who answered is known \
              to the server alone. Divisor, weights and noise of a release do not depend on it, so ε is what it is \
              without faults.",
-            &format!("<figure class=\"single\">{}</figure>\n", charts::element(&chart, None, (310.0, 220.0), 150.0)),
+            &format!(
+                "<figure class=\"single\">{}</figure>\n",
+                charts::element(&chart, None, (310.0, 220.0), 150.0)
+            ),
         );
     }
 }

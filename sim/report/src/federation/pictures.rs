@@ -17,16 +17,34 @@ pub fn pictures(record: &RunRecord) -> Vec<Picture> {
     let one = |chart: Option<Chart>| chart.into_iter().collect();
     let spread = charts::spreads(summary, scenario.objective.regret_name());
     let mut found = vec![
-        picture("privacy-loss", "privacy loss over releases", LOSS, one(charts::losses(scenario, summary))),
+        picture(
+            "privacy-loss",
+            "privacy loss over releases",
+            LOSS,
+            one(charts::losses(scenario, summary)),
+        ),
         picture("spread", "spread over agents", SPREAD, spread),
-        picture("clipping", "clipped vectors (not releasable)", CLIPPING, one(charts::clipping(summary))),
-        picture("faults", "faults by round (not releasable)", FAULTS, one(charts::faults(&record.results))),
+        picture(
+            "clipping",
+            "clipped vectors (not releasable)",
+            CLIPPING,
+            one(charts::clipping(summary)),
+        ),
+        picture(
+            "faults",
+            "faults by round (not releasable)",
+            FAULTS,
+            one(charts::faults(&record.results)),
+        ),
     ];
     found.retain(|picture| !picture.charts.is_empty());
     found
 }
 
 const LOSS: &str = "ε of the first releases of a private method, by privacy-loss distributions; zero-out neighbours.";
-const SPREAD: &str = "Median over agents, and the range from the 10 % to the 90 % quantile; means over runs.";
-const CLIPPING: &str = "Share of uploads that were clipped, by broadcast; exists in simulation alone.";
-const FAULTS: &str = "Mean number of agents or frames for each method, run and round; exists in simulation alone.";
+const SPREAD: &str =
+    "Median over agents, and the range from the 10 % to the 90 % quantile; means over runs.";
+const CLIPPING: &str =
+    "Share of uploads that were clipped, by broadcast; exists in simulation alone.";
+const FAULTS: &str =
+    "Mean number of agents or frames for each method, run and round; exists in simulation alone.";

@@ -103,10 +103,21 @@ impl Arguments {
         match space.context(&context) {
             Ok(_) => Ok(context),
             Err(error) => {
-                let needed = space.parameters().iter().filter(|parameter| parameter.context);
-                let needed: Vec<String> = needed.map(|parameter| format!("--given {}=VALUE", parameter.name)).collect();
-                let needed = if needed.is_empty() { "no --given".into() } else { needed.join(" ") };
-                Err(CliError::input(format!("{error}; this space takes {needed}; nothing was run")))
+                let needed = space
+                    .parameters()
+                    .iter()
+                    .filter(|parameter| parameter.context);
+                let needed: Vec<String> = needed
+                    .map(|parameter| format!("--given {}=VALUE", parameter.name))
+                    .collect();
+                let needed = if needed.is_empty() {
+                    "no --given".into()
+                } else {
+                    needed.join(" ")
+                };
+                Err(CliError::input(format!(
+                    "{error}; this space takes {needed}; nothing was run"
+                )))
             }
         }
     }

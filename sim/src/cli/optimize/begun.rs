@@ -16,12 +16,20 @@ const FETCHED: &str = "prior.safetensors";
 pub fn prior(named: &str, folder: &Path) -> Result<PriorFile, CliError> {
     let kept = folder.join(FETCHED);
     // A search that goes on began with the one that it keeps; the server may have a later one.
-    if is_address(named) && kept.exists() { PriorFile::load(&kept).map_err(CliError::input) } else { read(named) }
+    if is_address(named) && kept.exists() {
+        PriorFile::load(&kept).map_err(CliError::input)
+    } else {
+        read(named)
+    }
 }
 
 /// Keeps a file that was fetched in the folder of its search.
 ///
 /// **Errors**: those of the system.
 pub fn keep(named: &str, file: &PriorFile, folder: &Path) -> Result<(), CliError> {
-    if is_address(named) { file.save(&folder.join(FETCHED)).map_err(CliError::failure) } else { Ok(()) }
+    if is_address(named) {
+        file.save(&folder.join(FETCHED)).map_err(CliError::failure)
+    } else {
+        Ok(())
+    }
 }

@@ -31,13 +31,22 @@ impl Folder {
     ///
     /// **Errors**: a folder with a search where none is to be gone on with; a search of another space, goal or seed; a
     /// line that is none, by its number; those of the system.
-    pub fn open(path: &Path, head: &Head, prior: Option<&PriorFile>, resume: bool) -> Result<(Self, Search), CliError> {
+    pub fn open(
+        path: &Path,
+        head: &Head,
+        prior: Option<&PriorFile>,
+        resume: bool,
+    ) -> Result<(Self, Search), CliError> {
         let shown = path.display();
         let failed = |error: std::io::Error| CliError::failure(format!("{shown}: {error}"));
         fs::create_dir_all(path).map_err(failed)?;
         let lock = FolderLock::take(path).map_err(CliError::failure)?;
         let place = path.join(STORE);
-        let text = if place.exists() { whole_lines(&place)? } else { String::new() };
+        let text = if place.exists() {
+            whole_lines(&place)?
+        } else {
+            String::new()
+        };
         if !text.is_empty() && !resume {
             return Err(CliError::input(format!(
                 "{shown}: holds a search already; --resume goes on with it, --out names another folder; nothing was run"
@@ -71,10 +80,22 @@ impl Folder {
             }
             search
         };
-        let mut store = OpenOptions::new().create(true).truncate(false).write(true).open(&place).map_err(failed)?;
+        let mut store = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&place)
+            .map_err(failed)?;
         // Half a line of a process that was killed is written over.
-        store.set_len(text.len() as u64).and_then(|()| store.seek(SeekFrom::End(0))).map_err(failed)?;
-        let mut folder = Folder { path: path.to_owned(), store, _lock: lock };
+        store
+            .set_len(text.len() as u64)
+            .and_then(|()| store.seek(SeekFrom::End(0)))
+            .map_err(failed)?;
+        let mut folder = Folder {
+            path: path.to_owned(),
+            store,
+            _lock: lock,
+        };
         if text.is_empty() {
             folder.append(&Search::head_line(&head))?;
         }
@@ -85,19 +106,29 @@ impl Folder {
     ///
     /// **Errors**: those of the system.
     pub fn record(&mut self, search: &Search) -> Result<(), CliError> {
-        search.events().last().map_or(Ok(()), |event: &Event| self.append(&Search::line(event)))
+        search
+            .events()
+            .last()
+            .map_or(Ok(()), |event: &Event| self.append(&Search::line(event)))
     }
 
     fn append(&mut self, line: &str) -> Result<(), CliError> {
-        let written = self.store.write_all(line.as_bytes()).and_then(|()| self.store.sync_data());
-        written.map_err(|error| CliError::failure(format!("{}: {error}", self.path.join(STORE).display())))
+        let written = self
+            .store
+            .write_all(line.as_bytes())
+            .and_then(|()| self.store.sync_data());
+        written.map_err(|error| {
+            CliError::failure(format!("{}: {error}", self.path.join(STORE).display()))
+        })
     }
 
     /// Writes `best.json`, `history.csv` and the picture anew.
     ///
     /// **Errors**: those of the system.
     pub fn publish(&self, search: &Search, value: Option<&str>) -> Result<(), CliError> {
-        let text = serde_json::to_string_pretty(&result(search, value)?).map_err(CliError::failure)? + "\n";
+        let text = serde_json::to_string_pretty(&result(search, value)?)
+            .map_err(CliError::failure)?
+            + "\n";
         let mut files = vec![("best.json", text), ("history.csv", history(search))];
         if let Some(picture) = picture::best_so_far(search, value) {
             files.push(("best.svg", picture));
@@ -113,8 +144,9 @@ impl Folder {
 
 /// The store up to its last whole line.
 fn whole_lines(path: &Path) -> Result<String, CliError> {
-    let mut text = read_to_string_bounded(path, STORE_MAX.max(BYTES_MAX))
-        .map_err(|error| CliError::input(format!("{}: {error}; nothing was run", path.display())))?;
+    let mut text = read_to_string_bounded(path, STORE_MAX.max(BYTES_MAX)).map_err(|error| {
+        CliError::input(format!("{}: {error}; nothing was run", path.display()))
+    })?;
     text.truncate(text.rfind('\n').map_or(0, |last| last + 1));
     Ok(text)
 }
@@ -142,16 +174,32 @@ pub fn result(search: &Search, value: Option<&str>) -> Result<Value, CliError> {
 
 /// The values in the order in which they were learned, with the best so far.
 fn history(search: &Search) -> String {
-    let names = search.head().space.parameters().iter().map(|parameter| parameter.name.clone());
-    let header: Vec<String> =
-        ["evaluation".to_owned()].into_iter().chain(names).chain(["value".to_owned(), "best".to_owned()]).collect();
+    let names = search
+        .head()
+        .space
+        .parameters()
+        .iter()
+        .map(|parameter| parameter.name.clone());
+    let header: Vec<String> = ["evaluation".to_owned()]
+        .into_iter()
+        .chain(names)
+        .chain(["value".to_owned(), "best".to_owned()])
+        .collect();
     let mut text = sordino_experiment::world::rows::line(&header);
     for (place, (point, value, best)) in so_far(search).into_iter().enumerate() {
-        let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let shown = |value: &Value| {
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned)
+        };
         let inputs = search.head().space.parameters().iter();
-        let inputs = inputs.map(|parameter| point.get(&parameter.name).map(shown).unwrap_or_default());
-        let fields: Vec<String> =
-            [(place + 1).to_string()].into_iter().chain(inputs).chain([value.to_string(), best.to_string()]).collect();
+        let inputs =
+            inputs.map(|parameter| point.get(&parameter.name).map(shown).unwrap_or_default());
+        let fields: Vec<String> = [(place + 1).to_string()]
+            .into_iter()
+            .chain(inputs)
+            .chain([value.to_string(), best.to_string()])
+            .collect();
         text.push_str(&sordino_experiment::world::rows::line(&fields));
     }
     text

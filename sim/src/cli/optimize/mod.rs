@@ -52,21 +52,39 @@ type Answer = (Point, Option<Result<f64, String>>);
 
 /// Asks until as many values are known as were wanted.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
-    let stop = Stop::on_signals().map_err(|error| CliError::failure(format!("signals: {error}")))?;
+    let stop =
+        Stop::on_signals().map_err(|error| CliError::failure(format!("signals: {error}")))?;
     let text = read_text(&arguments.space, BYTES_MAX).map_err(CliError::input)?;
-    let file = SpaceFile::parse(&arguments.space.display().to_string(), &text).map_err(CliError::input)?;
+    let file =
+        SpaceFile::parse(&arguments.space.display().to_string(), &text).map_err(CliError::input)?;
     let context = arguments.context(&file.space)?;
     told_of(&file);
     let goal = file.goal.unwrap_or(Goal::Minimize);
-    let head = Head::new(file.space.clone(), goal, arguments.seed.or(file.seed).unwrap_or(0));
+    let head = Head::new(
+        file.space.clone(),
+        goal,
+        arguments.seed.or(file.seed).unwrap_or(0),
+    );
     let named = arguments.prior.as_deref();
-    let prior = named.map(|named| begun::prior(named, &arguments.out)).transpose()?;
+    let prior = named
+        .map(|named| begun::prior(named, &arguments.out))
+        .transpose()?;
     let (folder, search) = Folder::open(&arguments.out, &head, prior.as_ref(), arguments.resume)?;
-    named.zip(prior.as_ref()).map_or(Ok(()), |(named, file)| begun::keep(named, file, &arguments.out))?;
+    named.zip(prior.as_ref()).map_or(Ok(()), |(named, file)| {
+        begun::keep(named, file, &arguments.out)
+    })?;
     prior.iter().for_each(told_of_prior);
     let wanted = wanted(arguments, &search);
-    let mut course =
-        Course { arguments, context, wanted, value: file.value.as_deref(), folder, search, running: 0, failed: 0 };
+    let mut course = Course {
+        arguments,
+        context,
+        wanted,
+        value: file.value.as_deref(),
+        folder,
+        search,
+        running: 0,
+        failed: 0,
+    };
     let ended = course.run(&stop);
     course.folder.publish(&course.search, course.value)?;
     ended?;
@@ -76,10 +94,21 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 /// Says which keys of the file are another command's, and what it does not say.
 fn told_of(file: &SpaceFile) {
     let points = file.points.iter().any(Option::is_some);
-    let given = [("design", file.design.is_some()), ("candidates", file.candidates.is_some()), ("points", points)];
-    let others: Vec<&str> = given.into_iter().filter(|(_, given)| *given).map(|(key, _)| key).collect();
+    let given = [
+        ("design", file.design.is_some()),
+        ("candidates", file.candidates.is_some()),
+        ("points", points),
+    ];
+    let others: Vec<&str> = given
+        .into_iter()
+        .filter(|(_, given)| *given)
+        .map(|(key, _)| key)
+        .collect();
     if !others.is_empty() {
-        note(&format!("{} of the space file: for `sordino tune`, not used here", others.join(", ")));
+        note(&format!(
+            "{} of the space file: for `sordino tune`, not used here",
+            others.join(", ")
+        ));
     }
     if file.goal.is_none() {
         note("the space file names no goal: smaller values are better");
@@ -94,7 +123,10 @@ fn told_of_prior(file: &PriorFile) {
         Reading::Doubted => "the search weighs it by its own first values",
         _ => "its self-test speaks against it, and the search does not read it",
     };
-    note(&format!("prior file: {} contributors of {}; {read}", label.contributors, label.dataset));
+    note(&format!(
+        "prior file: {} contributors of {}; {read}",
+        label.contributors, label.dataset
+    ));
     if label.simulated {
         note(
             "prior file: of a simulation, whose noise can be predicted: it protects none of its contributors, whatever its ε",
@@ -105,10 +137,17 @@ fn told_of_prior(file: &PriorFile) {
 /// Number of values to learn: no more than there are points.
 fn wanted(arguments: &Arguments, search: &Search) -> usize {
     let wanted = arguments.evaluations as usize;
-    let points = search.head().space.core().ok().and_then(|space| space.count());
+    let points = search
+        .head()
+        .space
+        .core()
+        .ok()
+        .and_then(|space| space.count());
     match points.and_then(|points| usize::try_from(points).ok()) {
         Some(points) if points < wanted => {
-            note(&format!("the space has {points} points: {points} evaluations"));
+            note(&format!(
+                "the space has {points} points: {points} evaluations"
+            ));
             points
         }
         _ => wanted,
@@ -140,7 +179,11 @@ impl Course<'_> {
             waiting.reverse();
             let ended = loop {
                 let room = self.running < usize::from(arguments.jobs) && stop.wishes() == 0;
-                let next = if room { self.next(&mut waiting) } else { Ok(None) };
+                let next = if room {
+                    self.next(&mut waiting)
+                } else {
+                    Ok(None)
+                };
                 match next {
                     Ok(Some(point)) => {
                         self.running += 1;
@@ -190,15 +233,26 @@ impl Course<'_> {
             }
         };
         let at = self.search.len() + self.search.failed() + self.running + 1;
-        note(&format!("question {at}: {}; waiting for {}", shown(&point), commands(self.running + 1)));
+        note(&format!(
+            "question {at}: {}; waiting for {}",
+            shown(&point),
+            commands(self.running + 1)
+        ));
         Ok(Some(point))
     }
 
     /// Whether every point of the space was asked.
     fn exhausted(&self) -> bool {
-        let points = self.search.head().space.core().ok().and_then(|space| space.count());
+        let points = self
+            .search
+            .head()
+            .space
+            .core()
+            .ok()
+            .and_then(|space| space.count());
         points.is_some_and(|points| {
-            (self.search.len() + self.search.failed() + self.search.pending().len()) as u64 >= points
+            (self.search.len() + self.search.failed() + self.search.pending().len()) as u64
+                >= points
         })
     }
 
@@ -210,7 +264,9 @@ impl Course<'_> {
         match answer {
             None => return Ok(()),
             Some(Ok(value)) => {
-                self.search.tell(&Value::Object(point), value).map_err(CliError::failure)?;
+                self.search
+                    .tell(&Value::Object(point), value)
+                    .map_err(CliError::failure)?;
                 self.failed = 0;
                 self.folder.record(&self.search)?;
                 let best = self.search.best().map_or(value, |(_, best)| best);
@@ -223,7 +279,9 @@ impl Course<'_> {
                 ));
             }
             Some(Err(why)) => {
-                self.search.fail(&Value::Object(point)).map_err(CliError::failure)?;
+                self.search
+                    .fail(&Value::Object(point))
+                    .map_err(CliError::failure)?;
                 self.failed += 1;
                 self.folder.record(&self.search)?;
                 note(&format!("no value at {shown}: the command {why}"));
@@ -243,7 +301,11 @@ impl Course<'_> {
     /// Questions in a row that may fail.
     fn failed_max(&self) -> usize {
         let at_once = usize::from(self.arguments.jobs);
-        if self.search.is_empty() { at_once.clamp(FAILED_FIRST_MAX, FAILED_MAX) } else { FAILED_MAX }
+        if self.search.is_empty() {
+            at_once.clamp(FAILED_FIRST_MAX, FAILED_MAX)
+        } else {
+            FAILED_MAX
+        }
     }
 
     /// The results on standard output.
@@ -255,22 +317,35 @@ impl Course<'_> {
             return print_json(&result(&self.search, self.value)?);
         }
         let name = self.value.unwrap_or("value");
-        let mut text = format!("best {name}: {} at {}\n", significant(best, 6), shown(&point));
+        let mut text = format!(
+            "best {name}: {} at {}\n",
+            significant(best, 6),
+            shown(&point)
+        );
         if let Some((point, estimate)) = self.search.recommend().map_err(CliError::failure)? {
             let (mean, std) = (significant(estimate.mean, 4), significant(estimate.std, 2));
-            text.push_str(&format!("recommended: {}, where {mean} ± {std} is expected\n", shown(&point)));
+            text.push_str(&format!(
+                "recommended: {}, where {mean} ± {std} is expected\n",
+                shown(&point)
+            ));
         }
         let failed = match self.search.failed() {
             0 => String::new(),
             count => format!(", {count} questions failed"),
         };
         let (count, out) = (self.search.len(), self.arguments.out.display());
-        print(&format!("{text}{count} evaluations{failed}; best.json, history.csv and best.svg are in {out}\n"))
+        print(&format!(
+            "{text}{count} evaluations{failed}; best.json, history.csv and best.svg are in {out}\n"
+        ))
     }
 }
 
 fn commands(count: usize) -> String {
-    if count == 1 { "1 command".into() } else { format!("{count} commands") }
+    if count == 1 {
+        "1 command".into()
+    } else {
+        format!("{count} commands")
+    }
 }
 
 /// A point as people read it.
@@ -280,11 +355,20 @@ fn shown(point: &Point) -> String {
         (_, Some(text)) => text.to_owned(),
         _ => value.to_string(),
     };
-    point.iter().map(|(name, of)| format!("{name} = {}", value(of))).collect::<Vec<_>>().join(", ")
+    point
+        .iter()
+        .map(|(name, of)| format!("{name} = {}", value(of)))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Runs the command for one point, again if it fails; nothing if the run is stopped.
-fn asked(arguments: &Arguments, space: &Space, point: &Point, stop: &Stop) -> Option<Result<f64, String>> {
+fn asked(
+    arguments: &Arguments,
+    space: &Space,
+    point: &Point,
+    stop: &Stop,
+) -> Option<Result<f64, String>> {
     let (mut pause, mut tries) = (Duration::from_secs(1), 0);
     let input = Value::Object(point.clone()).to_string() + "\n";
     let job = Job {
@@ -306,7 +390,10 @@ fn asked(arguments: &Arguments, space: &Space, point: &Point, stop: &Stop) -> Op
         }
         tries += 1;
         let (seconds, all) = (pause.as_secs(), arguments.retries);
-        note(&format!("{}: the command {why}; tried again in {seconds} s ({tries} of {all} times)", shown(point)));
+        note(&format!(
+            "{}: the command {why}; tried again in {seconds} s ({tries} of {all} times)",
+            shown(point)
+        ));
         let start = Instant::now();
         while start.elapsed() < pause {
             if stop.wishes() > 0 {

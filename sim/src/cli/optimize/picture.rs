@@ -11,9 +11,18 @@ pub fn best_so_far(search: &Search, value: Option<&str>) -> Option<String> {
     let all = so_far(search);
     let (_, _, best) = all.last()?;
     let (name, goal) = (value.unwrap_or("value"), search.head().goal);
-    let curve = |class, label: &str, note: String, points| Curve { class, label: label.into(), note, points };
+    let curve = |class, label: &str, note: String, points| Curve {
+        class,
+        label: label.into(),
+        note,
+        points,
+    };
     let at = |place: usize| place as f64 + 1.0;
-    let values = all.iter().enumerate().map(|(place, (_, told, _))| Point::bare(at(place), *told)).collect();
+    let values = all
+        .iter()
+        .enumerate()
+        .map(|(place, (_, told, _))| Point::bare(at(place), *told))
+        .collect();
     let mut steps = Vec::new();
     for (place, (_, _, known)) in all.iter().enumerate() {
         // The best stays until another one is known.
@@ -26,14 +35,25 @@ pub fn best_so_far(search: &Search, value: Option<&str>) -> Option<String> {
         curve("blue", "best so far", significant(*best, 4), steps),
     ];
     let low = all.iter().map(|told| told.1).fold(f64::INFINITY, f64::min);
-    let high = all.iter().map(|told| told.1).fold(f64::NEG_INFINITY, f64::max);
+    let high = all
+        .iter()
+        .map(|told| told.1)
+        .fold(f64::NEG_INFINITY, f64::max);
     let (scale, y_max, kind) = if low > 0.0 && goal == Goal::Minimize {
         scale(all.iter().map(|told| told.1), high)
     } else {
-        let edge = if high > low { 0.05 * (high - low) } else { high.abs().max(1.0) * 0.05 };
+        let edge = if high > low {
+            0.05 * (high - low)
+        } else {
+            high.abs().max(1.0) * 0.05
+        };
         (Scale::Linear { from: low - edge }, high + edge, "")
     };
-    let better = if goal == Goal::Minimize { "lower is better" } else { "higher is better" };
+    let better = if goal == Goal::Minimize {
+        "lower is better"
+    } else {
+        "higher is better"
+    };
     let chart = Chart {
         title: String::new(),
         x_label: "evaluation".into(),
@@ -50,8 +70,14 @@ pub fn best_so_far(search: &Search, value: Option<&str>) -> Option<String> {
         .head()
         .prior
         .as_ref()
-        .map_or(String::new(), |digest| format!("; begun with the prior file {digest:.8}…"));
-    let line = format!("{} evaluations, seed {}{began}{failed}.", all.len(), search.head().seed);
+        .map_or(String::new(), |digest| {
+            format!("; begun with the prior file {digest:.8}…")
+        });
+    let line = format!(
+        "{} evaluations, seed {}{began}{failed}.",
+        all.len(),
+        search.head().seed
+    );
     Some(compose("Best so far", &[name, &line], &[chart], None))
 }
 
@@ -59,7 +85,9 @@ pub fn best_so_far(search: &Search, value: Option<&str>) -> Option<String> {
 pub fn so_far(search: &Search) -> Vec<(Setting, f64, f64)> {
     let (goal, mut best) = (search.head().goal, None);
     let all = search.history().map(|(point, value)| {
-        let known = best.filter(|known| !goal.prefers(value, *known)).unwrap_or(value);
+        let known = best
+            .filter(|known| !goal.prefers(value, *known))
+            .unwrap_or(value);
         best = Some(known);
         (point, value, known)
     });

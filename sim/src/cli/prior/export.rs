@@ -44,11 +44,16 @@ enum Language {
 /// Prints the constants.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     if arguments.candidates.is_some() && arguments.lang == Language::Bin {
-        return Err(CliError::input("--candidates: not in `bin`; admissible: with --lang rust or --lang c"));
+        return Err(CliError::input(
+            "--candidates: not in `bin`; admissible: with --lang rust or --lang c",
+        ));
     }
     let file = arguments.of.load()?;
     let dim = file.landmarks.len() / file.features().max(1);
-    let candidates = arguments.candidates.map(|count| Candidates::new(&file, count)).transpose()?;
+    let candidates = arguments
+        .candidates
+        .map(|count| Candidates::new(&file, count))
+        .transpose()?;
     let factor = factor(&file, dim)?;
     let lists = [
         ("LANDMARKS", &file.landmarks),
@@ -57,8 +62,12 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
         ("FACTOR", &factor),
     ];
     match arguments.lang {
-        Language::Rust => print(&(rust(&file, dim, lists) + &candidates.map_or(String::new(), |list| list.rust(dim)))),
-        Language::C => print(&(c(&file, dim, lists) + &candidates.map_or(String::new(), |list| list.c()))),
+        Language::Rust => print(
+            &(rust(&file, dim, lists) + &candidates.map_or(String::new(), |list| list.rust(dim))),
+        ),
+        Language::C => {
+            print(&(c(&file, dim, lists) + &candidates.map_or(String::new(), |list| list.c())))
+        }
         Language::Bin => print_bytes(&bin(&file, dim)),
     }
 }
@@ -82,14 +91,25 @@ fn factor(file: &PriorFile, dim: usize) -> Result<Vec<f32>, CliError> {
 fn facts(file: &PriorFile, dim: usize) -> Vec<String> {
     let label = &file.label;
     let mut lines = vec![
-        format!("A prior file of {} contributors; SHA-256 {}", label.contributors, file.digest()),
+        format!(
+            "A prior file of {} contributors; SHA-256 {}",
+            label.contributors,
+            file.digest()
+        ),
         format!(
             "epsilon {} at delta {}{}",
             significant_up(label.epsilon, 4),
             label.delta,
-            if label.simulated { "; simulated, protects nobody" } else { "" }
+            if label.simulated {
+                "; simulated, protects nobody"
+            } else {
+                ""
+            }
         ),
-        format!("{} landmarks of {dim} coordinates from 0 to 1:", file.features()),
+        format!(
+            "{} landmarks of {dim} coordinates from 0 to 1:",
+            file.features()
+        ),
     ];
     lines.extend(coordinates(file));
     let value = label.value.as_deref().unwrap_or("a value");
@@ -102,8 +122,12 @@ fn facts(file: &PriorFile, dim: usize) -> Vec<String> {
 
 /// Which coordinate every parameter is, and what its values become.
 fn coordinates(file: &PriorFile) -> Vec<String> {
-    let (Ok(space), Ok(encoding)) = (file.label.space.core(), file.encoding()) else { return Vec::new() };
-    let first: Vec<f64> = (0..space.dim()).map(|axis| space.from_unit(axis, 0.0).unwrap_or(0.0)).collect();
+    let (Ok(space), Ok(encoding)) = (file.label.space.core(), file.encoding()) else {
+        return Vec::new();
+    };
+    let first: Vec<f64> = (0..space.dim())
+        .map(|axis| space.from_unit(axis, 0.0).unwrap_or(0.0))
+        .collect();
     let (mut lines, mut next) = (Vec::new(), 0);
     for (axis, parameter) in file.label.space.parameters().iter().enumerate() {
         let at = |number: f64| {
@@ -114,12 +138,22 @@ fn coordinates(file: &PriorFile) -> Vec<String> {
         let width = encoding.width(axis);
         let what = match (&parameter.values, width) {
             (Values::Choices { choices, .. }, 1) => {
-                let pairs = choices.iter().enumerate().map(|(i, choice)| format!("{choice} {}", at(i as f64)[next]));
-                format!("coordinate {next}: {}", pairs.collect::<Vec<_>>().join(", "))
+                let pairs = choices
+                    .iter()
+                    .enumerate()
+                    .map(|(i, choice)| format!("{choice} {}", at(i as f64)[next]));
+                format!(
+                    "coordinate {next}: {}",
+                    pairs.collect::<Vec<_>>().join(", ")
+                )
             }
             (Values::Choices { choices, .. }, _) => {
                 let names: Vec<String> = choices.iter().map(ToString::to_string).collect();
-                format!("coordinates {next} to {}: 1 for the one of {}, else 0", next + width - 1, names.join(", "))
+                format!(
+                    "coordinates {next} to {}: 1 for the one of {}, else 0",
+                    next + width - 1,
+                    names.join(", ")
+                )
             }
             (Values::Number { low, high, log, .. }, _) => format!(
                 "coordinate {next}: {low} {}, {high} {}, evenly between in {}",
@@ -147,7 +181,9 @@ fn numbers(list: &[f32]) -> String {
 
 fn rust(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 4]) -> String {
     let mut out = String::new();
-    facts(file, dim).iter().for_each(|line| out.push_str(&format!("//! {}\n", commented(line))));
+    facts(file, dim)
+        .iter()
+        .for_each(|line| out.push_str(&format!("//! {}\n", commented(line))));
     // A device that does not name one of these pays nothing for it.
     out.push_str("\n#![allow(dead_code)]\n\nuse sordino_core::prior::PriorNumbers;\n\n");
     out.push_str(&format!(
@@ -157,9 +193,15 @@ fn rust(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 4]) -> String {
     ));
     for (name, list) in lists {
         if name == "FACTOR" {
-            out.push_str("/// With it `PublicPrior::attach_with_factor` takes no storage for long.\npub ");
+            out.push_str(
+                "/// With it `PublicPrior::attach_with_factor` takes no storage for long.\npub ",
+            );
         }
-        out.push_str(&format!("static {name}: [f32; {}] = [\n{}];\n\n", list.len(), numbers(list)));
+        out.push_str(&format!(
+            "static {name}: [f32; {}] = [\n{}];\n\n",
+            list.len(),
+            numbers(list)
+        ));
     }
     out.push_str(&format!(
         "/// What `PublicPrior::attach` reads.\npub static NUMBERS: PriorNumbers<'static, f32> = PriorNumbers {{\n    dim: \
@@ -171,15 +213,32 @@ fn rust(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 4]) -> String {
 }
 
 fn c(file: &PriorFile, dim: usize, lists: [(&str, &Vec<f32>); 4]) -> String {
-    let lines: Vec<String> = facts(file, dim).iter().map(|line| format!(" * {}", commented(line))).collect();
-    let mut out = format!("/*\n{}\n *\n * Include it after sordino.h, in one file.\n */\n", lines.join("\n"));
-    out.push_str(&format!("#define SORDINO_PRIOR_DIM {dim}\n#define SORDINO_PRIOR_LANDMARKS {}\n", file.features()));
-    out.push_str(&format!("#define SORDINO_PRIOR_LENGTHSCALE {:?}f\n", file.label.lengthscale));
-    out.push_str(&format!("#define SORDINO_PRIOR_SELF_TEST {:?}f\n", file.label.self_test as f32));
+    let lines: Vec<String> = facts(file, dim)
+        .iter()
+        .map(|line| format!(" * {}", commented(line)))
+        .collect();
+    let mut out = format!(
+        "/*\n{}\n *\n * Include it after sordino.h, in one file.\n */\n",
+        lines.join("\n")
+    );
+    out.push_str(&format!(
+        "#define SORDINO_PRIOR_DIM {dim}\n#define SORDINO_PRIOR_LANDMARKS {}\n",
+        file.features()
+    ));
+    out.push_str(&format!(
+        "#define SORDINO_PRIOR_LENGTHSCALE {:?}f\n",
+        file.label.lengthscale
+    ));
+    out.push_str(&format!(
+        "#define SORDINO_PRIOR_SELF_TEST {:?}f\n",
+        file.label.self_test as f32
+    ));
     let mut members = String::new();
     for (name, list) in lists {
         let (text, len) = (numbers(list).replace(',', "f,"), list.len());
-        out.push_str(&format!("static const float SORDINO_PRIOR_{name}_OF[{len}] = {{\n{text}}};\n"));
+        out.push_str(&format!(
+            "static const float SORDINO_PRIOR_{name}_OF[{len}] = {{\n{text}}};\n"
+        ));
         members.push_str(&format!(",\n    SORDINO_PRIOR_{name}_OF, {len}"));
     }
     out.push_str(&format!(
@@ -194,14 +253,22 @@ fn bin(file: &PriorFile, dim: usize) -> Vec<u8> {
     let sizes = [file.features() as u32, dim as u32].map(u32::to_le_bytes);
     let numbers = [file.label.lengthscale, file.label.self_test as f32];
     let tensors = [&file.landmarks, &file.weights, &file.covariance];
-    let numbers = numbers.iter().chain(tensors.into_iter().flatten()).map(|x| x.to_le_bytes());
+    let numbers = numbers
+        .iter()
+        .chain(tensors.into_iter().flatten())
+        .map(|x| x.to_le_bytes());
     sizes.into_iter().chain(numbers).flatten().collect()
 }
 
 /// Whether the whole numbers of a parameter are what they are in single precision.
 fn is_exact(values: &Values) -> bool {
     match values {
-        Values::Number { low, high, integer: true, .. } => low.abs().max(high.abs()) <= f64::from(1 << 24),
+        Values::Number {
+            low,
+            high,
+            integer: true,
+            ..
+        } => low.abs().max(high.abs()) <= f64::from(1 << 24),
         _ => true,
     }
 }
@@ -223,26 +290,49 @@ impl Candidates {
         let parameters = file.label.space.parameters();
         if let Some(given) = parameters.iter().find(|parameter| parameter.context) {
             let why = "is given with each question, so candidates are a device's own";
-            return Err(CliError::input(format!("--candidates: {} {why}", given.name)));
+            return Err(CliError::input(format!(
+                "--candidates: {} {why}",
+                given.name
+            )));
         }
-        if let Some(wide) = parameters.iter().find(|parameter| !is_exact(&parameter.values)) {
+        if let Some(wide) = parameters
+            .iter()
+            .find(|parameter| !is_exact(&parameter.values))
+        {
             let why = "has whole numbers beyond 2^24, which single precision rounds: write candidates of your own";
-            return Err(CliError::input(format!("--candidates: {} {why}", wide.name)));
+            return Err(CliError::input(format!(
+                "--candidates: {} {why}",
+                wide.name
+            )));
         }
         let encoding = file.encoding().map_err(CliError::input)?;
         let list = points(&file.label.space, count).map_err(CliError::input)?;
-        let coordinates = list.iter().flat_map(|numbers| encoding.coordinates(numbers)).map(|x| x as f32).collect();
+        let coordinates = list
+            .iter()
+            .flat_map(|numbers| encoding.coordinates(numbers))
+            .map(|x| x as f32)
+            .collect();
         let numbers = list.iter().flatten().map(|x| *x as f32).collect();
         let shown = |parameter: &Parameter| match &parameter.values {
             Values::Choices { .. } => format!("{} (0 is the first choice)", parameter.name),
             Values::Number { .. } => parameter.name.clone(),
         };
         let names = parameters.iter().map(shown).collect::<Vec<_>>().join(", ");
-        Ok(Candidates { names: commented(&names), count: list.len(), coordinates, numbers })
+        Ok(Candidates {
+            names: commented(&names),
+            count: list.len(),
+            coordinates,
+            numbers,
+        })
     }
 
     fn rust(&self, dim: usize) -> String {
-        let Candidates { names, count, coordinates, numbers: own } = self;
+        let Candidates {
+            names,
+            count,
+            coordinates,
+            numbers: own,
+        } = self;
         let width = own.len() / count.max(&1);
         format!(
             "\n/// N, the number of candidates.\npub const CANDIDATE_COUNT: usize = {count};\n\n/// What `Newcomer::new` chooses \
@@ -256,7 +346,12 @@ impl Candidates {
     }
 
     fn c(&self) -> String {
-        let Candidates { names, count, coordinates, numbers: own } = self;
+        let Candidates {
+            names,
+            count,
+            coordinates,
+            numbers: own,
+        } = self;
         let list = |list: &[f32]| numbers(list).replace(',', "f,");
         format!(
             "#define SORDINO_PRIOR_CANDIDATES {count}\n/* What sordino_newcomer_open chooses from. */\nstatic const float \
@@ -277,8 +372,16 @@ mod tests {
 
     #[test]
     fn whole_numbers_that_single_precision_rounds_are_found() {
-        let number = |high: f64, integer| Values::Number { low: 1.0, high, log: false, integer };
+        let number = |high: f64, integer| Values::Number {
+            low: 1.0,
+            high,
+            log: false,
+            integer,
+        };
         assert!(is_exact(&number(16_777_216.0, true)) && !is_exact(&number(16_777_217.0, true)));
-        assert!(is_exact(&number(1e12, false)), "a length is rounded, and nobody minds");
+        assert!(
+            is_exact(&number(1e12, false)),
+            "a length is rounded, and nobody minds"
+        );
     }
 }

@@ -42,7 +42,10 @@ pub fn named(named: &str) -> Result<PriorFile, CliError> {
         return PriorFile::load(Path::new(named)).map_err(CliError::input);
     }
     let mut fetch = Command::new(beside(FETCHES));
-    fetch.args(["fetch", named, "--out", "-"]).stdin(Stdio::null()).stderr(Stdio::inherit());
+    fetch
+        .args(["fetch", named, "--out", "-"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit());
     let output = fetch.output().map_err(|error| {
         CliError::failure(format!(
             "{FETCHES} fetches files and is neither beside this program nor in PATH ({error}); build it with: cargo build --release \
@@ -50,7 +53,9 @@ pub fn named(named: &str) -> Result<PriorFile, CliError> {
         ))
     })?;
     if !output.status.success() {
-        return Err(CliError::failure("the prior file was not fetched; nothing was done"));
+        return Err(CliError::failure(
+            "the prior file was not fetched; nothing was done",
+        ));
     }
     PriorFile::parse(&output.stdout).map_err(CliError::failure)
 }

@@ -43,7 +43,8 @@ pub struct Verify {
 }
 
 fn fingerprint(text: &str) -> Result<Fingerprint, String> {
-    text.parse().map_err(|_| "admissible: a fingerprint of 64 hexadecimal digits".to_owned())
+    text.parse()
+        .map_err(|_| "admissible: a fingerprint of 64 hexadecimal digits".to_owned())
 }
 
 /// Prints the label.
@@ -51,7 +52,10 @@ pub fn show(arguments: &Show) -> Result<(), CliError> {
     let file = arguments.of.load()?;
     if let Some(path) = &arguments.out {
         if path.extension().is_none_or(|extension| extension != "svg") {
-            return Err(CliError::input(format!("--out {}: admissible: a name that ends with .svg", path.display())));
+            return Err(CliError::input(format!(
+                "--out {}: admissible: a name that ends with .svg",
+                path.display()
+            )));
         }
         let drawn = picture::along_parameters(&file)?;
         write_atomically(path, drawn.as_bytes())
@@ -77,7 +81,9 @@ pub fn verify(arguments: &Verify) -> Result<(), CliError> {
             "SIMULATED: its noise can be predicted, and it protects nobody. Secret noise of the same size would cost ε {epsilon} at \
              δ = {delta}"
         ),
-        false => format!("its noise multipliers cost no more than the label says, ε {epsilon} at δ = {delta}"),
+        false => format!(
+            "its noise multipliers cost no more than the label says, ε {epsilon} at δ = {delta}"
+        ),
     };
     print(&format!("whole: SHA-256 {digest}\n{costs}\n{signer}\n"))
 }
@@ -85,11 +91,22 @@ pub fn verify(arguments: &Verify) -> Result<(), CliError> {
 /// Who signed a file, in words, or that it was not who was asked for.
 fn signed_by(file: &PriorFile, asked: Option<Fingerprint>) -> Result<String, CliError> {
     match (file.signer(), asked) {
-        (Some(signer), Some(asked)) if signer == asked => Ok(format!("signed by {signer}, as expected")),
-        (Some(signer), Some(asked)) => Err(CliError::failure(format!("signed by {signer}, not by {asked}"))),
-        (None, Some(asked)) => Err(CliError::failure(format!("not signed, and so not by {asked}"))),
-        (Some(signer), None) => Ok(format!("signed by {signer}: compare this with what the publisher says")),
-        (None, None) => Ok("not signed: who wrote it is not known, compare the digest with the publisher's".to_owned()),
+        (Some(signer), Some(asked)) if signer == asked => {
+            Ok(format!("signed by {signer}, as expected"))
+        }
+        (Some(signer), Some(asked)) => Err(CliError::failure(format!(
+            "signed by {signer}, not by {asked}"
+        ))),
+        (None, Some(asked)) => Err(CliError::failure(format!(
+            "not signed, and so not by {asked}"
+        ))),
+        (Some(signer), None) => Ok(format!(
+            "signed by {signer}: compare this with what the publisher says"
+        )),
+        (None, None) => Ok(
+            "not signed: who wrote it is not known, compare the digest with the publisher's"
+                .to_owned(),
+        ),
     }
 }
 
@@ -106,43 +123,74 @@ pub fn facts(file: &PriorFile) -> Result<Value, CliError> {
 pub fn text(file: &PriorFile) -> Result<String, CliError> {
     let label = &file.label;
     let mut out = String::new();
-    let mut line = |name: &str, what: String| out.push_str(&format!("{name:<14} {}\n", plain(&what)));
+    let mut line =
+        |name: &str, what: String| out.push_str(&format!("{name:<14} {}\n", plain(&what)));
     let value = label.value.as_deref().unwrap_or("value");
-    let goal = if label.goal == Goal::Minimize { "smaller is better" } else { "larger is better" };
+    let goal = if label.goal == Goal::Minimize {
+        "smaller is better"
+    } else {
+        "larger is better"
+    };
     line("value", format!("{value}, {goal}"));
     for parameter in label.space.parameters() {
         line("parameter", shown(parameter));
     }
-    let by = label.by.as_ref().map_or(String::new(), |by| format!(", by {by}"));
-    let day = label.published.as_ref().map_or(String::new(), |day| format!(", {day}"));
+    let by = label
+        .by
+        .as_ref()
+        .map_or(String::new(), |by| format!(", by {by}"));
+    let day = label
+        .published
+        .as_ref()
+        .map_or(String::new(), |day| format!(", {day}"));
     line("data set", format!("{}{by}{day}", label.dataset));
     if let Some(note) = &label.note {
         line("note", note.clone());
     }
     let many = if label.releases == 1 { "" } else { "s" };
-    line("contributors", format!("{}, in {} release{many}", label.contributors, label.releases));
+    line(
+        "contributors",
+        format!(
+            "{}, in {} release{many}",
+            label.contributors, label.releases
+        ),
+    );
     if label.simulated {
-        line("protected", "NOBODY: this is a simulation, whose noise can be predicted".into());
+        line(
+            "protected",
+            "NOBODY: this is a simulation, whose noise can be predicted".into(),
+        );
     } else {
         let makers = match label.trust {
             Trust::OneServer => "; not against who made it",
-            Trust::TwoServers => " and against each of the two servers that made it; not against both together",
+            Trust::TwoServers => {
+                " and against each of the two servers that made it; not against both together"
+            }
         };
         line(
             "protected",
-            format!("each contributor (one study, or one site), against every reader of this file{makers}"),
+            format!(
+                "each contributor (one study, or one site), against every reader of this file{makers}"
+            ),
         );
     }
     let epsilon = significant_up(label.epsilon, 4);
     let delta = significant(label.delta, 3);
     if label.simulated {
-        line("ε", format!("none. Secret noise of the same size would cost {epsilon} at δ = {delta}"));
+        line(
+            "ε",
+            format!("none. Secret noise of the same size would cost {epsilon} at δ = {delta}"),
+        );
     } else {
         cost(label, &mut line);
     }
     line("worth", worth_in_words(file, &simulated_worth(file)?));
     line("digest", file.digest());
-    line("signed by", file.signer().map_or("nobody".into(), |signer| signer.to_string()));
+    line(
+        "signed by",
+        file.signer()
+            .map_or("nobody".into(), |signer| signer.to_string()),
+    );
     Ok(out)
 }
 
@@ -152,7 +200,9 @@ fn cost(label: &Label, line: &mut impl FnMut(&str, String)) {
     let delta = significant(label.delta, 3);
     line(
         "ε",
-        format!("{epsilon} at δ = {delta}, of this file alone: whether a contributor was used or counted as nothing"),
+        format!(
+            "{epsilon} at δ = {delta}, of this file alone: whether a contributor was used or counted as nothing"
+        ),
     );
     line(
         "",
@@ -176,9 +226,13 @@ fn worth_in_words(file: &PriorFile, worth: &Worth) -> String {
     let most = WITHOUT - WITH;
     let b = significant(file.label.self_test, 3);
     match (reading(file), saved) {
-        ("not read", _) => format!("nothing at this ε and number of contributors: a search does not read it (B = {b})"),
+        ("not read", _) => format!(
+            "nothing at this ε and number of contributors: a search does not read it (B = {b})"
+        ),
         ("trusted", 0) => {
-            format!("nothing, by a simulation on its own posterior (B = {b}); a search begins with it all the same")
+            format!(
+                "nothing, by a simulation on its own posterior (B = {b}); a search begins with it all the same"
+            )
         }
         (_, 0) => format!(
             "nothing, by a simulation on its own posterior (B = {b}); a search covers the space first, and then weighs the file by \
@@ -186,14 +240,32 @@ fn worth_in_words(file: &PriorFile, worth: &Worth) -> String {
         ),
         (read, saved) => {
             let more = if saved >= most { " or more" } else { "" };
-            let saved = if saved == 1 { "1 evaluation".into() } else { format!("{saved} evaluations") };
-            let read = if read == "trusted" { "" } else { "; a search weighs it by its own first values" };
-            format!("saves {saved}{more} of a newcomer, by a simulation on its own posterior (B = {b}){read}")
+            let saved = if saved == 1 {
+                "1 evaluation".into()
+            } else {
+                format!("{saved} evaluations")
+            };
+            let read = if read == "trusted" {
+                ""
+            } else {
+                "; a search weighs it by its own first values"
+            };
+            format!(
+                "saves {saved}{more} of a newcomer, by a simulation on its own posterior (B = {b}){read}"
+            )
         }
     }
 }
 
 fn shown(parameter: &Parameter) -> String {
-    let context = if parameter.context { ", given with each question" } else { "" };
-    format!("{}: {}{context}", parameter.name, parameter.values.admissible())
+    let context = if parameter.context {
+        ", given with each question"
+    } else {
+        ""
+    };
+    format!(
+        "{}: {}{context}",
+        parameter.name,
+        parameter.values.admissible()
+    )
 }

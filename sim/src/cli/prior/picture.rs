@@ -30,21 +30,36 @@ pub fn along_parameters(file: &PriorFile) -> Result<String, CliError> {
     let curves = curves(file)?;
     let all = || curves.iter().flat_map(|along| &along.points);
     let low = all().map(|point| point.low).fold(f64::INFINITY, f64::min);
-    let high = all().map(|point| point.high).fold(f64::NEG_INFINITY, f64::max);
+    let high = all()
+        .map(|point| point.high)
+        .fold(f64::NEG_INFINITY, f64::max);
     let edge = 0.05 * (high - low).max(1e-9);
-    let name = format!("{}, standardised", label.value.as_deref().unwrap_or("value"));
-    let panels: Vec<(Chart, Ruler)> =
-        curves.into_iter().map(|along| panel(along, &name, low - edge, high + edge)).collect();
+    let name = format!(
+        "{}, standardised",
+        label.value.as_deref().unwrap_or("value")
+    );
+    let panels: Vec<(Chart, Ruler)> = curves
+        .into_iter()
+        .map(|along| panel(along, &name, low - edge, high + edge))
+        .collect();
     let costs = match label.simulated {
         true => "simulated: protects nobody".to_owned(),
-        false => format!("ε {} at δ = {}", significant_up(label.epsilon, 3), label.delta),
+        false => format!(
+            "ε {} at δ = {}",
+            significant_up(label.epsilon, 3),
+            label.delta
+        ),
     };
     let lines = [
-        &*format!("{}: {} contributors, {costs}", label.dataset, label.contributors),
+        &*format!(
+            "{}: {} contributors, {costs}",
+            label.dataset, label.contributors
+        ),
         "Mean of what contributors have in common, and one standard deviation of the file to either side; other parameters \
          where the file believes the best.",
     ];
-    let panels: Vec<(&Chart, &Ruler)> = panels.iter().map(|(chart, ruler)| (chart, ruler)).collect();
+    let panels: Vec<(&Chart, &Ruler)> =
+        panels.iter().map(|(chart, ruler)| (chart, ruler)).collect();
     Ok(compose_over("What the file believes", &lines, &panels))
 }
 
@@ -58,29 +73,56 @@ fn curves(file: &PriorFile) -> Result<Vec<Along<'_>>, CliError> {
     let guide = Guide::new(file, &label.space, label.goal).map_err(CliError::input)?;
     let space = label.space.core().map_err(CliError::input)?;
     let at = |index: u32| {
-        (0..space.dim()).map(|axis| space.from_unit(axis, coordinate::<f64>(index, axis, 0)).unwrap_or(0.0)).collect()
+        (0..space.dim())
+            .map(|axis| {
+                space
+                    .from_unit(axis, coordinate::<f64>(index, axis, 0))
+                    .unwrap_or(0.0)
+            })
+            .collect()
     };
     let points: Vec<Vec<f64>> = (0..POINTS).map(at).collect();
     let means = guide.believed(&points).map_err(CliError::input)?;
-    let best = (0..points.len()).max_by(|a, b| means[*a].mean.total_cmp(&means[*b].mean)).unwrap_or(0);
+    let best = (0..points.len())
+        .max_by(|a, b| means[*a].mean.total_cmp(&means[*b].mean))
+        .unwrap_or(0);
     let mut curves = Vec::new();
     for (axis, parameter) in label.space.parameters().iter().enumerate() {
         let steps = space.axes()[axis].count().unwrap_or(ALONG).min(ALONG);
         let mut along: Vec<Vec<f64>> = Vec::new();
         for step in 0..steps {
             let mut point = points[best].clone();
-            let unit = if steps == 1 { 0.5 } else { f64::from(step) / f64::from(steps - 1) };
+            let unit = if steps == 1 {
+                0.5
+            } else {
+                f64::from(step) / f64::from(steps - 1)
+            };
             point[axis] = space.from_unit(axis, unit).unwrap_or(point[axis]);
             along.push(point);
         }
         let believed = guide.believed(&along).map_err(CliError::input)?;
         // Larger is better inside; people see what they measure.
         let sign = label.goal.sign();
-        let drawn = along.iter().zip(believed).map(|(point, Believed { mean, std })| {
-            let x = if is_logarithmic(parameter) { point[axis].log10() } else { point[axis] };
-            Point { x, y: sign * mean, low: sign * mean - std, high: sign * mean + std }
+        let drawn = along
+            .iter()
+            .zip(believed)
+            .map(|(point, Believed { mean, std })| {
+                let x = if is_logarithmic(parameter) {
+                    point[axis].log10()
+                } else {
+                    point[axis]
+                };
+                Point {
+                    x,
+                    y: sign * mean,
+                    low: sign * mean - std,
+                    high: sign * mean + std,
+                }
+            });
+        curves.push(Along {
+            parameter,
+            points: drawn.collect(),
         });
-        curves.push(Along { parameter, points: drawn.collect() });
     }
     Ok(curves)
 }
@@ -88,32 +130,72 @@ fn curves(file: &PriorFile) -> Result<Vec<Along<'_>>, CliError> {
 /// The panel of one parameter.
 fn panel(along: Along<'_>, value: &str, low: f64, high: f64) -> (Chart, Ruler) {
     let (name, logarithmic) = (&along.parameter.name, is_logarithmic(along.parameter));
-    let x_label = if logarithmic { format!("{name}, logarithmic") } else { name.clone() };
+    let x_label = if logarithmic {
+        format!("{name}, logarithmic")
+    } else {
+        name.clone()
+    };
     let from = along.points.first().map_or(0.0, |point| point.x);
     let to = along.points.last().map_or(1.0, |point| point.x);
     let fifths = (0..5).map(|tick| from + (to - from) * f64::from(tick) / 4.0);
     let ruler = match &along.parameter.values {
         // Places without an order: points that nothing connects, each with its name.
         Values::Choices { choices, ordered } if !ordered => {
-            let word = |(point, choice): (&Point, &Value)| (point.x, choice.to_string().replace('"', ""));
+            let word =
+                |(point, choice): (&Point, &Value)| (point.x, choice.to_string().replace('"', ""));
             let ticks = along.points.iter().zip(choices).map(word).collect();
-            Ruler { from: from - 0.5, to: to + 0.5, ticks, points: Points::Apart }
+            Ruler {
+                from: from - 0.5,
+                to: to + 0.5,
+                ticks,
+                points: Points::Apart,
+            }
         }
         Values::Choices { choices, .. } => {
-            let word = |(point, choice): (&Point, &Value)| (point.x, choice.to_string().replace('"', ""));
-            Ruler { from, to, ticks: along.points.iter().zip(choices).map(word).collect(), points: Points::Band }
+            let word =
+                |(point, choice): (&Point, &Value)| (point.x, choice.to_string().replace('"', ""));
+            Ruler {
+                from,
+                to,
+                ticks: along.points.iter().zip(choices).map(word).collect(),
+                points: Points::Band,
+            }
         }
-        Values::Number { integer: true, log: false, .. } => {
+        Values::Number {
+            integer: true,
+            log: false,
+            ..
+        } => {
             let mut whole: Vec<f64> = fifths.map(f64::round).collect();
             whole.dedup();
-            Ruler { from, to, ticks: whole.into_iter().map(|x| (x, x.to_string())).collect(), points: Points::Band }
+            Ruler {
+                from,
+                to,
+                ticks: whole.into_iter().map(|x| (x, x.to_string())).collect(),
+                points: Points::Band,
+            }
         }
         Values::Number { .. } => {
-            let told = |x: f64| (x, significant(if logarithmic { 10f64.powf(x) } else { x }, 2));
-            Ruler { from, to, ticks: fifths.map(told).collect(), points: Points::Band }
+            let told = |x: f64| {
+                (
+                    x,
+                    significant(if logarithmic { 10f64.powf(x) } else { x }, 2),
+                )
+            };
+            Ruler {
+                from,
+                to,
+                ticks: fifths.map(told).collect(),
+                points: Points::Band,
+            }
         }
     };
-    let curve = Curve { class: "blue", label: "the file".into(), note: String::new(), points: along.points };
+    let curve = Curve {
+        class: "blue",
+        label: "the file".into(),
+        note: String::new(),
+        points: along.points,
+    };
     let chart = Chart {
         title: String::new(),
         x_label,

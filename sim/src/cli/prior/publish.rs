@@ -101,12 +101,15 @@ fn delta(text: &str) -> Result<f64, String> {
 /// Reads, checks, charges, releases, writes.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let input = |why: String| CliError::input(format!("{why}; {NOTHING}"));
-    let text_of_space = read_text(&arguments.space, BYTES_MAX).map_err(|error| input(error.to_string()))?;
+    let text_of_space =
+        read_text(&arguments.space, BYTES_MAX).map_err(|error| input(error.to_string()))?;
     let file = SpaceFile::parse(&arguments.space.display().to_string(), &text_of_space)
         .map_err(|error| input(error.to_string()))?;
     let Some(goal) = file.goal else {
         let path = arguments.space.display();
-        return Err(input(format!("{path}: `goal`: admissible: \"minimize\", \"maximize\"; a file has one")));
+        return Err(input(format!(
+            "{path}: `goal`: admissible: \"minimize\", \"maximize\"; a file has one"
+        )));
     };
     new_file(arguments).map_err(input)?;
     let studies = studies::read(&arguments.from, &file.space)?;
@@ -114,7 +117,10 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     check(&publication, &studies).map_err(told)?;
     let multipliers = noise_multipliers(&publication).map_err(told)?;
     check_budget(&multipliers, arguments.delta, arguments.max_epsilon).map_err(told)?;
-    let events: Vec<_> = multipliers.iter().map(|multiplier| event(*multiplier)).collect();
+    let events: Vec<_> = multipliers
+        .iter()
+        .map(|multiplier| event(*multiplier))
+        .collect();
     let key = arguments.sign.as_deref().map(SigningKey::open).transpose();
     let key = key.map_err(|error| input(format!("--sign: {error}")))?;
     room_for(arguments, file.space.parameters().len()).map_err(input)?;
@@ -139,8 +145,14 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     }
     let out = arguments.out.display();
     let spent = significant_up(spent, 4);
-    let most = ledger.terms().epsilon_max.map_or(String::new(), |most| format!(" of {most}"));
-    print(&format!("{}\n{out} is written; the ledger holds ε {spent}{most} at the same δ\n", text(&file)?))
+    let most = ledger
+        .terms()
+        .epsilon_max
+        .map_or(String::new(), |most| format!(" of {most}"));
+    print(&format!(
+        "{}\n{out} is written; the ledger holds ε {spent}{most} at the same δ\n",
+        text(&file)?
+    ))
 }
 
 /// Number of studies times ε below which files of the example's kind were worth nothing: `docs/prior-files.md` has the table.
@@ -162,10 +174,15 @@ fn room_for(arguments: &Arguments, parameters: usize) -> Result<(), String> {
     let m = arguments.features as usize;
     // A category of many choices has many coordinates; the label is a few kB.
     let numbers = m * 16 * parameters + m + m * (m + 1) / 2;
-    let trial = arguments.out.with_extension(format!("{}.room", std::process::id()));
-    let told = |error: std::io::Error| format!("{}: no room for the file: {error}", trial.display());
+    let trial = arguments
+        .out
+        .with_extension(format!("{}.room", std::process::id()));
+    let told =
+        |error: std::io::Error| format!("{}: no room for the file: {error}", trial.display());
     let mut made = std::fs::File::create_new(&trial).map_err(told)?;
-    let written = made.write_all(&vec![1; 4 * numbers + (64 << 10)]).and_then(|()| made.sync_all());
+    let written = made
+        .write_all(&vec![1; 4 * numbers + (64 << 10)])
+        .and_then(|()| made.sync_all());
     written.and(std::fs::remove_file(&trial)).map_err(told)
 }
 
@@ -182,14 +199,19 @@ fn saved(file: &PriorFile, out: &Path) -> Result<(), CliError> {
         Ok(()) => format!("it is at {} instead", other.display()),
         Err(second) => format!("nor there: {second}; it is lost"),
     };
-    Err(CliError::failure(format!("{error}; the releases are charged; {rescued}")))
+    Err(CliError::failure(format!(
+        "{error}; the releases are charged; {rescued}"
+    )))
 }
 
 /// An error of the library as one of this command: input unless something was charged.
 fn told(error: PublishError) -> CliError {
     match error {
         PublishError::Refused(_) | PublishError::Study { .. } | PublishError::Budget(_) => {
-            CliError::input(format!("{}; {NOTHING}", sordino_experiment::text::chain(&error)))
+            CliError::input(format!(
+                "{}; {NOTHING}",
+                sordino_experiment::text::chain(&error)
+            ))
         }
         _ => CliError::failure(error),
     }
@@ -198,29 +220,49 @@ fn told(error: PublishError) -> CliError {
 /// An error once releases may have been charged.
 fn begun(error: PublishError) -> CliError {
     let why = sordino_experiment::text::chain(&error);
-    CliError::failure(format!("{why}; no file was written, and releases that were charged stay charged"))
+    CliError::failure(format!(
+        "{why}; no file was written, and releases that were charged stay charged"
+    ))
 }
 
 /// Refuses a file that is there, so that an older release that was paid for stays.
 fn new_file(arguments: &Arguments) -> Result<(), String> {
     let path = &arguments.out;
-    if path.extension().is_none_or(|extension| extension != "safetensors") {
-        return Err(format!("--out {}: admissible: a name that ends with .safetensors", path.display()));
+    if path
+        .extension()
+        .is_none_or(|extension| extension != "safetensors")
+    {
+        return Err(format!(
+            "--out {}: admissible: a name that ends with .safetensors",
+            path.display()
+        ));
     }
     let same = |other: &Path| std::path::absolute(other).ok() == std::path::absolute(path).ok();
     if same(arguments.ledger.path()) || arguments.sign.as_deref().is_some_and(same) {
-        return Err(format!("--out {}: is the ledger or the key", path.display()));
+        return Err(format!(
+            "--out {}: is the ledger or the key",
+            path.display()
+        ));
     }
     if std::fs::symlink_metadata(path).is_ok() {
         return Err(format!("{}: exists already", path.display()));
     }
-    match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        Some(folder) if !folder.is_dir() => Err(format!("{}: not in a folder that exists", path.display())),
+    match path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
+        Some(folder) if !folder.is_dir() => {
+            Err(format!("{}: not in a folder that exists", path.display()))
+        }
         _ => Ok(()),
     }
 }
 
-fn publication(arguments: &Arguments, file: &SpaceFile, goal: Goal) -> Result<Publication, CliError> {
+fn publication(
+    arguments: &Arguments,
+    file: &SpaceFile,
+    goal: Goal,
+) -> Result<Publication, CliError> {
     Ok(Publication {
         space: file.space.clone(),
         goal,
@@ -237,7 +279,10 @@ fn publication(arguments: &Arguments, file: &SpaceFile, goal: Goal) -> Result<Pu
 }
 
 /// The ledger of the data set, with room for all releases.
-fn opened(arguments: &Arguments, events: &[sordino_core::privacy::Event]) -> Result<Ledger, CliError> {
+fn opened(
+    arguments: &Arguments,
+    events: &[sordino_core::privacy::Event],
+) -> Result<Ledger, CliError> {
     let terms = Terms {
         data: arguments.dataset.clone(),
         unit: "study".into(),
@@ -248,6 +293,8 @@ fn opened(arguments: &Arguments, events: &[sordino_core::privacy::Event]) -> Res
     };
     let mut ledger = arguments.ledger.open(&terms, &events[..1], NOTHING)?;
     // All of them, so that no release is paid for whose file cannot be finished.
-    ledger.admits(events).map_err(|error| refused(error, NOTHING))?;
+    ledger
+        .admits(events)
+        .map_err(|error| refused(error, NOTHING))?;
     Ok(ledger)
 }

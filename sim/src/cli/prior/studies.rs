@@ -22,41 +22,77 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
     let shown = path.display();
     let refuse = |what: String| CliError::input(format!("{shown}{what}; nothing was published"));
     let bytes = read_bounded(path, BYTES_MAX).map_err(|error| refuse(format!(": {error}")))?;
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(&bytes[..]);
-    let header = reader.headers().map_err(|error| refuse(format!(": {error}")))?.clone();
-    let names: Vec<&str> = space.parameters().iter().map(|parameter| &*parameter.name).chain(COLUMNS).collect();
+    let mut reader = csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .from_reader(&bytes[..]);
+    let header = reader
+        .headers()
+        .map_err(|error| refuse(format!(": {error}")))?
+        .clone();
+    let names: Vec<&str> = space
+        .parameters()
+        .iter()
+        .map(|parameter| &*parameter.name)
+        .chain(COLUMNS)
+        .collect();
     if let Some(name) = header.iter().find(|name| !names.contains(name)) {
         let hint = sordino_host::text::did_you_mean(name, &names);
-        return Err(refuse(format!(":1: unknown column `{name}`{hint}; admissible: {}", names.join(", "))));
+        return Err(refuse(format!(
+            ":1: unknown column `{name}`{hint}; admissible: {}",
+            names.join(", ")
+        )));
     }
     let place = |name: &str| {
         let found = header.iter().position(|column| column == name);
-        found.ok_or_else(|| refuse(format!(":1: no column `{name}`; admissible: {}", names.join(", "))))
+        found.ok_or_else(|| {
+            refuse(format!(
+                ":1: no column `{name}`; admissible: {}",
+                names.join(", ")
+            ))
+        })
     };
     let (of_study, of_value) = (place("study")?, place("value")?);
-    let of_parameters =
-        space.parameters().iter().map(|parameter| place(&parameter.name)).collect::<Result<Vec<_>, _>>()?;
+    let of_parameters = space
+        .parameters()
+        .iter()
+        .map(|parameter| place(&parameter.name))
+        .collect::<Result<Vec<_>, _>>()?;
     let mut studies: Vec<Study> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for record in reader.records() {
         let record = record.map_err(|error| refuse(format!(": {error}")))?;
-        let line = record.position().map_or(0, |place| line_at(&bytes, place.byte()));
+        let line = record
+            .position()
+            .map_or(0, |place| line_at(&bytes, place.byte()));
         let field = |column: usize| record.get(column).unwrap_or_default();
         let mut point = Map::new();
         for (parameter, column) in space.parameters().iter().zip(&of_parameters) {
             point.insert(parameter.name.clone(), value_of(parameter, field(*column)));
         }
-        let numbers = space.numbers(&Value::Object(point)).map_err(|error| refuse(format!(":{line}: {error}")))?;
-        let value =
-            field(of_value).parse::<f64>().ok().filter(|value| value.is_finite()).ok_or_else(|| {
-                refuse(format!(":{line}: `value` is {:?}; admissible: a finite number", field(of_value)))
+        let numbers = space
+            .numbers(&Value::Object(point))
+            .map_err(|error| refuse(format!(":{line}: {error}")))?;
+        let value = field(of_value)
+            .parse::<f64>()
+            .ok()
+            .filter(|value| value.is_finite())
+            .ok_or_else(|| {
+                refuse(format!(
+                    ":{line}: `value` is {:?}; admissible: a finite number",
+                    field(of_value)
+                ))
             })?;
         let name = field(of_study);
         if name.is_empty() {
-            return Err(refuse(format!(":{line}: `study` is empty; admissible: the name of a study")));
+            return Err(refuse(format!(
+                ":{line}: `study` is empty; admissible: the name of a study"
+            )));
         }
         let place = *places.entry(name.to_owned()).or_insert_with(|| {
-            studies.push(Study { name: name.to_owned(), values: Vec::new() });
+            studies.push(Study {
+                name: name.to_owned(),
+                values: Vec::new(),
+            });
             studies.len() - 1
         });
         studies[place].values.push((numbers, value));
@@ -66,9 +102,17 @@ pub fn read(path: &Path, space: &Space) -> Result<Vec<Study>, CliError> {
 
 /// Line of the record that begins here, 1-based. Of files whose lines end with two characters the reader's own count is one less.
 fn line_at(bytes: &[u8], begin: u64) -> usize {
-    let (before, rest) = bytes.split_at(bytes.len().min(usize::try_from(begin).unwrap_or(usize::MAX)));
+    let (before, rest) = bytes.split_at(
+        bytes
+            .len()
+            .min(usize::try_from(begin).unwrap_or(usize::MAX)),
+    );
     let ends = rest.iter().take_while(|byte| b"\r\n".contains(byte));
-    1 + before.iter().chain(ends).filter(|byte| **byte == b'\n').count()
+    1 + before
+        .iter()
+        .chain(ends)
+        .filter(|byte| **byte == b'\n')
+        .count()
 }
 
 /// The value that a field says: a number, or the choice that is written so.
@@ -92,10 +136,15 @@ mod tests {
     use super::*;
     use sordino_host::space::SpaceFile;
 
-    const SPACE: &str = "[parameters.rate]\nlow = 0\nhigh = 1\n[parameters.kind]\nchoices = [\"a\", 2, true]";
+    const SPACE: &str =
+        "[parameters.rate]\nlow = 0\nhigh = 1\n[parameters.kind]\nchoices = [\"a\", 2, true]";
 
     fn of(text: &str) -> Result<Vec<Study>, String> {
-        let path = std::env::temp_dir().join(format!("sordino-studies-{}-{:p}.csv", std::process::id(), &text));
+        let path = std::env::temp_dir().join(format!(
+            "sordino-studies-{}-{:p}.csv",
+            std::process::id(),
+            &text
+        ));
         std::fs::write(&path, text).unwrap();
         let read = read(&path, &SpaceFile::parse("s", SPACE).unwrap().space);
         std::fs::remove_file(&path).unwrap();
@@ -106,25 +155,49 @@ mod tests {
     fn studies_are_read_in_any_order_of_lines_and_columns() {
         let studies = of("value,study,rate,kind\n1,x,0.5,a\n2, y ,0.25,2\n3,x,1,true\n").unwrap();
         assert_eq!(studies.len(), 2);
-        assert_eq!((studies[0].name.as_str(), studies[1].name.as_str()), ("x", "y"));
+        assert_eq!(
+            (studies[0].name.as_str(), studies[1].name.as_str()),
+            ("x", "y")
+        );
         // Parameters stand in the order of their names: kind, rate.
-        assert_eq!(studies[0].values, [(vec![0.0, 0.5], 1.0), (vec![2.0, 1.0], 3.0)]);
+        assert_eq!(
+            studies[0].values,
+            [(vec![0.0, 0.5], 1.0), (vec![2.0, 1.0], 3.0)]
+        );
         assert_eq!(studies[1].values, [(vec![1.0, 0.25], 2.0)]);
     }
 
     #[test]
     fn refusals_name_line_column_and_what_is_admissible() {
         for (text, said) in [
-            ("study,rate,kind,val\n", ":1: unknown column `val`; did you mean `value`?"),
+            (
+                "study,rate,kind,val\n",
+                ":1: unknown column `val`; did you mean `value`?",
+            ),
             ("study,rate,value\n", ":1: no column `kind`"),
-            ("study,rate,kind,value\nx,2,a,1\n", ":2: `rate` is 2.0; admissible: a number from 0 to 1"),
-            ("study,rate,kind,value\nx,1,a,1\nx,1,b,1\n", ":3: `kind` is \"b\"; admissible: one of \"a\", 2, true"),
-            ("study,rate,kind,value\nx,1,a,nan\n", ":2: `value` is \"nan\"; admissible: a finite number"),
+            (
+                "study,rate,kind,value\nx,2,a,1\n",
+                ":2: `rate` is 2.0; admissible: a number from 0 to 1",
+            ),
+            (
+                "study,rate,kind,value\nx,1,a,1\nx,1,b,1\n",
+                ":3: `kind` is \"b\"; admissible: one of \"a\", 2, true",
+            ),
+            (
+                "study,rate,kind,value\nx,1,a,nan\n",
+                ":2: `value` is \"nan\"; admissible: a finite number",
+            ),
             ("study,rate,kind,value\n,1,a,1\n", ":2: `study` is empty"),
-            ("study,rate,kind,value\nx,1,a\n", "found record with 3 fields"),
+            (
+                "study,rate,kind,value\nx,1,a\n",
+                "found record with 3 fields",
+            ),
         ] {
             let refused = of(text).unwrap_err();
-            assert!(refused.contains(said) && refused.ends_with("nothing was published"), "{refused}");
+            assert!(
+                refused.contains(said) && refused.ends_with("nothing was published"),
+                "{refused}"
+            );
         }
     }
 }

@@ -77,7 +77,12 @@ impl Choice {
     }
 
     /// ε of equal releases at δ.
-    pub fn epsilon(self, event: &Event, rounds: u32, delta: f64) -> Result<PrivacySpent, AccountantError> {
+    pub fn epsilon(
+        self,
+        event: &Event,
+        rounds: u32,
+        delta: f64,
+    ) -> Result<PrivacySpent, AccountantError> {
         self.after(event, rounds)?.epsilon(delta)
     }
 
@@ -102,7 +107,14 @@ pub fn multiplier() -> Parser<f64> {
 
 /// A δ, which is in (0, 1).
 pub fn failure() -> Parser<f64> {
-    |text| in_range(text, f64::MIN_POSITIVE, 1.0 - f64::EPSILON, "a number in (0, 1)")
+    |text| {
+        in_range(
+            text,
+            f64::MIN_POSITIVE,
+            1.0 - f64::EPSILON,
+            "a number in (0, 1)",
+        )
+    }
 }
 
 /// A number from 0 to 1e6.

@@ -114,18 +114,31 @@ fn search(question: &Question) -> Result<(&'static str, f64, f64, u32), CliError
     let target = Target::new(question.epsilon, question.delta).map_err(CliError::input)?;
     let probability = |q: f64| SamplingProbability::new(q).map_err(CliError::input);
     let solver = question.accountant.solver();
-    let Question { delta, sampling_probability, noise_multiplier, rounds, .. } = *question;
+    let Question {
+        delta,
+        sampling_probability,
+        noise_multiplier,
+        rounds,
+        ..
+    } = *question;
     match (sampling_probability, noise_multiplier, rounds) {
         (Some(q), None, Some(rounds)) => {
-            let z = (solver.noise_multiplier)(&target, probability(q)?, rounds).map_err(CliError::input)?;
+            let z = (solver.noise_multiplier)(&target, probability(q)?, rounds)
+                .map_err(CliError::input)?;
             Ok(("noise_multiplier", q, z, rounds))
         }
         (Some(q), Some(z), None) => {
             let event = sampled(q, z);
             let rounds = (solver.rounds)(&target, &event).map_err(CliError::input)?;
             if rounds == 0 {
-                let epsilon = solver.accountant.epsilon(&event, 1, delta).map_err(CliError::input)?.epsilon;
-                return Err(CliError::input(format!("the target cannot be met: one release costs epsilon {epsilon}")));
+                let epsilon = solver
+                    .accountant
+                    .epsilon(&event, 1, delta)
+                    .map_err(CliError::input)?
+                    .epsilon;
+                return Err(CliError::input(format!(
+                    "the target cannot be met: one release costs epsilon {epsilon}"
+                )));
             }
             Ok(("rounds", q, z, rounds))
         }
@@ -144,16 +157,27 @@ fn search(question: &Question) -> Result<(&'static str, f64, f64, u32), CliError
 /// **Errors**: not exactly two parameters; a target that cannot be met, with the ε that comes closest.
 pub fn find(question: &Question) -> Result<Answer, CliError> {
     let (found, sampling_probability, noise_multiplier, rounds) = search(question)?;
-    let Question { epsilon: epsilon_target, delta, accountant, .. } = *question;
+    let Question {
+        epsilon: epsilon_target,
+        delta,
+        accountant,
+        ..
+    } = *question;
     let event = sampled(sampling_probability, noise_multiplier);
     let by = |accountant: Choice| {
-        accountant.epsilon(&event, rounds, delta).map(|loss| loss.epsilon).map_err(CliError::input)
+        accountant
+            .epsilon(&event, rounds, delta)
+            .map(|loss| loss.epsilon)
+            .map_err(CliError::input)
     };
     let (epsilon_rdp, epsilon_pld) = (by(Choice::Rdp)?, by(Choice::Pld)?);
     // What is told was checked by another call than the search's.
     let judged = by(accountant.solver().accountant)?;
     if !(judged <= epsilon_target) {
-        return Err(CliError::failure(CalibrateError::Unattainable { at: noise_multiplier, epsilon: judged }));
+        return Err(CliError::failure(CalibrateError::Unattainable {
+            at: noise_multiplier,
+            epsilon: judged,
+        }));
     }
     Ok(Answer {
         found,
@@ -175,7 +199,14 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     if arguments.format == Format::Json {
         return print_json(&answer);
     }
-    let Answer { sampling_probability: q, noise_multiplier: z, rounds, delta, epsilon_target, .. } = answer;
+    let Answer {
+        sampling_probability: q,
+        noise_multiplier: z,
+        rounds,
+        delta,
+        epsilon_target,
+        ..
+    } = answer;
     // Every digit: a rounded one might miss the target.
     let line = match answer.found {
         "noise_multiplier" => format!("noise multiplier {z}, the smallest"),

@@ -48,17 +48,31 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
             }
         }
         let end = points.last().map_or(0.0, |point| point.y);
-        let reached = points.last().is_some_and(|point| point.x == f64::from(rounds));
-        let told = if reached { format!("ε = {}", significant(end, 4)) } else { "ε = ∞".to_owned() };
+        let reached = points
+            .last()
+            .is_some_and(|point| point.x == f64::from(rounds));
+        let told = if reached {
+            format!("ε = {}", significant(end, 4))
+        } else {
+            "ε = ∞".to_owned()
+        };
         said.push_str(&format!("{:8}{told}\n", accountant.name()));
         let class = match accountant {
             Choice::Moments => "red",
             Choice::Rdp => "blue",
             Choice::Pld => "green",
         };
-        curves.push(Curve { class, label: accountant.name().into(), note: told, points });
+        curves.push(Curve {
+            class,
+            label: accountant.name().into(),
+            note: told,
+            points,
+        });
     }
-    print(&format!("after {rounds} releases at δ = {}\n{said}", arguments.delta))?;
+    print(&format!(
+        "after {rounds} releases at δ = {}\n{said}",
+        arguments.delta
+    ))?;
     match &arguments.out {
         Some(path) => draw(arguments, path, curves),
         None => Ok(()),
@@ -66,15 +80,34 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 }
 
 fn draw(arguments: &Arguments, path: &Path, curves: Vec<Curve>) -> Result<(), CliError> {
-    let Releases { sampling_probability, noise_multiplier, .. } = arguments.releases;
-    let chart = from_zero("ε over rounds", "releases", "ε, zero-out", curves, f64::MIN_POSITIVE);
+    let Releases {
+        sampling_probability,
+        noise_multiplier,
+        ..
+    } = arguments.releases;
+    let chart = from_zero(
+        "ε over rounds",
+        "releases",
+        "ε, zero-out",
+        curves,
+        f64::MIN_POSITIVE,
+    );
     let lines = [
         format!("Sampling probability {sampling_probability}, noise multiplier {noise_multiplier}"),
-        format!("δ = {}; every curve is an upper bound, PLD the closest", significant(arguments.delta, 3)),
+        format!(
+            "δ = {}; every curve is an upper bound, PLD the closest",
+            significant(arguments.delta, 3)
+        ),
     ];
-    let picture = figure::compose("Privacy loss by accountant", &[&lines[0], &lines[1]], &[chart], None);
-    std::fs::write(path, picture)
-        .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", path.display())))?;
+    let picture = figure::compose(
+        "Privacy loss by accountant",
+        &[&lines[0], &lines[1]],
+        &[chart],
+        None,
+    );
+    std::fs::write(path, picture).map_err(|error| {
+        CliError::failure(format!("{}: cannot be written: {error}", path.display()))
+    })?;
     eprintln!("wrote {}", path.display());
     Ok(())
 }

@@ -39,8 +39,7 @@ struct Answer {
     simulation: &'static str,
 }
 
-const SIMULATION: &str =
-    "Runs of this scenario are simulations: the seed reveals the noise, so what they print is not private.";
+const SIMULATION: &str = "Runs of this scenario are simulations: the seed reveals the noise, so what they print is not private.";
 
 /// Prints what a scenario promises and to whom.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
@@ -71,7 +70,12 @@ impl Answer {
     fn of(scenario: &dyn Model) -> Result<Self, CliError> {
         let head = scenario.head();
         let explanation = scenario.explain()?;
-        Ok(Answer { scenario: head.name, trust: head.trust, explanation, simulation: SIMULATION })
+        Ok(Answer {
+            scenario: head.name,
+            trust: head.trust,
+            explanation,
+            simulation: SIMULATION,
+        })
     }
 
     fn text(&self) -> String {
@@ -80,7 +84,9 @@ impl Answer {
         let mut out = format!("{}: {} ({description})\n", self.scenario, self.trust);
         for (title, sentences) in self.explanation.questions() {
             out.push_str(&format!("\n{title}\n"));
-            sentences.iter().for_each(|sentence| out.push_str(&format!("  - {sentence}\n")));
+            sentences
+                .iter()
+                .for_each(|sentence| out.push_str(&format!("  - {sentence}\n")));
         }
         out.push_str(&format!("\n{}\n", self.simulation));
         out
@@ -97,12 +103,23 @@ mod tests {
     #[test]
     fn mended3_explain_says_the_caution_that_run_says() {
         let answer = |agents: u32, delta: f64| {
-            let (agents, delta) = (format!("federation.agents={agents}"), format!("privacy.delta={delta}"));
+            let (agents, delta) = (
+                format!("federation.agents={agents}"),
+                format!("privacy.delta={delta}"),
+            );
             let settings = vec![agents, delta, "federation.splits=[1]".into()];
             let text = Shipped::find("default").unwrap().text;
-            let said = Scenario::parse("default", text, &settings).unwrap().cautions();
+            let said = Scenario::parse("default", text, &settings)
+                .unwrap()
+                .cautions();
             let (scenario, data, format) = ("default".to_owned(), None, Format::Text);
-            let scenario = resolved(&Arguments { scenario, settings, data, format }).unwrap();
+            let scenario = resolved(&Arguments {
+                scenario,
+                settings,
+                data,
+                format,
+            })
+            .unwrap();
             (Answer::of(&*scenario).unwrap(), said)
         };
         let (few, said) = answer(10, 0.079);
@@ -111,6 +128,9 @@ mod tests {
         assert!(serde_json::to_string(&few).unwrap().contains(&said[0]));
         // Negative control: at a small δ there is nothing to say.
         let (many, nothing) = answer(1000, 1e-5);
-        assert!(nothing.is_empty() && !many.text().contains(&said[0]), "{nothing:?}");
+        assert!(
+            nothing.is_empty() && !many.text().contains(&said[0]),
+            "{nothing:?}"
+        );
     }
 }

@@ -64,9 +64,16 @@ struct DeltaAnswer {
 
 /// Prints ε at the given δ.
 pub fn epsilon(arguments: &EpsilonArguments) -> Result<(), CliError> {
-    let EpsilonArguments { releases, delta, how } = arguments;
+    let EpsilonArguments {
+        releases,
+        delta,
+        how,
+    } = arguments;
     let event = releases.event();
-    let accountant = how.accountant.after(&event, releases.rounds).map_err(CliError::input)?;
+    let accountant = how
+        .accountant
+        .after(&event, releases.rounds)
+        .map_err(CliError::input)?;
     let loss = accountant.epsilon(*delta).map_err(CliError::input)?;
     let between = match accountant.replace_epsilon(*delta) {
         Ok(spent) => Some(spent.epsilon),
@@ -89,10 +96,18 @@ pub fn epsilon(arguments: &EpsilonArguments) -> Result<(), CliError> {
              where both are as likely beforehand\n",
             significant(loss.epsilon, 6),
             how.accountant.name(),
-            loss.order.map_or(String::new(), |order| format!(", order {order}")),
-            if loss.order.is_none() { format!(", {}", loss.quality.name()) } else { String::new() },
+            loss.order
+                .map_or(String::new(), |order| format!(", order {order}")),
+            if loss.order.is_none() {
+                format!(", {}", loss.quality.name())
+            } else {
+                String::new()
+            },
             event.relation(),
-            between.map_or("no finite ε".to_owned(), |epsilon| format!("ε = {}", significant(epsilon, 6))),
+            between.map_or("no finite ε".to_owned(), |epsilon| format!(
+                "ε = {}",
+                significant(epsilon, 6)
+            )),
             percent_at_most(guess)
         )),
     }
@@ -100,9 +115,16 @@ pub fn epsilon(arguments: &EpsilonArguments) -> Result<(), CliError> {
 
 /// Prints δ at the given ε.
 pub fn delta(arguments: &DeltaArguments) -> Result<(), CliError> {
-    let DeltaArguments { releases, epsilon, how } = arguments;
+    let DeltaArguments {
+        releases,
+        epsilon,
+        how,
+    } = arguments;
     let event = releases.event();
-    let delta = how.accountant.delta(&event, releases.rounds, *epsilon).map_err(CliError::input)?;
+    let delta = how
+        .accountant
+        .delta(&event, releases.rounds, *epsilon)
+        .map_err(CliError::input)?;
     match how.format {
         Format::Json => print_json(&DeltaAnswer {
             delta,

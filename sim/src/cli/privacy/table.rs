@@ -44,12 +44,22 @@ enum TableError {
     #[error("1: column {column}: the name `{name}` is taken twice or is to be appended")]
     Repeated { name: String, column: usize },
     #[error("{line}: column {}: {found} fields where the header has {expected}", found.min(expected) + 1)]
-    Fields { line: u64, found: u64, expected: u64 },
+    Fields {
+        line: u64,
+        found: u64,
+        expected: u64,
+    },
     /// Not UTF-8, or not CSV.
     #[error("{line}: {what}")]
     Text { line: u64, what: String },
     #[error("{line}: column {column} (`{name}`): `{value}` is not admissible: {admissible}")]
-    Field { line: u64, column: usize, name: &'static str, value: String, admissible: &'static str },
+    Field {
+        line: u64,
+        column: usize,
+        name: &'static str,
+        value: String,
+        admissible: &'static str,
+    },
     #[error("{line}: {error}")]
     Accountant { line: u64, error: AccountantError },
 }
@@ -63,13 +73,21 @@ impl From<csv::Error> for TableError {
 impl TableError {
     fn at(line: u64, error: &csv::Error) -> Self {
         match error.kind() {
-            csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-                TableError::Fields { line, found: *len, expected: *expected_len }
-            }
-            csv::ErrorKind::Utf8 { err, .. } => {
-                TableError::Text { line, what: format!("column {}: not UTF-8", err.field() + 1) }
-            }
-            _ => TableError::Text { line, what: error.to_string() },
+            csv::ErrorKind::UnequalLengths {
+                expected_len, len, ..
+            } => TableError::Fields {
+                line,
+                found: *len,
+                expected: *expected_len,
+            },
+            csv::ErrorKind::Utf8 { err, .. } => TableError::Text {
+                line,
+                what: format!("column {}: not UTF-8", err.field() + 1),
+            },
+            _ => TableError::Text {
+                line,
+                what: error.to_string(),
+            },
         }
     }
 }
@@ -86,12 +104,14 @@ struct Row {
 /// Reads, answers, writes.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let name = arguments.file.display().to_string();
-    let text = read(&arguments.file).map_err(|error| CliError::input(format!("{name}: cannot be read: {error}")))?;
+    let text = read(&arguments.file)
+        .map_err(|error| CliError::input(format!("{name}: cannot be read: {error}")))?;
     let answer = answer(&text).map_err(|error| CliError::input(format!("{name}:{error}")))?;
     match &arguments.out {
         None => print(&answer),
-        Some(path) => std::fs::write(path, answer)
-            .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", path.display()))),
+        Some(path) => std::fs::write(path, answer).map_err(|error| {
+            CliError::failure(format!("{}: cannot be written: {error}", path.display()))
+        }),
     }
 }
 
@@ -108,7 +128,9 @@ fn answer(text: &[u8]) -> Result<String, TableError> {
     let places = places(&header)?;
     let (mut records, mut rows, mut lines) = (Vec::new(), Vec::new(), Lines::new(text));
     for record in reader.records() {
-        let mut line = |position: Option<&csv::Position>| position.map_or(1, |position| lines.of(position.byte()));
+        let mut line = |position: Option<&csv::Position>| {
+            position.map_or(1, |position| lines.of(position.byte()))
+        };
         let record = record.map_err(|error| TableError::at(line(error.position()), &error))?;
         rows.push(row(&record, line(record.position()), places)?);
         records.push(record);
@@ -119,21 +141,37 @@ fn answer(text: &[u8]) -> Result<String, TableError> {
     for (record, losses) in records.iter().zip(&losses) {
         writer.write_record(record.iter().chain(losses.iter().map(String::as_str)))?;
     }
-    let bytes = writer.into_inner().map_err(|error| TableError::Text { line: 1, what: error.to_string() })?;
-    String::from_utf8(bytes).map_err(|error| TableError::Text { line: 1, what: error.to_string() })
+    let bytes = writer.into_inner().map_err(|error| TableError::Text {
+        line: 1,
+        what: error.to_string(),
+    })?;
+    String::from_utf8(bytes).map_err(|error| TableError::Text {
+        line: 1,
+        what: error.to_string(),
+    })
 }
 
 /// Where the columns of [`READ`] are.
 fn places(header: &StringRecord) -> Result<[usize; 4], TableError> {
     for (column, name) in header.iter().map(str::trim).enumerate() {
-        let twice = READ.contains(&name) && header.iter().take(column).any(|before| before.trim() == name);
+        let twice = READ.contains(&name)
+            && header
+                .iter()
+                .take(column)
+                .any(|before| before.trim() == name);
         if twice || APPENDED.contains(&name) {
-            return Err(TableError::Repeated { name: name.to_owned(), column: column + 1 });
+            return Err(TableError::Repeated {
+                name: name.to_owned(),
+                column: column + 1,
+            });
         }
     }
     let mut places = [0; 4];
     for (place, name) in places.iter_mut().zip(READ) {
-        *place = header.iter().position(|found| found.trim() == name).ok_or(TableError::MissingColumn { name })?;
+        *place = header
+            .iter()
+            .position(|found| found.trim() == name)
+            .ok_or(TableError::MissingColumn { name })?;
     }
     Ok(places)
 }
@@ -155,9 +193,15 @@ fn row(record: &StringRecord, line: u64, places: [usize; 4]) -> Result<Row, Tabl
     Ok(Row {
         line,
         q: number(0, "a probability in [0, 1]", |x| (0.0..=1.0).contains(&x))?,
-        z: number(1, "a number from 0.001 to 1e6", |x| (1e-3..=1e6).contains(&x))?,
-        steps: number(2, "a whole number from 1 to 1e9", |x| (1.0..=1e9).contains(&x) && x.fract() == 0.0)? as u32,
-        delta: number(3, "a number in (0, 1)", |x| (f64::MIN_POSITIVE..1.0).contains(&x))?,
+        z: number(1, "a number from 0.001 to 1e6", |x| {
+            (1e-3..=1e6).contains(&x)
+        })?,
+        steps: number(2, "a whole number from 1 to 1e9", |x| {
+            (1.0..=1e9).contains(&x) && x.fract() == 0.0
+        })? as u32,
+        delta: number(3, "a number in (0, 1)", |x| {
+            (f64::MIN_POSITIVE..1.0).contains(&x)
+        })?,
     })
 }
 
@@ -167,8 +211,16 @@ fn losses(row: &Row) -> Result<[String; 4], TableError> {
     let epsilon = |accountant: Choice| match accountant.epsilon(&event, row.steps, row.delta) {
         Ok(loss) => Ok((loss.epsilon.to_string(), loss.quality.name())),
         Err(AccountantError::NoFiniteEpsilon { .. }) => Ok(("inf".to_owned(), "none")),
-        Err(error) => Err(TableError::Accountant { line: row.line, error }),
+        Err(error) => Err(TableError::Accountant {
+            line: row.line,
+            error,
+        }),
     };
     let (tight, quality) = epsilon(Choice::Pld)?;
-    Ok([epsilon(Choice::Rdp)?.0, tight, epsilon(Choice::Moments)?.0, quality.to_owned()])
+    Ok([
+        epsilon(Choice::Rdp)?.0,
+        tight,
+        epsilon(Choice::Moments)?.0,
+        quality.to_owned(),
+    ])
 }

@@ -52,16 +52,30 @@ pub enum Axis {
 
 impl Default for Sheeted {
     fn default() -> Self {
-        Sheeted { width: COLUMN, no_title: false, axis: None }
+        Sheeted {
+            width: COLUMN,
+            no_title: false,
+            axis: None,
+        }
     }
 }
 
 /// A width in millimetres, of a number with its unit.
 fn width(text: &str) -> Result<f64, String> {
     let units = [("mm", 1.0), ("cm", 10.0), ("in", 25.4)];
-    let read = |(unit, mm): (&str, f64)| Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? * mm);
-    let found = units.into_iter().find_map(read).filter(|mm| WIDTHS.contains(mm));
-    found.ok_or_else(|| format!("admissible: {} to {} mm, as in 84mm, 8.4cm or 3.3in", WIDTHS.start(), WIDTHS.end()))
+    let read =
+        |(unit, mm): (&str, f64)| Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? * mm);
+    let found = units
+        .into_iter()
+        .find_map(read)
+        .filter(|mm| WIDTHS.contains(mm));
+    found.ok_or_else(|| {
+        format!(
+            "admissible: {} to {} mm, as in 84mm, 8.4cm or 3.3in",
+            WIDTHS.start(),
+            WIDTHS.end()
+        )
+    })
 }
 
 /// Which figure is made, and how.
@@ -81,20 +95,33 @@ pub struct Wanted<'a> {
 
 /// Draws the picture of this name.
 pub fn execute(folder: &Path, asked: &Wanted<'_>) -> Result<(), CliError> {
-    let Wanted { name, methods, sheet, .. } = *asked;
-    let out = asked.out.ok_or_else(|| CliError::input("--figure: name its file with --out FILE"))?;
+    let Wanted {
+        name,
+        methods,
+        sheet,
+        ..
+    } = *asked;
+    let out = asked
+        .out
+        .ok_or_else(|| CliError::input("--figure: name its file with --out FILE"))?;
     let format = format(asked.format, out)?;
     let (found, warning) = all(folder)?;
     let names: Vec<&str> = found.iter().map(|picture| picture.name.as_str()).collect();
     // A sweep's utility against privacy is its regret over ε.
-    let also = if name == UTILITY { pictures::REGRET_EPSILON } else { name };
+    let also = if name == UTILITY {
+        pictures::REGRET_EPSILON
+    } else {
+        name
+    };
     let named = |wanted: &str| found.iter().find(|picture| picture.name == wanted);
     let Some(picture) = named(name).or_else(|| named(also)) else {
         return Err(CliError::input(missing(folder, name, &names)));
     };
     let wanted = picture.clone().only(methods).map_err(|unknown| {
         let there = picture.chosen().join(", ");
-        CliError::input(format!("--methods {unknown}: is not in the figure {name}, which has {there}"))
+        CliError::input(format!(
+            "--methods {unknown}: is not in the figure {name}, which has {there}"
+        ))
     })?;
     if let Some(warning) = warning {
         log::note(&format!("warning: {warning}"));
@@ -107,7 +134,11 @@ pub fn execute(folder: &Path, asked: &Wanted<'_>) -> Result<(), CliError> {
 fn missing(folder: &Path, name: &str, names: &[&str]) -> String {
     let of = folder.display();
     let sweep = SweepFolder::is_one(folder);
-    let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let there = if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    };
     if sweep && [UTILITY, pictures::REGRET_EPSILON].contains(&name) {
         return format!(
             "--figure {name}: is not there, because no key of this sweep changes the ε of a method; {of} has {there}"
@@ -115,22 +146,39 @@ fn missing(folder: &Path, name: &str, names: &[&str]) -> String {
     }
     let also = names.contains(&pictures::REGRET_EPSILON).then_some(UTILITY);
     let names: Vec<&str> = names.iter().copied().chain(also).collect();
-    let near = nearest(name, &names).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    let near =
+        nearest(name, &names).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
     // Either name is understood.
-    let other = if sweep && also.is_some() { "; utility is regret-epsilon" } else { "" };
+    let other = if sweep && also.is_some() {
+        "; utility is regret-epsilon"
+    } else {
+        ""
+    };
     format!("--figure {name}: is not there; {of} has {there}{other}{near}")
 }
 
 /// Writes a picture.
-pub fn save(picture: &Picture, sheet: &Sheeted, format: Format, out: &Path) -> Result<(), CliError> {
-    let scaled = sheet.axis.map(|axis| picture.clone().scaled(axis == Axis::Logarithmic)).transpose();
+pub fn save(
+    picture: &Picture,
+    sheet: &Sheeted,
+    format: Format,
+    out: &Path,
+) -> Result<(), CliError> {
+    let scaled = sheet
+        .axis
+        .map(|axis| picture.clone().scaled(axis == Axis::Logarithmic))
+        .transpose();
     let scaled = scaled.map_err(|title| {
         CliError::input(format!(
             "--axis logarithmic: the figure has a negative value or no positive one ({title}); admissible: --axis linear"
         ))
     })?;
     let picture = scaled.as_ref().unwrap_or(picture);
-    let (svg, high) = Sheet { width: sheet.width, title: !sheet.no_title }.drawn(picture);
+    let (svg, high) = Sheet {
+        width: sheet.width,
+        title: !sheet.no_title,
+    }
+    .drawn(picture);
     if high > TOO_HIGH {
         let panels = picture.charts.len();
         log::note(&format!(
@@ -144,8 +192,9 @@ pub fn save(picture: &Picture, sheet: &Sheeted, format: Format, out: &Path) -> R
         Format::Png => converted(&svg, "png")?,
         _ => svg.into_bytes(),
     };
-    write_atomically(out, &bytes)
-        .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", out.display())))
+    write_atomically(out, &bytes).map_err(|error| {
+        CliError::failure(format!("{}: cannot be written: {error}", out.display()))
+    })
 }
 
 /// The format that is asked for, or that of the file's ending.
@@ -153,7 +202,10 @@ pub fn save(picture: &Picture, sheet: &Sheeted, format: Format, out: &Path) -> R
 /// **Errors**: none of the two is that of a figure, or both are and differ.
 pub fn format(asked: Option<Format>, out: &Path) -> Result<Format, CliError> {
     let of_figure = |format: &Format| [Format::Svg, Format::Pdf, Format::Png].contains(format);
-    let ending = out.extension().and_then(|ending| ending.to_str()).unwrap_or("");
+    let ending = out
+        .extension()
+        .and_then(|ending| ending.to_str())
+        .unwrap_or("");
     let named = Format::from_str(ending, true).ok().filter(of_figure);
     if let (Some(asked), Some(named)) = (asked.filter(of_figure), named)
         && asked != named
@@ -180,7 +232,11 @@ fn all(folder: &Path) -> Result<(Vec<Picture>, Option<String>), CliError> {
     let (scenario, text) = read::text(folder, SCENARIO).map_err(CliError::input)?;
     let model = model::parse(&scenario.display().to_string(), &text, &[])?;
     let results = Results::open(folder).map_err(CliError::input)?;
-    let pictures = results.pictures().into_iter().chain(model.pictures(RunFiles::Folder(folder))?).collect();
+    let pictures = results
+        .pictures()
+        .into_iter()
+        .chain(model.pictures(RunFiles::Folder(folder))?)
+        .collect();
     Ok((pictures, few(results.summary.runs as usize)))
 }
 
@@ -202,7 +258,10 @@ fn converted(svg: &str, kind: &str) -> Result<Vec<u8>, CliError> {
         .spawn()
         .map_err(failed)?;
     // It reads all before it writes; what it says if it stops reading is in its standard error.
-    let sent = child.stdin.take().map_or(Ok(()), |mut input| input.write_all(svg.as_bytes()));
+    let sent = child
+        .stdin
+        .take()
+        .map_or(Ok(()), |mut input| input.write_all(svg.as_bytes()));
     let output = child.wait_with_output().map_err(failed)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
@@ -219,15 +278,25 @@ mod tests {
     #[test]
     fn a_file_is_what_its_name_says() {
         let of = |asked, name: &str| format(asked, Path::new(name)).ok();
-        assert!(of(None, "a.pdf") == Some(Format::Pdf) && of(Some(Format::Svg), "a") == Some(Format::Svg));
+        assert!(
+            of(None, "a.pdf") == Some(Format::Pdf)
+                && of(Some(Format::Svg), "a") == Some(Format::Svg)
+        );
         assert!(of(Some(Format::Svg), "a.svg") == Some(Format::Svg) && of(None, "a").is_none());
-        assert!(of(Some(Format::Svg), "a.pdf").is_none() && of(Some(Format::Latex), "a.pdf").is_none());
+        assert!(
+            of(Some(Format::Svg), "a.pdf").is_none() && of(Some(Format::Latex), "a.pdf").is_none()
+        );
     }
 
     #[test]
     fn widths_have_units_and_a_range() {
         let close = |text: &str, mm: f64| (width(text).unwrap() - mm).abs() < 1e-9;
-        assert!(close("84mm", 84.0) && close("8.4cm", 84.0) && close("3.3in", 83.82) && close("84 mm", 84.0));
+        assert!(
+            close("84mm", 84.0)
+                && close("8.4cm", 84.0)
+                && close("3.3in", 83.82)
+                && close("84 mm", 84.0)
+        );
         for text in ["84", "84px", "39mm", "2m", "-84mm", "NaNmm", ""] {
             assert!(width(text).unwrap_err().contains("40 to 1000 mm"), "{text}");
         }

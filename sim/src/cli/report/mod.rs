@@ -58,7 +58,9 @@ pub struct Arguments {
 /// Reads the folder, checks it, writes what is asked for.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let only = |given: bool, name: &str, wants: &str| match given {
-        true => Err(CliError::input(format!("{name} is for {wants}; without it the whole page is written"))),
+        true => Err(CliError::input(format!(
+            "{name} is for {wants}; without it the whole page is written"
+        ))),
         false => Ok(()),
     };
     whole(&arguments.folder)?;
@@ -66,14 +68,30 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     let out = arguments.out.as_deref();
     match (&arguments.figure, arguments.table) {
         (Some(name), _) => {
-            let wanted = figure::Wanted { name, methods, sheet: &arguments.sheet, format: arguments.format, out };
+            let wanted = figure::Wanted {
+                name,
+                methods,
+                sheet: &arguments.sheet,
+                format: arguments.format,
+                out,
+            };
             figure::execute(&arguments.folder, &wanted)
         }
-        (None, Some(kind)) => table::execute(&arguments.folder, kind, methods, arguments.format, out),
+        (None, Some(kind)) => {
+            table::execute(&arguments.folder, kind, methods, arguments.format, out)
+        }
         (None, None) => {
-            only(!arguments.methods.is_empty(), "--methods", "--figure or --table")?;
+            only(
+                !arguments.methods.is_empty(),
+                "--methods",
+                "--figure or --table",
+            )?;
             only(arguments.out.is_some(), "--out", "--figure or --table")?;
-            only(arguments.format.is_some(), "--format", "--figure or --table")?;
+            only(
+                arguments.format.is_some(),
+                "--format",
+                "--figure or --table",
+            )?;
             only(arguments.sheet.no_title, "--no-title", "--figure")?;
             only(arguments.sheet.width != COLUMN, "--width", "--figure")?;
             only(arguments.sheet.axis.is_some(), "--axis", "--figure")?;
@@ -100,8 +118,9 @@ fn page(folder: &std::path::Path) -> Result<(), CliError> {
     };
     for (name, text) in made {
         let path = folder.join(name);
-        write_atomically(&path, text.as_bytes())
-            .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", path.display())))?;
+        write_atomically(&path, text.as_bytes()).map_err(|error| {
+            CliError::failure(format!("{}: cannot be written: {error}", path.display()))
+        })?;
     }
     print(&format!("{}\n", path.display()))
 }

@@ -24,8 +24,11 @@ pub fn execute(
     format: Option<Format>,
     out: Option<&Path>,
 ) -> Result<(), CliError> {
-    let (found, warning) =
-        if SweepFolder::is_one(folder) { of_sweep(folder, kind, methods)? } else { of_run(folder, kind, methods)? };
+    let (found, warning) = if SweepFolder::is_one(folder) {
+        of_sweep(folder, kind, methods)?
+    } else {
+        of_run(folder, kind, methods)?
+    };
     let (grids, remarks) = ([found.grid], &found.remarks);
     let text = match format.unwrap_or(Format::Text) {
         Format::Text => grid::text(&grids, remarks),
@@ -34,7 +37,9 @@ pub fn execute(
         Format::Csv => found.csv,
         Format::Json => format!("{:#}\n", found.json),
         Format::Svg | Format::Pdf | Format::Png => {
-            return Err(CliError::input("--format: a table is text, markdown, latex, csv or json"));
+            return Err(CliError::input(
+                "--format: a table is text, markdown, latex, csv or json",
+            ));
         }
     };
     match out {
@@ -44,8 +49,9 @@ pub fn execute(
         }
         Some(path) => {
             warn(warning, "");
-            write_atomically(path, text.as_bytes())
-                .map_err(|error| CliError::failure(format!("{}: cannot be written: {error}", path.display())))?;
+            write_atomically(path, text.as_bytes()).map_err(|error| {
+                CliError::failure(format!("{}: cannot be written: {error}", path.display()))
+            })?;
             print(&format!("{}\n", path.display()))
         }
     }
@@ -63,19 +69,38 @@ fn refused(folder: &Path, error: TableError, there: &[&str]) -> CliError {
     }
 }
 
-fn of_run(folder: &Path, kind: Kind, methods: &[String]) -> Result<(Table, Option<String>), CliError> {
+fn of_run(
+    folder: &Path,
+    kind: Kind,
+    methods: &[String],
+) -> Result<(Table, Option<String>), CliError> {
     let results = Results::open(folder).map_err(CliError::input)?;
-    let there: Vec<&str> = results.summary.methods.iter().map(|method| method.name.as_str()).collect();
+    let there: Vec<&str> = results
+        .summary
+        .methods
+        .iter()
+        .map(|method| method.name.as_str())
+        .collect();
     let found = table(&results, kind, methods).map_err(|error| refused(folder, error, &there))?;
     Ok((found, few(results.summary.runs as usize)))
 }
 
-fn of_sweep(folder: &Path, kind: Kind, methods: &[String]) -> Result<(Table, Option<String>), CliError> {
+fn of_sweep(
+    folder: &Path,
+    kind: Kind,
+    methods: &[String],
+) -> Result<(Table, Option<String>), CliError> {
     let sweep = SweepFolder::open(folder)?;
     let index = sweep.index()?;
     let warning = (!sweep.is_complete(&index)).then(|| unfinished::sweep(&sweep, &index));
     let there = index.clone();
-    let names = distinct(there.entries.iter().flat_map(|entry| &entry.methods).map(|method| method.name.as_str()));
+    let names = distinct(
+        there
+            .entries
+            .iter()
+            .flat_map(|entry| &entry.methods)
+            .map(|method| method.name.as_str()),
+    );
     let made = match kind {
         Kind::Summary => sweep_table::table(index, methods),
         Kind::Paired => paired::table(index, methods),

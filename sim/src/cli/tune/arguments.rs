@@ -126,7 +126,8 @@ fn range(text: &str) -> Result<(f64, f64), String> {
         Some((low, high)) => number(low).zip(number(high)),
         None => number(text).map(|high| (0.0, high)),
     };
-    pair.filter(|(low, high)| low < high).ok_or_else(|| "admissible: G > 0, or LOW,HIGH with LOW < HIGH".into())
+    pair.filter(|(low, high)| low < high)
+        .ok_or_else(|| "admissible: G > 0, or LOW,HIGH with LOW < HIGH".into())
 }
 
 /// The range of a fraction COUNT/M, and of a number unless another is given.
@@ -148,9 +149,9 @@ impl Arguments {
     /// **Errors**: arguments that contradict each other.
     pub fn reading(&self) -> Result<Reading, CliError> {
         match (self.score, self.records) {
-            (ScoreForm::Number, None) if self.decimals.is_some() => {
-                Err(CliError::input("--decimals is for a score with --records; nothing was run"))
-            }
+            (ScoreForm::Number, None) if self.decimals.is_some() => Err(CliError::input(
+                "--decimals is for a score with --records; nothing was run",
+            )),
             (ScoreForm::Number, None) => Ok(Reading::Number),
             (ScoreForm::Number, Some(records)) => {
                 let needed = decimals_needed(self.width(), records);
@@ -162,11 +163,15 @@ impl Arguments {
                     chosen => Ok(Reading::Decimals(chosen.unwrap_or(needed))),
                 }
             }
-            (ScoreForm::Fraction, None) => {
-                Err(CliError::input("--score fraction needs --records, the M of COUNT/M; nothing was run"))
-            }
-            (ScoreForm::Fraction, Some(_)) if self.decimals.is_some() || self.range() != FRACTION => {
-                Err(CliError::input("--score fraction goes without --decimals and --score-range; nothing was run"))
+            (ScoreForm::Fraction, None) => Err(CliError::input(
+                "--score fraction needs --records, the M of COUNT/M; nothing was run",
+            )),
+            (ScoreForm::Fraction, Some(_))
+                if self.decimals.is_some() || self.range() != FRACTION =>
+            {
+                Err(CliError::input(
+                    "--score fraction goes without --decimals and --score-range; nothing was run",
+                ))
             }
             (ScoreForm::Fraction, Some(records)) => Ok(Reading::Fraction(records)),
         }
@@ -178,12 +183,20 @@ impl Arguments {
     pub fn mechanism(&self, count: u32) -> Result<WorstCase, CliError> {
         let (low, high) = self.range();
         // Lower is better: the same with the sign of everything turned.
-        let (low, high) = if self.minimize { (-high, -low) } else { (low, high) };
+        let (low, high) = if self.minimize {
+            (-high, -low)
+        } else {
+            (low, high)
+        };
         let scale = match (self.reading()?, self.records) {
             (Reading::Fraction(records), _) => ScoreScale::per_record(1, records),
             (Reading::Decimals(decimals), Some(records)) => {
                 // The step of the last decimal is part of what one record moves.
-                ScoreScale::promised_mean(low, high, records_covered((low, high), records, decimals))
+                ScoreScale::promised_mean(
+                    low,
+                    high,
+                    records_covered((low, high), records, decimals),
+                )
             }
             _ => ScoreScale::opaque(low, high),
         };
@@ -194,6 +207,13 @@ impl Arguments {
             OnFailure::Abort => FailureRule::Abort,
             OnFailure::Lowest => FailureRule::Lowest,
         };
-        WorstCase::new(count, scale.map_err(CliError::input)?, candidate, value, failure).map_err(CliError::input)
+        WorstCase::new(
+            count,
+            scale.map_err(CliError::input)?,
+            candidate,
+            value,
+            failure,
+        )
+        .map_err(CliError::input)
     }
 }

@@ -49,9 +49,11 @@ pub fn long_help() -> String {
 
 /// Evaluates all candidates, charges, releases.
 pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
-    let stop = Stop::on_signals().map_err(|error| CliError::failure(format!("signals: {error}")))?;
+    let stop =
+        Stop::on_signals().map_err(|error| CliError::failure(format!("signals: {error}")))?;
     let text = read_text(&arguments.space, BYTES_MAX).map_err(CliError::input)?;
-    let space = CandidateList::parse(&arguments.space.display().to_string(), &text).map_err(CliError::input)?;
+    let space = CandidateList::parse(&arguments.space.display().to_string(), &text)
+        .map_err(CliError::input)?;
     let arguments = &directed(arguments, &space)?;
     let count = space.count() as u32;
     let reading = arguments.reading()?;
@@ -71,8 +73,13 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     };
     let told = |done: usize, failure: Option<&Failure>| {
         // Which one failed and how may depend on a record: by default the line is that of a success.
-        let told = failure.filter(|_| arguments.show_errors).map(|failure| format!("; this one {failure}"));
-        eprintln!("{done} of {count} candidates evaluated{}", told.unwrap_or_default());
+        let told = failure
+            .filter(|_| arguments.show_errors)
+            .map(|failure| format!("; this one {failure}"));
+        eprintln!(
+            "{done} of {count} candidates evaluated{}",
+            told.unwrap_or_default()
+        );
     };
     let outcomes = plan.evaluate(&stop, &told).map_err(|_| {
         CliError::failure(
@@ -82,11 +89,13 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
     })?;
     let mut state = PublisherState::new();
     let (mut levels, mut order) = (vec![0; count as usize], vec![0; count as usize]);
-    let mut publisher =
-        Publisher::attach(&mechanism, &mut state, &mut levels, &mut order).map_err(CliError::failure)?;
+    let mut publisher = Publisher::attach(&mechanism, &mut state, &mut levels, &mut order)
+        .map_err(CliError::failure)?;
     for (candidate, outcome) in (0..).zip(&outcomes) {
         let score = score(arguments, outcome);
-        publisher.handle(PublisherInput::Scored { candidate, score }, &mut source).map_err(CliError::failure)?;
+        publisher
+            .handle(PublisherInput::Scored { candidate, score }, &mut source)
+            .map_err(CliError::failure)?;
     }
     match release(&mut publisher, &mut ledger, &mut source)? {
         PublisherOutput::Released { candidate, score } => {
@@ -97,8 +106,18 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
                 (true, arguments::ScoreForm::Number) => -score,
                 (true, arguments::ScoreForm::Fraction) => 1.0 - score,
             };
-            let release = Release { parameters: space.json(candidate as usize), score, kind: kind.to_string() };
-            publish(arguments, &mechanism, &mechanism.events(), &ledger, &release)
+            let release = Release {
+                parameters: space.json(candidate as usize),
+                score,
+                kind: kind.to_string(),
+            };
+            publish(
+                arguments,
+                &mechanism,
+                &mechanism.events(),
+                &ledger,
+                &release,
+            )
         }
         other => Err(CliError::failure(format!("nothing is released: {other:?}"))),
     }
@@ -110,12 +129,17 @@ pub fn execute(arguments: &Arguments) -> Result<(), CliError> {
 fn directed(arguments: &Arguments, space: &CandidateList) -> Result<Arguments, CliError> {
     if arguments.minimize && space.goal == Some(Goal::Maximize) {
         let path = arguments.space.display();
-        return Err(CliError::input(format!("--minimize, but {path} says goal = \"maximize\"; nothing was run")));
+        return Err(CliError::input(format!(
+            "--minimize, but {path} says goal = \"maximize\"; nothing was run"
+        )));
     }
     if let Some(value) = &space.value {
         eprintln!("the score: {value}");
     }
-    Ok(Arguments { minimize: arguments.minimize || space.goal == Some(Goal::Minimize), ..arguments.clone() })
+    Ok(Arguments {
+        minimize: arguments.minimize || space.goal == Some(Goal::Minimize),
+        ..arguments.clone()
+    })
 }
 
 /// Closes, charges, and only then draws.
@@ -125,7 +149,10 @@ fn release<S: NoiseSource>(
     source: &mut S,
 ) -> Result<PublisherOutput<S::Provenance>, CliError> {
     let nothing = |error: LedgerError| CliError::failure(format!("{error}; nothing is released"));
-    let receipt = match publisher.handle(PublisherInput::Close, source).map_err(CliError::failure)? {
+    let receipt = match publisher
+        .handle(PublisherInput::Close, source)
+        .map_err(CliError::failure)?
+    {
         PublisherOutput::Charge(charge) => ledger.append(charge).map_err(nothing)?,
         _ => {
             return Err(CliError::failure(
@@ -134,7 +161,9 @@ fn release<S: NoiseSource>(
             ));
         }
     };
-    publisher.handle(PublisherInput::Charged(receipt), source).map_err(CliError::failure)
+    publisher
+        .handle(PublisherInput::Charged(receipt), source)
+        .map_err(CliError::failure)
 }
 
 /// A result file is new: an earlier release was paid for.
@@ -143,9 +172,14 @@ fn check_out(arguments: &Arguments) -> Result<(), CliError> {
         return Ok(());
     };
     if std::fs::symlink_metadata(path).is_ok() {
-        return Err(CliError::input(format!("{}: exists already; nothing was run", path.display())));
+        return Err(CliError::input(format!(
+            "{}: exists already; nothing was run",
+            path.display()
+        )));
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     if path.file_name().is_none() || folder.is_some_and(|folder| !folder.is_dir()) {
         return Err(CliError::input(format!(
             "{}: not a file in a folder that exists; nothing was run",
@@ -172,7 +206,11 @@ fn open(arguments: &Arguments, events: &[Event]) -> Result<Ledger, CliError> {
         Ok(()) => Ok(ledger),
         Err(LedgerError::OverBudget { epsilon_max, .. }) => {
             let spent = ledger.spent().map_err(refused)?.epsilon;
-            let cost: f64 = events.iter().filter_map(loss).map(|(epsilon, _)| epsilon).sum();
+            let cost: f64 = events
+                .iter()
+                .filter_map(loss)
+                .map(|(epsilon, _)| epsilon)
+                .sum();
             Err(CliError::input(format!(
                 "the ledger {} holds epsilon {spent} of {epsilon_max}; {cost} more would exceed it; nothing was run",
                 arguments.ledger.path().display()
@@ -184,7 +222,9 @@ fn open(arguments: &Arguments, events: &[Event]) -> Result<Ledger, CliError> {
 
 fn score(arguments: &Arguments, outcome: &Outcome) -> Score {
     match outcome {
-        Ok(Value::Number(number)) => Score::Number(if arguments.minimize { -number } else { *number }),
+        Ok(Value::Number(number)) => {
+            Score::Number(if arguments.minimize { -number } else { *number })
+        }
         Ok(Value::Count(count)) => {
             let against = arguments.records.unwrap_or(0).saturating_sub(*count);
             Score::Sum(u64::from(if arguments.minimize { against } else { *count }))

@@ -24,18 +24,26 @@ pub fn announce(arguments: &Arguments, mechanism: &WorstCase, reading: Reading, 
     eprintln!("{PRECONDITION}");
     let ((low, high), width) = (arguments.range(), arguments.width());
     // How many scores are clamped depends on the data: nobody is told.
-    let better = if arguments.minimize { "lower is better" } else { "larger is better" };
+    let better = if arguments.minimize {
+        "lower is better"
+    } else {
+        "larger is better"
+    };
     let usual = if arguments.score_range.is_none() && arguments.score == ScoreForm::Number {
         ": give --score-range LOW,HIGH if yours are others, and --minimize for a loss"
     } else {
         ""
     };
-    eprintln!("scores are taken in [{low}, {high}], {better}; one outside counts as the nearer end{usual}");
+    eprintln!(
+        "scores are taken in [{low}, {high}], {better}; one outside counts as the nearer end{usual}"
+    );
     let sensitivity = significant(mechanism.scale().sensitivity(), 3);
     let promise = "that is your promise; if it is false, the guarantee is void";
     match (reading, arguments.records) {
         (Reading::Fraction(records), _) => {
-            eprintln!("one of {records} scored records changes COUNT in COUNT/{records} by at most one: {promise}");
+            eprintln!(
+                "one of {records} scored records changes COUNT in COUNT/{records} by at most one: {promise}"
+            );
         }
         (Reading::Decimals(decimals), Some(records)) => {
             let mean = significant(width / f64::from(records), 3);
@@ -45,7 +53,9 @@ pub fn announce(arguments: &Arguments, mechanism: &WorstCase, reading: Reading, 
                  most {sensitivity}"
             );
         }
-        _ => eprintln!("one record may move a score through its whole range, {sensitivity}; see --records"),
+        _ => eprintln!(
+            "one record may move a score through its whole range, {sensitivity}; see --records"
+        ),
     }
     let share = arguments.epsilon * (1.0 - arguments.value_share);
     let gap = mechanism.candidate_gap(share, GAP_FAILURE);
@@ -80,8 +90,10 @@ pub fn publish(
     ledger: &Ledger,
     release: &Release,
 ) -> Result<(), CliError> {
-    let (epsilon, delta) =
-        events.iter().filter_map(loss).fold((0.0, 0.0), |sum, more| (sum.0 + more.0, sum.1 + more.1));
+    let (epsilon, delta) = events
+        .iter()
+        .filter_map(loss)
+        .fold((0.0, 0.0), |sum, more| (sum.0 + more.0, sum.1 + more.1));
     let spent = ledger.spent().map_err(CliError::failure)?;
     let epsilon_max = ledger.terms().epsilon_max.unwrap_or(f64::INFINITY);
     let left = (epsilon_max - spent.epsilon).max(0.0);
@@ -109,7 +121,10 @@ pub fn publish(
         "noise": release.kind,
     });
     let object = serde_json::to_string_pretty(&whole).map_err(CliError::failure)? + "\n";
-    let written = arguments.out.as_ref().map_or(Ok(()), |path| write_atomically(path, object.as_bytes()));
+    let written = arguments
+        .out
+        .as_ref()
+        .map_or(Ok(()), |path| write_atomically(path, object.as_bytes()));
     match arguments.format {
         Format::Json => print(&object)?,
         Format::Text => {
@@ -117,7 +132,11 @@ pub fn publish(
             for (name, value) in release.parameters.as_object().into_iter().flatten() {
                 text.push_str(&format!("{name} = {value}\n"));
             }
-            let promised = if arguments.records.is_some() { ", if the score is made of them as promised" } else { "" };
+            let promised = if arguments.records.is_some() {
+                ", if the score is made of them as promised"
+            } else {
+                ""
+            };
             text.push_str(&format!(
                 "score = {} (noise of scale {})\nepsilon = {epsilon}, delta = {delta:e}, under replacing {protects}\
                  {promised}; training records are not protected; {}\ndata set {:?}: epsilon {} of {epsilon_max} spent \
@@ -132,5 +151,9 @@ pub fn publish(
             print(&text)?;
         }
     }
-    written.map_err(|error| CliError::failure(format!("the result was charged and printed, but not written: {error}")))
+    written.map_err(|error| {
+        CliError::failure(format!(
+            "the result was charged and printed, but not written: {error}"
+        ))
+    })
 }

@@ -21,7 +21,10 @@ impl<'a> Served<'a> {
     /// Takes the answer to a release, and says what is released.
     pub fn release(&mut self, release: u32, given: &[f64], behind: &[u8]) -> [f64; NUMBERS] {
         let norm: f64 = given.iter().take(FEATURES).map(|x| x * x).sum();
-        assert!(given.len() == NUMBERS && behind.is_empty() && release < self.0.protocol.epochs(), "a contribution");
+        assert!(
+            given.len() == NUMBERS && behind.is_empty() && release < self.0.protocol.epochs(),
+            "a contribution"
+        );
         assert!(norm > 0.0, "a contribution that says nothing");
         core::array::from_fn(|i| ((i + release as usize) % 5) as f64 - 2.0)
     }
@@ -36,15 +39,36 @@ impl<'a> Served<'a> {
     }
 
     /// Writes the numbers of the file: how many bytes.
-    pub fn file(&self, (agreement, chain): (&Agreement, Digest), round: u32, out: &mut [u8]) -> usize {
+    pub fn file(
+        &self,
+        (agreement, chain): (&Agreement, Digest),
+        round: u32,
+        out: &mut [u8],
+    ) -> usize {
         let mut numbers = [0.0; FILE_NUMBERS];
         made_up::file(&LANDMARKS, FEATURES, &mut numbers);
-        wire::encode(header(agreement, chain, Kind::Prior, round), &numbers, out).expect("the buffer holds the file")
+        wire::encode(header(agreement, chain, Kind::Prior, round), &numbers, out)
+            .expect("the buffer holds the file")
     }
 }
 
 fn header(agreement: &Agreement, chain: Digest, kind: Kind, round: u32) -> Header {
-    let (deployment, config, chain) = (agreement.deployment, prefix(&agreement.digest()), prefix(&chain));
+    let (deployment, config, chain) = (
+        agreement.deployment,
+        prefix(&agreement.digest()),
+        prefix(&chain),
+    );
     let (version, scalar) = (wire::VERSION, ScalarTag::F64);
-    Header { version, kind, scalar, deployment, config, chain, agent: 0, round, attempt: 0, len: 0 }
+    Header {
+        version,
+        kind,
+        scalar,
+        deployment,
+        config,
+        chain,
+        agent: 0,
+        round,
+        attempt: 0,
+        len: 0,
+    }
 }

@@ -14,5 +14,8 @@ pub fn now() -> Millis {
 
 /// Sleeps until this moment.
 pub async fn sleep_until(moment: Millis) {
-    CLOCK.store(moment.0.try_into().expect("a run of less than 49 days"), Ordering::Relaxed);
+    CLOCK.store(
+        moment.0.try_into().expect("a run of less than 49 days"),
+        Ordering::Relaxed,
+    );
 }

@@ -3,7 +3,9 @@
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_sync::channel::Channel;
 use sordino_core::digest::Digest;
-use sordino_core::federated::exchange::{Agreement, Have, Pace, Period, Reply, Seal, ServerExchange};
+use sordino_core::federated::exchange::{
+    Agreement, Have, Pace, Period, Reply, Seal, ServerExchange,
+};
 use sordino_core::wire::{self, Header, WireError};
 use static_cell::StaticCell;
 
@@ -31,7 +33,11 @@ pub enum Request {
 /// What the server says to that.
 pub enum Answer {
     /// A frame, the round that the server is in, and what came with the frame.
-    Next { frame: Frame, current: u32, seal: Seal },
+    Next {
+        frame: Frame,
+        current: u32,
+        seal: Seal,
+    },
     /// Nothing new; come back after this time.
     Later { after_ms: u64 },
     /// What was asked for, a frame.
@@ -53,7 +59,10 @@ pub struct Link {
 /// The link to the server.
 pub fn link() -> &'static Link {
     static LINK: StaticCell<Link> = StaticCell::new();
-    LINK.init(Link { up: Channel::new(), down: Channel::new() })
+    LINK.init(Link {
+        up: Channel::new(),
+        down: Channel::new(),
+    })
 }
 
 /// One request, one answer. On a board, where the way is lost: `Answer::Later`.
@@ -77,20 +86,44 @@ impl Server<'_> {
     fn begin(&mut self, round: u32) {
         let (released, now) = ((round > 0).then_some(&self.numbers[..]), super::now());
         let before = self.history[round as usize];
-        let made = self.exchange.frame(round, 0, &before, released, &mut self.frame.0);
+        let made = self
+            .exchange
+            .frame(round, 0, &before, released, &mut self.frame.0);
         let (len, chain) = made.expect("the buffer holds any frame");
         (self.frame.1, self.history[round as usize + 1]) = (len, chain);
-        let period = Period { opened: now, deadline: now.after(60_000), may_close_early: true };
+        let period = Period {
+            opened: now,
+            deadline: now.after(60_000),
+            may_close_early: true,
+        };
         self.exchange.begin(round, 0, chain, period);
     }
 
     /// Judges an answer, and the same answer under another agreement, which must be refused.
-    fn given(&mut self, agreement: &Agreement, served: &mut Served<'_>, (bytes, len): Frame) -> Reply {
-        let Ok((frame, behind)) = split(&bytes[..len]) else { return Reply::NotYou };
-        let Ok((header, payload)) = wire::decode(frame, NUMBERS as u32) else { return Reply::NotYou };
-        let other = Agreement { deployment: !agreement.deployment, ..agreement.clone() };
-        let foreign = Header { config: wire::prefix(&other.digest()), ..header };
-        assert_eq!(self.exchange.given(AGENT, &foreign, super::now()), Some(Reply::NotYou));
+    fn given(
+        &mut self,
+        agreement: &Agreement,
+        served: &mut Served<'_>,
+        (bytes, len): Frame,
+    ) -> Reply {
+        let Ok((frame, behind)) = split(&bytes[..len]) else {
+            return Reply::NotYou;
+        };
+        let Ok((header, payload)) = wire::decode(frame, NUMBERS as u32) else {
+            return Reply::NotYou;
+        };
+        let other = Agreement {
+            deployment: !agreement.deployment,
+            ..agreement.clone()
+        };
+        let foreign = Header {
+            config: wire::prefix(&other.digest()),
+            ..header
+        };
+        assert_eq!(
+            self.exchange.given(AGENT, &foreign, super::now()),
+            Some(Reply::NotYou)
+        );
         if let Some(reply) = self.exchange.given(AGENT, &header, super::now()) {
             return reply;
         }
@@ -118,11 +151,22 @@ fn split(message: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
 pub async fn server(link: &'static Link) {
     let agreement = agreement().expect("what `sordino export` wrote");
     let mut served = Served::new(&agreement);
-    let (mut flags, pace) = ([0; 256], Pace { ask_again_ms: 5_000, spread_ms: 100 });
+    let (mut flags, pace) = (
+        [0; 256],
+        Pace {
+            ask_again_ms: 5_000,
+            spread_ms: 100,
+        },
+    );
     let flags = &mut flags[..agreement.protocol.agents() as usize];
     let exchange = ServerExchange::new(&agreement, pace, flags);
     let history = [agreement.digest(); _];
-    let mut server = Server { exchange, history, frame: ([0; FRAME], 0), numbers: [0.0; NUMBERS] };
+    let mut server = Server {
+        exchange,
+        history,
+        frame: ([0; FRAME], 0),
+        numbers: [0.0; NUMBERS],
+    };
     server.begin(0);
     for asked in 0.. {
         let answer = match link.up.receive().await {
@@ -130,7 +174,11 @@ pub async fn server(link: &'static Link) {
             Request::Next(have) => {
                 // One agent alone is never behind: the round that is open is the next it lacks.
                 assert_eq!(have.chain, server.history[server.exchange.round() as usize]);
-                Answer::Next { frame: server.frame, current: server.exchange.round(), seal: Seal::default() }
+                Answer::Next {
+                    frame: server.frame,
+                    current: server.exchange.round(),
+                    seal: Seal::default(),
+                }
             }
             Request::Give(message) => Answer::Reply(server.given(&agreement, &mut served, message)),
             #[cfg(site)]
@@ -142,7 +190,11 @@ pub async fn server(link: &'static Link) {
             #[cfg(site)]
             Request::File(place) => {
                 let round = server.exchange.round();
-                let len = served.file((&agreement, server.history[round as usize + 1]), round, place);
+                let len = served.file(
+                    (&agreement, server.history[round as usize + 1]),
+                    round,
+                    place,
+                );
                 Answer::File(place, Some(len))
             }
         };

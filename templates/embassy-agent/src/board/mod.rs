@@ -57,7 +57,10 @@ use vectors as served;
 /// A party's part of the flash. Each has a flash of its own here; on one chip, give each **another range**.
 pub fn store(agreement: Digest) -> Store<Nor, impl CacheImpl<u16>> {
     const RANGE: MapConfig<Nor> = MapConfig::new(0..nor::LEN);
-    Store::new(MapStorage::new(Nor::new(), RANGE, Cache::new_uncached()), agreement)
+    Store::new(
+        MapStorage::new(Nor::new(), RANGE, Cache::new_uncached()),
+        agreement,
+    )
 }
 
 /// One measurement at a point of the unit box.

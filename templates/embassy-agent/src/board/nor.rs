@@ -41,7 +41,10 @@ impl NorFlash for Nor {
         Ok(())
     }
     async fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), Infallible> {
-        self.0[offset as usize..].iter_mut().zip(bytes).for_each(|(to, from)| *to &= from);
+        self.0[offset as usize..]
+            .iter_mut()
+            .zip(bytes)
+            .for_each(|(to, from)| *to &= from);
         Ok(())
     }
 }

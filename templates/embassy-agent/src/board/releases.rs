@@ -40,13 +40,25 @@ fn source(party: Party, release: u32) -> Simulated {
 impl<'a> Served<'a> {
     /// Before the first release.
     pub fn new(agreement: &'a Agreement) -> Self {
-        static NUMBERS: ConstStaticCell<[f32; SIZES.context() + POSTERIOR + SCRATCH]> = ConstStaticCell::new([0.0; _]);
+        static NUMBERS: ConstStaticCell<[f32; SIZES.context() + POSTERIOR + SCRATCH]> =
+            ConstStaticCell::new([0.0; _]);
         static DESIGNS: ConstStaticCell<[u32; SIZES.designs_len()]> = ConstStaticCell::new([0; _]);
         static DOUBLES: ConstStaticCell<[f64; SIZES.doubles(DIM)]> = ConstStaticCell::new([0.0; _]);
         let protocol = agreement.protocol.prior().expect("what build.rs read");
-        let (candidates, landmarks) = (candidates().expect("its points"), landmarks().expect("its landmarks"));
-        let storage = ContextStorage { numbers: NUMBERS.take(), designs: DESIGNS.take() };
-        let made = context(agreement, [&candidates, &landmarks], storage, DOUBLES.take());
+        let (candidates, landmarks) = (
+            candidates().expect("its points"),
+            landmarks().expect("its landmarks"),
+        );
+        let storage = ContextStorage {
+            numbers: NUMBERS.take(),
+            designs: DESIGNS.take(),
+        };
+        let made = context(
+            agreement,
+            [&candidates, &landmarks],
+            storage,
+            DOUBLES.take(),
+        );
         let (public, numbers) = made.expect("points that are the agreement's");
         let (posterior, scratch) = numbers.split_at_mut(POSTERIOR);
         let posterior = PublicState::new(protocol.config, posterior).expect("POSTERIOR");
@@ -68,14 +80,27 @@ impl<'a> Served<'a> {
         let opened = &mut [0; NUMBERS];
         #[cfg(two_servers)]
         let opened = helper::open(self.protocol, (self.run, release), behind, opened);
-        let (mut sums, mut noise, mut flags, mut vectors) = ([0; NUMBERS], [0; NUMBERS], [0; 256], [0.0; NUMBERS]);
+        let (mut sums, mut noise, mut flags, mut vectors) =
+            ([0; NUMBERS], [0; NUMBERS], [0; 256], [0.0; NUMBERS]);
         let flags = &mut flags[..self.protocol.config.parameters().agents as usize];
-        let storage = ServerStorage { sums: &mut sums, noise: &mut noise, flags, vectors: &mut vectors };
-        let filter =
-            Filter::new(self.protocol.plan(), self.public, &mut self.posterior, self.scratch).expect("SCRATCH");
+        let storage = ServerStorage {
+            sums: &mut sums,
+            noise: &mut noise,
+            flags,
+            vectors: &mut vectors,
+        };
+        let filter = Filter::new(
+            self.protocol.plan(),
+            self.public,
+            &mut self.posterior,
+            self.scratch,
+        )
+        .expect("SCRATCH");
         let mut server = Server::attach(filter, &mut self.state, storage).expect("as it was left");
         let source = &mut source(Party::Server, release);
-        server.handle(ServerInput::Open, source).expect("a release of the plan");
+        server
+            .handle(ServerInput::Open, source)
+            .expect("a release of the plan");
         #[cfg(two_servers)]
         {
             assert!(given.is_empty(), "a number in the clear");
@@ -84,12 +109,20 @@ impl<'a> Served<'a> {
         #[cfg(not(two_servers))]
         {
             assert!(behind.is_empty(), "one server takes no shares");
-            let input = ServerInput::Upload { agent: crate::config::AGENT, broadcast: release, vector: given };
+            let input = ServerInput::Upload {
+                agent: crate::config::AGENT,
+                broadcast: release,
+                vector: given,
+            };
             server.handle(input, source).expect("a contribution");
         }
-        let Ok(ServerOutput::Charge(charge)) = server.handle(ServerInput::Close, source) else { panic!("no charge") };
+        let Ok(ServerOutput::Charge(charge)) = server.handle(ServerInput::Close, source) else {
+            panic!("no charge")
+        };
         match server.handle(ServerInput::Charged(Unwritten::receipt(charge)), source) {
-            Ok(ServerOutput::Broadcast { release, .. }) => release.value()[..].try_into().expect("M + 1 numbers"),
+            Ok(ServerOutput::Broadcast { release, .. }) => {
+                release.value()[..].try_into().expect("M + 1 numbers")
+            }
             _ => panic!("no release"),
         }
     }
@@ -126,24 +159,40 @@ mod helper {
         let parameters = protocol.config.parameters();
         let multiplier = protocol.noise_multipliers[epoch as usize];
         let mechanism =
-            GridGaussian::unsampled(parameters.grid_exponent, multiplier, parameters.agents).expect("of a plan");
+            GridGaussian::unsampled(parameters.grid_exponent, multiplier, parameters.agents)
+                .expect("of a plan");
         let modulus = Modulus::fitting(&mechanism, parameters.agents);
-        let (attempt, share) = behind.split_first_chunk::<ATTEMPT_LEN>().expect("an attempt");
-        let contributor = Contributor { agent: AGENT, attempt: u32::from_le_bytes(*attempt) };
+        let (attempt, share) = behind
+            .split_first_chunk::<ATTEMPT_LEN>()
+            .expect("an attempt");
+        let contributor = Contributor {
+            agent: AGENT,
+            attempt: u32::from_le_bytes(*attempt),
+        };
         let mut sum = [0; NUMBERS];
         let mut sum = ShareSum::new(&mut sum, modulus);
         sum.add(share).expect("a share of this length");
 
-        let (mut masks, mut noise, source) = ([0; NUMBERS], [0; NUMBERS], &mut source(Party::Helper, epoch));
-        let opened = HelperRelease::open(mechanism, run, epoch, modulus, source, &mut masks, &mut noise);
+        let (mut masks, mut noise, source) = (
+            [0; NUMBERS],
+            [0; NUMBERS],
+            &mut source(Party::Helper, epoch),
+        );
+        let opened = HelperRelease::open(
+            mechanism, run, epoch, modulus, source, &mut masks, &mut noise,
+        );
         let mut helper = opened.expect("an epoch that is not sampled");
         // The leader told it the public half of the device's key when the device enrolled.
-        let key = secret().with_agent(&SecretKey::new(board::secret()).public_key()).expect("an agent's key");
+        let key = secret()
+            .with_agent(&SecretKey::new(board::secret()).public_key())
+            .expect("an agent's key");
         helper.add(contributor, &key).expect("one agent");
         let (charge, charged) = helper.close(epoch.into());
         let mut answer = [0; Modulus::Bits64.share_len(NUMBERS)];
         let answer = &mut answer[..modulus.share_len(NUMBERS)];
-        charged.answer(Unwritten::receipt(charge), source, answer).expect("its own receipt");
+        charged
+            .answer(Unwritten::receipt(charge), source, answer)
+            .expect("its own receipt");
         Opened::new(&sum, answer, epoch, 1, out).expect("as many numbers as shares")
     }
 }

@@ -17,8 +17,11 @@ const DROPS: &[&str] = &[
 ];
 
 /// Where one of them may stand, and why.
-const ALLOWED: &[(&str, &str, &str)] =
-    &[("core/src/optimizer.rs", ".unwrap_or(())", "a point of at most DIM_MAX numbers into a list that holds as many")];
+const ALLOWED: &[(&str, &str, &str)] = &[(
+    "core/src/optimizer.rs",
+    ".unwrap_or(())",
+    "a point of at most DIM_MAX numbers into a list that holds as many",
+)];
 
 /// Relies on rustfmt: a block ends at a brace of the indentation at which its `if` begins.
 fn check_errors(path: &str, text: &str) -> Vec<String> {
@@ -30,11 +33,22 @@ fn check_errors(path: &str, text: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     for (i, line) in lines.iter().enumerate() {
         let dropped = |word: &&&str| {
-            line.contains(**word) && !ALLOWED.iter().any(|(file, allowed, _)| *file == path && allowed == *word)
+            line.contains(**word)
+                && !ALLOWED
+                    .iter()
+                    .any(|(file, allowed, _)| *file == path && allowed == *word)
         };
-        complaints.extend(DROPS.iter().filter(dropped).map(|word| format!("{path}:{}: `{word}`", i + 1)));
+        complaints.extend(
+            DROPS
+                .iter()
+                .filter(dropped)
+                .map(|word| format!("{path}:{}: `{word}`", i + 1)),
+        );
         if (line.contains("if let Ok(") || line.contains("&& let Ok(")) && !has_else(&lines, i) {
-            complaints.push(format!("{path}:{}: `let Ok(` in an `if` without `else`", i + 1));
+            complaints.push(format!(
+                "{path}:{}: `let Ok(` in an `if` without `else`",
+                i + 1
+            ));
         }
     }
     complaints
@@ -42,30 +56,43 @@ fn check_errors(path: &str, text: &str) -> Vec<String> {
 
 /// Whether the `if` with a condition on line `at` has an `else`.
 fn has_else(lines: &[&str], at: usize) -> bool {
-    let head = lines[..=at].iter().rposition(|line| line.contains("if ")).unwrap_or(at);
+    let head = lines[..=at]
+        .iter()
+        .rposition(|line| line.contains("if "))
+        .unwrap_or(at);
     let indent = |line: &str| line.len() - line.trim_start().len();
     if lines[at].contains("} else {") {
         return true;
     }
-    let end =
-        lines[at + 1..].iter().find(|line| line.trim_start().starts_with('}') && indent(line) == indent(lines[head]));
+    let end = lines[at + 1..]
+        .iter()
+        .find(|line| line.trim_start().starts_with('}') && indent(line) == indent(lines[head]));
     end.is_some_and(|line| line.trim_start().starts_with("} else"))
 }
 
 /// An error that wraps another hands its cause on: no empty `impl Error` beside a variant that holds an error.
 fn check_sources(path: &str, text: &str) -> Vec<String> {
     let code = shipped(path, text);
-    let empty = code.match_indices("Error for ").filter_map(|(at, head)| code[at + head.len()..].split_once(" {}\n"));
-    let names = empty.map(|(name, _)| name).filter(|name| name.chars().all(char::is_alphanumeric));
+    let empty = code
+        .match_indices("Error for ")
+        .filter_map(|(at, head)| code[at + head.len()..].split_once(" {}\n"));
+    let names = empty
+        .map(|(name, _)| name)
+        .filter(|name| name.chars().all(char::is_alphanumeric));
     let wraps = |name: &&str| {
-        let Some((_, body)) = code.split_once(&format!("pub enum {name} {{\n")) else { return false };
+        let Some((_, body)) = code.split_once(&format!("pub enum {name} {{\n")) else {
+            return false;
+        };
         let body = body.split("\n}").next().unwrap_or_default();
         body.lines().any(|line| {
             let held = line.trim().trim_end_matches(',').trim_end_matches(')');
             held.ends_with("Error") && held.contains(['(', ':'])
         })
     };
-    names.filter(wraps).map(|name| format!("{path}: `{name}` wraps an error and hands no source on")).collect()
+    names
+        .filter(wraps)
+        .map(|name| format!("{path}: `{name}` wraps an error and hands no source on"))
+        .collect()
 }
 
 #[test]

@@ -36,18 +36,33 @@ impl Documented {
     /// The last names of the links in its pointers; `super` and `self` stand for the module.
     fn pointers(&self) -> Vec<String> {
         let pointing = self.doc.iter().skip_while(|line| !line.contains(POINTER));
-        let text: Vec<&str> = pointing.take_while(|line| !line.is_empty()).map(String::as_str).collect();
+        let text: Vec<&str> = pointing
+            .take_while(|line| !line.is_empty())
+            .map(String::as_str)
+            .collect();
         let text = text.join(" ");
-        let Some((_, text)) = text.split_once(POINTER) else { return Vec::new() };
-        let links = text.split("[`").skip(1).filter_map(|link| link.split('`').next());
+        let Some((_, text)) = text.split_once(POINTER) else {
+            return Vec::new();
+        };
+        let links = text
+            .split("[`")
+            .skip(1)
+            .filter_map(|link| link.split('`').next());
         let modules = text.split("[the module](").skip(1).map(|_| "the module");
-        links.chain(modules).map(|link| link.rsplit("::").next().unwrap_or(link).to_owned()).collect()
+        links
+            .chain(modules)
+            .map(|link| link.rsplit("::").next().unwrap_or(link).to_owned())
+            .collect()
     }
 
     /// Whether it lies in a module of the front door.
     fn is_in_front(&self) -> bool {
         let inner = self.path.trim_start_matches("core/src/");
-        FRONT.iter().any(|module| inner.strip_prefix(module).is_some_and(|rest| rest.starts_with(['/', '.'])))
+        FRONT.iter().any(|module| {
+            inner
+                .strip_prefix(module)
+                .is_some_and(|rest| rest.starts_with(['/', '.']))
+        })
     }
 
     /// The folder of the module whose doc `the module` means: its own if it is one, else the one it is re-exported by.
@@ -63,9 +78,20 @@ fn documented(path: &str, text: &str) -> (Documented, Vec<Documented>) {
         Some(text) => Some(text.trim().to_owned()),
         None => line.starts_with("#![doc").then(String::new),
     };
-    let name = path.trim_end_matches("/mod.rs").trim_end_matches(".rs").rsplit('/').next().unwrap_or("").to_owned();
+    let name = path
+        .trim_end_matches("/mod.rs")
+        .trim_end_matches(".rs")
+        .rsplit('/')
+        .next()
+        .unwrap_or("")
+        .to_owned();
     let doc = text.lines().map_while(line).collect();
-    let module = Documented { path: path.to_owned(), name, is_alias: false, doc };
+    let module = Documented {
+        path: path.to_owned(),
+        name,
+        is_alias: false,
+        doc,
+    };
     let (mut types, mut doc): (Vec<Documented>, Vec<String>) = (Vec::new(), Vec::new());
     for line in text.lines() {
         if let Some(text) = line.trim_start().strip_prefix("///") {
@@ -75,15 +101,33 @@ fn documented(path: &str, text: &str) -> (Documented, Vec<Documented>) {
         if line == "mod tests {" {
             break;
         }
-        let words = ["pub struct ", "pub enum ", "pub trait ", "pub type ", "pub fn ", "pub const fn "];
+        let words = [
+            "pub struct ",
+            "pub enum ",
+            "pub trait ",
+            "pub type ",
+            "pub fn ",
+            "pub const fn ",
+        ];
         let declared = words.iter().find_map(|word| line.strip_prefix(word));
         // What a macro of this file makes begins its line with the name.
-        let made =
-            line.strip_prefix("    ").filter(|line| line.contains(", \"") && line.starts_with(char::is_uppercase));
+        let made = line
+            .strip_prefix("    ")
+            .filter(|line| line.contains(", \"") && line.starts_with(char::is_uppercase));
         if let Some(rest) = declared.or(made) {
-            let name = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-            let is_alias = ["pub type ", "pub fn ", "pub const fn "].iter().any(|word| line.starts_with(word));
-            types.push(Documented { path: path.to_owned(), name, is_alias, doc: core::mem::take(&mut doc) });
+            let name = rest
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect();
+            let is_alias = ["pub type ", "pub fn ", "pub const fn "]
+                .iter()
+                .any(|word| line.starts_with(word));
+            types.push(Documented {
+                path: path.to_owned(),
+                name,
+                is_alias,
+                doc: core::mem::take(&mut doc),
+            });
         } else if !line.trim_start().starts_with('#') {
             doc.clear();
         }
@@ -93,11 +137,21 @@ fn documented(path: &str, text: &str) -> (Documented, Vec<Documented>) {
 
 /// The files of the modules that `pub mod` lines lead to, from core's own page.
 fn public_modules(files: &[(String, String)]) -> Vec<&(String, String)> {
-    let (mut found, mut open) = (Vec::new(), vec![("core/src".to_owned(), "core/src/lib.rs".to_owned())]);
+    let (mut found, mut open) = (
+        Vec::new(),
+        vec![("core/src".to_owned(), "core/src/lib.rs".to_owned())],
+    );
     while let Some((folder, path)) = open.pop() {
-        let Some(file) = files.iter().find(|(other, _)| *other == path) else { continue };
+        let Some(file) = files.iter().find(|(other, _)| *other == path) else {
+            continue;
+        };
         for line in file.1.lines() {
-            let Some(name) = line.strip_prefix("pub mod ").and_then(|rest| rest.strip_suffix(';')) else { continue };
+            let Some(name) = line
+                .strip_prefix("pub mod ")
+                .and_then(|rest| rest.strip_suffix(';'))
+            else {
+                continue;
+            };
             let inner = format!("{folder}/{name}");
             for path in [format!("{inner}.rs"), format!("{inner}/mod.rs")] {
                 open.push((inner.clone(), path));
@@ -117,35 +171,61 @@ fn shown(item: &Documented, types: &[Documented], modules: &[Documented], named:
     if !item.example().is_empty() {
         return true;
     }
-    let enough = |code: String| !code.is_empty() && (!named || occurrences(&code, &item.name).next().is_some());
+    let enough = |code: String| {
+        !code.is_empty() && (!named || occurrences(&code, &item.name).next().is_some())
+    };
     item.pointers().iter().any(|target| {
-        let of_types = types.iter().filter(|other| other.name == *target).map(Documented::example);
+        let of_types = types
+            .iter()
+            .filter(|other| other.name == *target)
+            .map(Documented::example);
         let the_module = |module: &Documented| {
             target == "the module"
                 && (module.path == format!("{}.rs", item.module())
                     || module.path == format!("{}/mod.rs", item.module())
                     || module.path == item.path)
         };
-        let of_modules = modules.iter().filter(|other| the_module(other) || other.name == *target);
-        of_types.chain(of_modules.map(Documented::example)).any(enough)
+        let of_modules = modules
+            .iter()
+            .filter(|other| the_module(other) || other.name == *target);
+        of_types
+            .chain(of_modules.map(Documented::example))
+            .any(enough)
     })
 }
 
 fn check_examples(files: &[(String, String)]) -> Vec<String> {
     let core = |(path, _): &&(String, String)| path.starts_with("core/src/");
-    let all: Vec<(Documented, Vec<Documented>)> =
-        files.iter().filter(core).map(|(path, text)| documented(path, text)).collect();
+    let all: Vec<(Documented, Vec<Documented>)> = files
+        .iter()
+        .filter(core)
+        .map(|(path, text)| documented(path, text))
+        .collect();
     let (modules, types): (Vec<Documented>, Vec<Vec<Documented>>) = all.into_iter().unzip();
     let types: Vec<Documented> = types.into_iter().flatten().collect();
     let mut complaints = Vec::new();
-    let front = types.iter().filter(|item| item.is_in_front() && !item.is_alias);
+    let front = types
+        .iter()
+        .filter(|item| item.is_in_front() && !item.is_alias);
     for item in front.filter(|item| !shown(item, &types, &modules, true)) {
-        complaints.push(format!("{}: `{}` has no example, and no pointer to one that uses it", item.path, item.name));
+        complaints.push(format!(
+            "{}: `{}` has no example, and no pointer to one that uses it",
+            item.path, item.name
+        ));
     }
-    let public: Vec<&str> = public_modules(files).iter().map(|(path, _)| path.as_str()).collect();
-    for module in modules.iter().filter(|module| public.contains(&module.path.as_str())) {
+    let public: Vec<&str> = public_modules(files)
+        .iter()
+        .map(|(path, _)| path.as_str())
+        .collect();
+    for module in modules
+        .iter()
+        .filter(|module| public.contains(&module.path.as_str()))
+    {
         if !shown(module, &types, &modules, false) {
-            complaints.push(format!("{}: the module has no example, and no pointer to one", module.path));
+            complaints.push(format!(
+                "{}: the module has no example, and no pointer to one",
+                module.path
+            ));
         }
     }
     complaints
@@ -154,22 +234,36 @@ fn check_examples(files: &[(String, String)]) -> Vec<String> {
 #[test]
 fn public_types_and_modules_have_examples() {
     let files = sources();
-    assert!(public_modules(&files).len() > 50, "the walk found few modules");
+    assert!(
+        public_modules(&files).len() > 50,
+        "the walk found few modules"
+    );
     let complaints = check_examples(&files);
-    assert!(complaints.is_empty(), "{} complaints:\n{}", complaints.len(), complaints.join("\n"));
+    assert!(
+        complaints.is_empty(),
+        "{} complaints:\n{}",
+        complaints.len(),
+        complaints.join("\n")
+    );
 }
 
 /// A crate of one module, for controls.
 fn of_one_module(text: &str) -> Vec<(String, String)> {
     let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
-    vec![file("core/src/lib.rs", "pub mod privacy;\n"), file("core/src/privacy.rs", text)]
+    vec![
+        file("core/src/lib.rs", "pub mod privacy;\n"),
+        file("core/src/privacy.rs", text),
+    ]
 }
 
 #[test]
 fn what_shows_nothing_is_reported() {
     let head = "//! Words.\n//!\n//! **Example**: that of [`A`].\n\n";
-    let a = "/// Words.\n///\n/// ```\n/// A::new(B::One);\n/// ```\n#[derive(Debug)]\npub struct A;\n";
-    let good = format!("{head}{a}/// Words.\n///\n/// **Example**: that of [`A`].\npub enum B {{\n    One,\n}}\n");
+    let a =
+        "/// Words.\n///\n/// ```\n/// A::new(B::One);\n/// ```\n#[derive(Debug)]\npub struct A;\n";
+    let good = format!(
+        "{head}{a}/// Words.\n///\n/// **Example**: that of [`A`].\npub enum B {{\n    One,\n}}\n"
+    );
     assert_eq!(check_examples(&of_one_module(&good)), Vec::<String>::new());
     let bad = [
         // No example at all, an example that is not to compile, a pointer to nothing, and to what does not show it.
@@ -181,7 +275,10 @@ fn what_shows_nothing_is_reported() {
         format!("{good}/// Words.\n///\n/// **Example**: that of [`A`].\npub struct On;\n"),
         // The module's.
         good.replace("//! **Example**: that of [`A`].\n", ""),
-        good.replace("//! **Example**: that of [`A`].", "//! **Example**: that of [`B`]."),
+        good.replace(
+            "//! **Example**: that of [`A`].",
+            "//! **Example**: that of [`B`].",
+        ),
     ];
     for text in bad {
         assert_eq!(check_examples(&of_one_module(&text)).len(), 1, "{text}");

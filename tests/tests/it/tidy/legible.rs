@@ -36,13 +36,19 @@ fn is_tuple_let(line: &str) -> bool {
 
 /// `let f = |x| …`, of a line.
 fn is_named_closure(line: &str) -> bool {
-    let Some((name, value)) = line.trim_start().strip_prefix("let ").and_then(|rest| rest.split_once(" = ")) else {
+    let Some((name, value)) = line
+        .trim_start()
+        .strip_prefix("let ")
+        .and_then(|rest| rest.split_once(" = "))
+    else {
         return false;
     };
     let name = name.strip_prefix("mut ").unwrap_or(name);
     let word = name.split(':').next().unwrap_or_default();
     let value = value.strip_prefix("move ").unwrap_or(value);
-    !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || c == '_') && value.starts_with('|')
+    !word.is_empty()
+        && word.chars().all(|c| c.is_alphanumeric() || c == '_')
+        && value.starts_with('|')
 }
 
 /// Lines of code, tuple-lets and named closures of a package, without its comments, blank lines and tests.
@@ -73,7 +79,10 @@ fn counts(files: &[(String, String)]) -> BTreeMap<&str, Counts> {
     let mut found: BTreeMap<&str, Counts> = BTreeMap::new();
     for (path, text) in files {
         if let Some(end) = path.find("/src/") {
-            found.entry(&path[..end]).or_default().add(&shipped(path, text));
+            found
+                .entry(&path[..end])
+                .or_default()
+                .add(&shipped(path, text));
         }
     }
     found
@@ -85,9 +94,21 @@ fn a_line_binds_few_names() {
     let found = counts(&files);
     let rates: Vec<_> = found
         .iter()
-        .map(|(package, counts)| (*package, counts.rate(counts.tuple_lets), counts.rate(counts.closures)))
+        .map(|(package, counts)| {
+            (
+                *package,
+                counts.rate(counts.tuple_lets),
+                counts.rate(counts.closures),
+            )
+        })
         .collect();
-    assert!(rates.iter().map(|rate| rate.0).eq(CEILINGS.iter().map(|ceiling| ceiling.0)), "{rates:?}");
+    assert!(
+        rates
+            .iter()
+            .map(|rate| rate.0)
+            .eq(CEILINGS.iter().map(|ceiling| ceiling.0)),
+        "{rates:?}"
+    );
     for ((package, tuples, closures), (_, tuples_max, closures_max)) in rates.iter().zip(CEILINGS) {
         assert!(
             tuples <= tuples_max && closures <= closures_max,
@@ -106,6 +127,16 @@ fn tuple_lets_and_named_closures_are_counted() {
                 #[cfg(test)]\nmod tests {\n    let (c, d) = e;\n}\n";
     let mut found = Counts::default();
     found.add(&shipped("x/src/y.rs", text));
-    assert_eq!(found, Counts { lines: 9, tuple_lets: 1, closures: 2 });
-    assert_eq!((found.rate(1), found.rate(0), Counts::default().rate(0)), (112, 0, 0));
+    assert_eq!(
+        found,
+        Counts {
+            lines: 9,
+            tuple_lets: 1,
+            closures: 2
+        }
+    );
+    assert_eq!(
+        (found.rate(1), found.rate(0), Counts::default().rate(0)),
+        (112, 0, 0)
+    );
 }

@@ -22,7 +22,8 @@ fn walk(tokens: TokenStream, see: &mut impl FnMut(&[TokenTree])) {
 }
 
 fn tokens(path: &str, text: &str) -> TokenStream {
-    text.parse().unwrap_or_else(|error| panic!("{path}: {error}"))
+    text.parse()
+        .unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 fn is_punct(tree: Option<&TokenTree>, character: char) -> bool {
@@ -40,7 +41,13 @@ fn function(trees: &[TokenTree]) -> Option<(String, usize, usize)> {
         _ => None,
     })?;
     let first = keyword.span().start().line;
-    (*keyword == "fn").then(|| (name.to_string(), first, body.span_close().end().line + 1 - first))
+    (*keyword == "fn").then(|| {
+        (
+            name.to_string(),
+            first,
+            body.span_close().end().line + 1 - first,
+        )
+    })
 }
 
 fn check_functions(path: &str, text: &str) -> Vec<String> {
@@ -49,7 +56,9 @@ fn check_functions(path: &str, text: &str) -> Vec<String> {
         if let Some((name, line, lines)) = function(trees)
             && lines > FUNCTION_LINES_MAX
         {
-            complaints.push(format!("{path}:{line}: `{name}` has {lines} lines, more than {FUNCTION_LINES_MAX}"));
+            complaints.push(format!(
+                "{path}:{line}: `{name}` has {lines} lines, more than {FUNCTION_LINES_MAX}"
+            ));
         }
     });
     complaints
@@ -68,7 +77,15 @@ fn doc_line(trees: &[TokenTree]) -> Option<(String, usize, usize)> {
     match &inner[..] {
         [TokenTree::Ident(doc), _, TokenTree::Literal(text)] if *doc == "doc" => {
             let line = text.span().start().line;
-            Some((text.to_string().trim_start_matches('r').trim_matches('"').trim().to_owned(), line, at + 1))
+            Some((
+                text.to_string()
+                    .trim_start_matches('r')
+                    .trim_matches('"')
+                    .trim()
+                    .to_owned(),
+                line,
+                at + 1,
+            ))
         }
         _ => None,
     }
@@ -85,23 +102,36 @@ fn check_docs(path: &str, text: &str) -> Vec<String> {
         }
         let (mut at, mut whole, mut first) = (0, String::new(), None);
         while let Some((line_text, line, length)) = doc_line(&trees[at..]) {
-            (whole, first) = (format!("{whole} {line_text}").trim().to_owned(), first.or(Some(line)));
+            (whole, first) = (
+                format!("{whole} {line_text}").trim().to_owned(),
+                first.or(Some(line)),
+            );
             at += length;
         }
         if let Some(line) = first
             && whole.chars().count() < DOC_CHARACTERS_MIN
         {
-            complaints.push(format!("{path}:{line}: `{whole}`: fewer than {DOC_CHARACTERS_MIN} characters"));
+            complaints.push(format!(
+                "{path}:{line}: `{whole}`: fewer than {DOC_CHARACTERS_MIN} characters"
+            ));
         }
         // The trees after the first, and those inside of every attribute: the doc's brackets hold three each.
-        passed = trees[..at].iter().map(|tree| 1 + inside(tree)).sum::<usize>().saturating_sub(1);
+        passed = trees[..at]
+            .iter()
+            .map(|tree| 1 + inside(tree))
+            .sum::<usize>()
+            .saturating_sub(1);
     });
     complaints
 }
 
 fn inside(tree: &TokenTree) -> usize {
     match tree {
-        TokenTree::Group(group) => group.stream().into_iter().map(|tree| 1 + inside(&tree)).sum(),
+        TokenTree::Group(group) => group
+            .stream()
+            .into_iter()
+            .map(|tree| 1 + inside(&tree))
+            .sum(),
         _ => 0,
     }
 }
@@ -110,12 +140,21 @@ fn inside(tree: &TokenTree) -> usize {
 fn functions_are_short() {
     over_sources(check_functions);
     let of = |lines: usize| {
-        format!("fn long<T>(x: [T; 2]) -> T\nwhere\n    T: Copy,\n{{\n{}}}\n", "    f();\n".repeat(lines))
+        format!(
+            "fn long<T>(x: [T; 2]) -> T\nwhere\n    T: Copy,\n{{\n{}}}\n",
+            "    f();\n".repeat(lines)
+        )
     };
     // Five lines are its head and its end.
     assert!(check_functions("x.rs", &of(FUNCTION_LINES_MAX - 5)).is_empty());
-    assert_eq!(check_functions("x.rs", &of(FUNCTION_LINES_MAX - 4)).len(), 1);
-    let nested = format!("mod m {{\n    impl X {{\n{}    }}\n}}\n", of(FUNCTION_LINES_MAX));
+    assert_eq!(
+        check_functions("x.rs", &of(FUNCTION_LINES_MAX - 4)).len(),
+        1
+    );
+    let nested = format!(
+        "mod m {{\n    impl X {{\n{}    }}\n}}\n",
+        of(FUNCTION_LINES_MAX)
+    );
     assert_eq!(check_functions("x.rs", &nested).len(), 1);
     let in_macro = format!("toy! {{\n{}}}\n", of(FUNCTION_LINES_MAX));
     assert_eq!(check_functions("x.rs", &in_macro).len(), 1);
@@ -138,7 +177,10 @@ fn docs_say_something() {
         "#[doc = \"A toy.\"]\nfn f() {}\n",
         "/// N.\n#[inline]\n/// M.\nfn f() {}\n/// A sentence that is long enough.\nfn g() {}\n/// Q.\nfn h() {}\n",
     ];
-    let found: Vec<usize> = bad.iter().map(|text| check_docs("x.rs", text).len()).collect();
+    let found: Vec<usize> = bad
+        .iter()
+        .map(|text| check_docs("x.rs", text).len())
+        .collect();
     assert_eq!(found, [1, 1, 1, 1, 1, 3]);
     let good = "//! A file with a purpose.\n\n/// Two lines\n/// say enough.\nfn f() {}\n// P.\nfn g() {}\n\
                 const TEXT: &str = \"/// P.\";\n#[allow(dead_code)]\nfn h() {}\n";

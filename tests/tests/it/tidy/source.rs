@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .to_path_buf()
 }
 
 /// Every Rust file of ours: (path from the root with `/`, text), sorted.
@@ -38,7 +41,11 @@ pub fn collect(folder: &Path, files: &mut Vec<(String, String)>) {
         if path.is_dir() && entry.file_name() != "target" {
             collect(&path, files);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let relative = path.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/");
+            let relative = path
+                .strip_prefix(root())
+                .unwrap()
+                .to_string_lossy()
+                .replace('\\', "/");
             files.push((relative, std::fs::read_to_string(&path).unwrap()));
         }
     }
@@ -47,7 +54,11 @@ pub fn collect(folder: &Path, files: &mut Vec<(String, String)>) {
 /// The text without comments; lines keep their numbers.
 pub fn code(text: &str) -> String {
     let without = |line: &str| -> String {
-        if line.trim_start().starts_with("//") { String::new() } else { line.split(" // ").next().unwrap_or("").into() }
+        if line.trim_start().starts_with("//") {
+            String::new()
+        } else {
+            line.split(" // ").next().unwrap_or("").into()
+        }
     };
     text.lines().map(|line| without(line) + "\n").collect()
 }
@@ -60,7 +71,8 @@ pub fn shipped(path: &str, text: &str) -> String {
     let (mut out, mut inside) = (String::new(), None::<String>);
     for line in code(text).lines() {
         let indent: String = line.chars().take_while(|c| *c == ' ').collect();
-        let test_only = ["#[cfg(test)]", "#[cfg(all(test, feature = \"alloc\"))]"].contains(&line.trim());
+        let test_only =
+            ["#[cfg(test)]", "#[cfg(all(test, feature = \"alloc\"))]"].contains(&line.trim());
         if inside.is_none() && test_only {
             inside = Some(indent.clone());
         } else if let Some(outer) = &inside {
@@ -79,7 +91,8 @@ pub fn shipped(path: &str, text: &str) -> String {
 /// The first path segment after every `crate::`, one by one also from braces, with its line; `super::` chains that
 /// leave the module count too. `inner` is the path below `src/`.
 pub fn used_modules(inner: &str, code: &str) -> Vec<(usize, String)> {
-    let depth = inner.matches('/').count() + usize::from(!inner.ends_with("mod.rs") && inner.contains('/'));
+    let depth =
+        inner.matches('/').count() + usize::from(!inner.ends_with("mod.rs") && inner.contains('/'));
     let supers = "super::".repeat(depth.max(1));
     let prefixes: Vec<String> = ["crate::".to_owned(), supers].into_iter().collect();
     let mut found = Vec::new();
@@ -90,7 +103,11 @@ pub fn used_modules(inner: &str, code: &str) -> Vec<(usize, String)> {
             }
             let line = code[..at].lines().count().max(1);
             let rest = &code[at + prefix.len()..];
-            found.extend(first_segments(rest).into_iter().map(|segment| (line, segment)));
+            found.extend(
+                first_segments(rest)
+                    .into_iter()
+                    .map(|segment| (line, segment)),
+            );
         }
     }
     found
@@ -98,7 +115,12 @@ pub fn used_modules(inner: &str, code: &str) -> Vec<(usize, String)> {
 
 /// `a::b` gives a; `{a, b::{c, d}}` gives a, b.
 pub fn first_segments(rest: &str) -> Vec<String> {
-    let word = |text: &str| text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    let word = |text: &str| {
+        text.trim_start()
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect()
+    };
     let Some(list) = rest.strip_prefix('{') else {
         return vec![word(rest)];
     };
@@ -118,7 +140,11 @@ pub fn first_segments(rest: &str) -> Vec<String> {
         }
     }
     items.push(current);
-    items.iter().map(|item| word(item)).filter(|item: &String| !item.is_empty()).collect()
+    items
+        .iter()
+        .map(|item| word(item))
+        .filter(|item: &String| !item.is_empty())
+        .collect()
 }
 
 /// `what` as a whole path or word: not the end of a longer name.
@@ -126,7 +152,11 @@ pub fn occurrences<'a>(code: &'a str, what: &'a str) -> impl Iterator<Item = usi
     let part_of_name = |c: char| c.is_alphanumeric() || c == '_';
     code.match_indices(what).filter_map(move |(at, _)| {
         let before = code[..at].chars().next_back().is_some_and(part_of_name);
-        let after = what.ends_with(part_of_name) && code[at + what.len()..].chars().next().is_some_and(part_of_name);
+        let after = what.ends_with(part_of_name)
+            && code[at + what.len()..]
+                .chars()
+                .next()
+                .is_some_and(part_of_name);
         (!before && !after).then(|| code[..at].matches('\n').count() + 1)
     })
 }
@@ -134,12 +164,16 @@ pub fn occurrences<'a>(code: &'a str, what: &'a str) -> impl Iterator<Item = usi
 pub fn forbidden(path: &str, code: &str, words: &[&str], why: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     for word in words {
-        complaints.extend(occurrences(code, word).map(|line| format!("{path}:{line}: `{word}`: {why}")));
+        complaints
+            .extend(occurrences(code, word).map(|line| format!("{path}:{line}: `{word}`: {why}")));
     }
     complaints
 }
 
 pub fn over_sources(rule: fn(&str, &str) -> Vec<String>) {
-    let complaints: Vec<String> = sources().iter().flat_map(|(path, text)| rule(path, text)).collect();
+    let complaints: Vec<String> = sources()
+        .iter()
+        .flat_map(|(path, text)| rule(path, text))
+        .collect();
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }

@@ -32,16 +32,34 @@ struct World<T> {
 impl<T: Scalar> World<T> {
     fn new(agents: u32, grid_exponent: u32, trust: Trust) -> Self {
         let usual = Parameters::usual(agents, M as u32, POINTS as u32, 0.1);
-        let config = Config::new(Parameters { designs: 8, clip_weight: GAMMA, grid_exponent, trust, ..usual }).unwrap();
-        let feature_rows = [1.0, 0.0, 0.8, 0.6, 0.6, 0.8, 0.0, 1.0].map(T::from_f64).to_vec();
+        let config = Config::new(Parameters {
+            designs: 8,
+            clip_weight: GAMMA,
+            grid_exponent,
+            trust,
+            ..usual
+        })
+        .unwrap();
+        let feature_rows = [1.0, 0.0, 0.8, 0.6, 0.6, 0.8, 0.0, 1.0]
+            .map(T::from_f64)
+            .to_vec();
         let (mut mean, mut designs) = (vec![T::ZERO; M * M], vec![0; 8 * POINTS]);
         gram(&config, &feature_rows, &mut mean).unwrap();
         draw_designs(&config, RunSeed::new(7, 0), 4, &mut designs).unwrap();
-        World { config, feature_rows, gram: mean, designs }
+        World {
+            config,
+            feature_rows,
+            gram: mean,
+            designs,
+        }
     }
 
     fn public(&self) -> Public<'_, T> {
-        let tables = Tables { gram: &self.gram, designs: &self.designs, ..Tables::NONE };
+        let tables = Tables {
+            gram: &self.gram,
+            designs: &self.designs,
+            ..Tables::NONE
+        };
         Public::new(&self.config, &self.feature_rows, tables).unwrap()
     }
 
@@ -72,23 +90,39 @@ fn bound<T: Scalar>(agents: u32, terms: &Terms<T>, noise_std: f64) -> f64 {
 fn loud<T: Scalar>(encoding: &JointVectors) -> Vec<i64> {
     let mut sums = vec![0; M + 1];
     for agent in 0..encoding.agents() {
-        encoding.add_if(true, agent, &[T::from_f64(1e6); M + 1], &mut sums).unwrap();
+        encoding
+            .add_if(true, agent, &[T::from_f64(1e6); M + 1], &mut sums)
+            .unwrap();
     }
     sums
 }
 
 /// Adds the noise of every server that the encoding counts, and decodes.
 fn noised<T: Scalar>(encoding: &JointVectors, mut sums: Vec<i64>, stream: u64) -> Vec<T> {
-    let (grid, source) = (encoding.mechanism().unwrap(), &mut Simulated::new(Stream::from_seed(stream)));
+    let (grid, source) = (
+        encoding.mechanism().unwrap(),
+        &mut Simulated::new(Stream::from_seed(stream)),
+    );
     let mut noise = vec![0; M + 1];
     if encoding.noises() == 2 {
         let pool = grid.fill_noise(source, &mut noise).unwrap();
-        sums.iter_mut().zip(pool.noise.iter()).for_each(|(sum, noise)| *sum += *noise);
+        sums.iter_mut()
+            .zip(pool.noise.iter())
+            .for_each(|(sum, noise)| *sum += *noise);
     }
     let pool = grid.fill_noise(source, &mut noise).unwrap();
     let mut out = vec![T::ZERO; M + 1];
     let everybody = grid.everybody().unwrap();
-    grid.release(&mut sums, everybody, pool, encoding.l2_sensitivity(), &mut out).unwrap().value().to_vec()
+    grid.release(
+        &mut sums,
+        everybody,
+        pool,
+        encoding.l2_sensitivity(),
+        &mut out,
+    )
+    .unwrap()
+    .value()
+    .to_vec()
 }
 
 /// All agents at the bound in one direction, through the encoding, and noise that is as long as it is once in 10¹⁷ releases, in
@@ -98,7 +132,10 @@ fn extreme<T: Scalar>(encoding: &JointVectors) -> Vec<T> {
     let unit = grid.decode_unit(encoding.l2_sensitivity()).unwrap();
     let noise = encoding.noise_std() * (3f64.sqrt() + 9.0) / (3f64.sqrt() * unit);
     let rounding = i64::from(encoding.noises());
-    loud::<T>(encoding).iter().map(|sum| T::from_f64((sum + noise as i64 + rounding) as f64 * unit)).collect()
+    loud::<T>(encoding)
+        .iter()
+        .map(|sum| T::from_f64((sum + noise as i64 + rounding) as f64 * unit))
+        .collect()
 }
 
 fn honest_releases_are_taken<T: Scalar>() {
@@ -125,16 +162,34 @@ fn honest_releases_are_taken<T: Scalar>() {
         let released: Vec<T> = extreme(&encoding);
         let longest = norm(&released);
         assert_eq!(
-            judge_release(&world.config, terms.clip_radius, &released, T::from_f64(noise_std)),
+            judge_release(
+                &world.config,
+                terms.clip_radius,
+                &released,
+                T::from_f64(noise_std)
+            ),
             Ok(()),
             "{case:?}"
         );
         // Negative controls: nothing is to spare but the rounding, and one agent fewer would not have been enough.
-        assert!(longest > 0.99 * bound(agents, &terms, noise_std), "{case:?}: {longest}");
+        assert!(
+            longest > 0.99 * bound(agents, &terms, noise_std),
+            "{case:?}: {longest}"
+        );
         if agents == 12 {
             let fewer = World::<T>::new(11, grid_exponent, trust).config;
-            let refused = judge_release(&fewer, terms.clip_radius, &released, T::from_f64(noise_std));
-            assert!(matches!(refused, Err(PriorError::Norm { what: "release", .. })), "{case:?}: {refused:?}");
+            let refused =
+                judge_release(&fewer, terms.clip_radius, &released, T::from_f64(noise_std));
+            assert!(
+                matches!(
+                    refused,
+                    Err(PriorError::Norm {
+                        what: "release",
+                        ..
+                    })
+                ),
+                "{case:?}: {refused:?}"
+            );
         }
     }
 }
@@ -150,11 +205,21 @@ fn bound_is_where_it_is_said_to_be<T: Scalar>() {
     let (before, terms) = world.prepared();
     for noise_std in [0.0, 0.5, 300.0] {
         let (noise, largest) = (T::from_f64(noise_std), bound(12, &terms, noise_std));
-        let (above, below): (Vec<T>, Vec<T>) = (diagonal(largest * (1.0 + 1e-6)), diagonal(largest * (1.0 - 1e-6)));
+        let (above, below): (Vec<T>, Vec<T>) = (
+            diagonal(largest * (1.0 + 1e-6)),
+            diagonal(largest * (1.0 - 1e-6)),
+        );
         let mut state = before.clone();
-        let Err(PriorError::Norm { what, value, largest: found }) = state.update(&above, noise, 1, &mut scratch())
+        let Err(PriorError::Norm {
+            what,
+            value,
+            largest: found,
+        }) = state.update(&above, noise, 1, &mut scratch())
         else {
-            panic!("{noise_std} in {}: a release beyond the bound is refused", T::NAME)
+            panic!(
+                "{noise_std} in {}: a release beyond the bound is refused",
+                T::NAME
+            )
         };
         assert_eq!(what, "release");
         assert!(
@@ -165,8 +230,16 @@ fn bound_is_where_it_is_said_to_be<T: Scalar>() {
         assert!(state == before && state.terms() == Some(terms));
         let mut test = vec![T::ZERO; self_test_scratch_len(M, POINTS)];
         let untested = state.self_test(&world.public(), &above, noise, &mut test);
-        assert!(matches!(untested, Err(PriorError::Norm { .. })), "{untested:?}");
-        assert!(noise_std == 0.0 || state.self_test(&world.public(), &below, noise, &mut test).is_ok());
+        assert!(
+            matches!(untested, Err(PriorError::Norm { .. })),
+            "{untested:?}"
+        );
+        assert!(
+            noise_std == 0.0
+                || state
+                    .self_test(&world.public(), &below, noise, &mut test)
+                    .is_ok()
+        );
         // Negative control: what was refused is its length.
         assert_eq!(state.update(&below, noise, 1, &mut scratch()), Ok(()));
         assert!(state.weights() != before.weights() && state.terms().is_none());
@@ -190,25 +263,52 @@ fn absurd_numbers_are_refused_in_any_place() {
             released[place] = absurd;
             // Its norm is a number of f64 where its square is none of f32.
             let found = state.update(&released, 0.5, 1, &mut scratch());
-            let Err(PriorError::Norm { value, .. }) = found else { panic!("{absurd}: {found:?}") };
+            let Err(PriorError::Norm { value, .. }) = found else {
+                panic!("{absurd}: {found:?}")
+            };
             assert!((value / f64::from(absurd).abs() - 1.0).abs() < 1e-7 && state == before);
         }
         for none in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let mut released = [0.1f32; M + 1];
             released[place] = none;
             let refused = state.update(&released, 0.5, 1, &mut scratch());
-            assert!(matches!(refused, Err(PriorError::Number { what: "release", .. })) && state == before);
+            assert!(
+                matches!(
+                    refused,
+                    Err(PriorError::Number {
+                        what: "release",
+                        ..
+                    })
+                ) && state == before
+            );
         }
     }
     for none in [f32::NAN, f32::INFINITY] {
         let refused = state.update(&[0.1; M + 1], none, 1, &mut scratch());
-        assert!(matches!(refused, Err(PriorError::Number { what: "release", .. })) && state == before);
+        assert!(
+            matches!(
+                refused,
+                Err(PriorError::Number {
+                    what: "release",
+                    ..
+                })
+            ) && state == before
+        );
     }
     // A norm beyond f64 is no smaller than a bound beyond f64.
     let world = World::<f64>::new(12, 20, Trust::OneServer);
     for (clip_radius, noise_std) in [(1.0, 0.5), (1e308, 0.5), (1.0, 1e308), (1e308, 1e308)] {
         let refused = judge_release(&world.config, clip_radius, &[1e300; M + 1], noise_std);
-        assert!(matches!(refused, Err(PriorError::Norm { value: f64::INFINITY, .. })), "{refused:?}");
+        assert!(
+            matches!(
+                refused,
+                Err(PriorError::Norm {
+                    value: f64::INFINITY,
+                    ..
+                })
+            ),
+            "{refused:?}"
+        );
     }
     assert!(terms.clip_radius < 10.0, "1e4 is far beyond twelve of them");
 }
@@ -216,7 +316,10 @@ fn absurd_numbers_are_refused_in_any_place() {
 #[test]
 fn a_replay_learns_from_no_release_that_its_server_could_not_have_made() {
     let world = World::<f64>::new(12, 20, Trust::OneServer);
-    let plan = Plan { rounds: &[0, 0], noise_multipliers: &[1.5, 1.5] };
+    let plan = Plan {
+        rounds: &[0, 0],
+        noise_multipliers: &[1.5, 1.5],
+    };
     let replayed = |released: &[f64]| {
         let mut posterior = PublicState::new(world.config, vec![0.0; storage_len(M)]).unwrap();
         let mut scratch = scratch();
@@ -226,8 +329,20 @@ fn a_replay_learns_from_no_release_that_its_server_could_not_have_made() {
     };
     let (one, after_one) = replayed(&[0.1, -0.2, 2.0]);
     let (none, after_none) = replayed(&[0.1, -0.2, 2.0, 0.1, 1e9, 2.0]);
-    assert!(matches!(none, Err(ServerError::Prior(PriorError::Norm { what: "release", .. }))), "{none:?}");
-    assert!(one.is_ok() && after_none == after_one, "the posterior is that of the releases before");
+    assert!(
+        matches!(
+            none,
+            Err(ServerError::Prior(PriorError::Norm {
+                what: "release",
+                ..
+            }))
+        ),
+        "{none:?}"
+    );
+    assert!(
+        one.is_ok() && after_none == after_one,
+        "the posterior is that of the releases before"
+    );
     // Negative control: the same without what is absurd.
     let (two, after_two) = replayed(&[0.1, -0.2, 2.0, 0.1, 1.0, 2.0]);
     assert!(two.is_ok() && after_two != after_one);

@@ -45,7 +45,11 @@ fn fits(event: &Event, rounds: u32, target: &Target) -> bool {
 /// The smallest noise multiplier, at least 0.05.
 ///
 /// **Errors**: as [`calibrate::noise_multiplier`].
-pub fn noise_multiplier(target: &Target, q: SamplingProbability, rounds: u32) -> Result<f64, CalibrateError> {
+pub fn noise_multiplier(
+    target: &Target,
+    q: SamplingProbability,
+    rounds: u32,
+) -> Result<f64, CalibrateError> {
     let enough = |z: f64| fits(&sampled(q.value(), z), rounds, target);
     let mut high = calibrate::noise_multiplier(target, q, rounds)?;
     let mut low = high;
@@ -58,7 +62,11 @@ pub fn noise_multiplier(target: &Target, q: SamplingProbability, rounds: u32) ->
     }
     while high - low > FINE * high {
         let middle = 0.5 * (low + high);
-        if enough(middle) { high = middle } else { low = middle }
+        if enough(middle) {
+            high = middle
+        } else {
+            low = middle
+        }
     }
     Ok(high)
 }
@@ -82,7 +90,11 @@ pub fn rounds(target: &Target, event: &Event) -> Result<u32, CalibrateError> {
     }
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        if enough(middle) { low = middle } else { high = middle }
+        if enough(middle) {
+            low = middle
+        } else {
+            high = middle
+        }
     }
     Ok(low)
 }
@@ -90,7 +102,11 @@ pub fn rounds(target: &Target, event: &Event) -> Result<u32, CalibrateError> {
 /// The largest sampling probability.
 ///
 /// **Errors**: as [`calibrate::sampling_probability`].
-pub fn sampling_probability(target: &Target, z: f64, rounds: u32) -> Result<SamplingProbability, CalibrateError> {
+pub fn sampling_probability(
+    target: &Target,
+    z: f64,
+    rounds: u32,
+) -> Result<SamplingProbability, CalibrateError> {
     // Probabilities are rounded up to their grid first: what is judged is what is returned.
     let enough = |q: SamplingProbability| fits(&sampled(q.value(), z), rounds, target);
     let mut best = calibrate::sampling_probability(target, z, rounds)?;
@@ -121,7 +137,9 @@ mod tests {
         let target = Target::new(4.0, 1e-5).unwrap();
         let q = SamplingProbability::new(0.25).unwrap();
         let z = noise_multiplier(&target, q, 40).unwrap();
-        assert!(fits(&sampled(0.25, z), 40, &target) && !fits(&sampled(0.25, z * 0.9997), 40, &target));
+        assert!(
+            fits(&sampled(0.25, z), 40, &target) && !fits(&sampled(0.25, z * 0.9997), 40, &target)
+        );
         assert!(z < calibrate::noise_multiplier(&target, q, 40).unwrap() * 0.97);
         let event = sampled(0.25, z);
         let most = rounds(&target, &event).unwrap();

@@ -26,7 +26,11 @@ pub(super) fn reach(kind: Kind, mass: f64) -> f64 {
     let (mut low, mut high) = (1.0, 38.0);
     while high - low > 1e-3 {
         let middle = 0.5 * (low + high);
-        if beyond(middle) <= mass { high = middle } else { low = middle }
+        if beyond(middle) <= mass {
+            high = middle
+        } else {
+            low = middle
+        }
     }
     high
 }
@@ -37,7 +41,11 @@ pub(super) fn loss_range(kind: Kind, reach: f64) -> f64 {
         Kind::Gaussian { z } => 2.0 * reach / z + 1.0 / (z * z),
         Kind::Sampled { q, z } => {
             let top = (1.0 + 2.0 * reach * z) / (2.0 * z * z);
-            let top = if top > 700.0 { top + Scalar::ln(q) } else { math::ln_1p(q * math::exp_m1(top)) };
+            let top = if top > 700.0 {
+                top + Scalar::ln(q)
+            } else {
+                math::ln_1p(q * math::exp_m1(top))
+            };
             let bottom = if q < 1.0 { -math::ln_1p(-q) } else { top };
             top + bottom
         }
@@ -52,7 +60,10 @@ pub(super) fn cells(kind: Kind, step: f64, reach: f64, weight: Weight) -> [Pmf; 
         Kind::Gaussian { z } => sampled_gaussian(1.0, z, step, reach, weight),
         Kind::Sampled { q, z } => sampled_gaussian(q, z, step, reach, weight),
         Kind::Opposed { q, z } => opposed::cells(q, z, step, reach, weight),
-        Kind::Pure { epsilon } => [randomized_response(epsilon, step), randomized_response(epsilon, step)],
+        Kind::Pure { epsilon } => [
+            randomized_response(epsilon, step),
+            randomized_response(epsilon, step),
+        ],
     }
 }
 
@@ -64,14 +75,20 @@ fn randomized_response(epsilon: f64, step: f64) -> Pmf {
         let low = math::floor(loss / step);
         let part = -math::exp_m1(-(loss - low * step)) / -math::exp_m1(-step) + 1e-14;
         let upper = p * Scalar::min(part, 1.0);
-        for (index, mass) in [(low as i64, p - upper), (low as i64 + 1, upper * (1.0 + 1e-15))] {
+        for (index, mass) in [
+            (low as i64, p - upper),
+            (low as i64 + 1, upper * (1.0 + 1e-15)),
+        ] {
             match cells.iter_mut().find(|cell| cell.0 == index) {
                 Some(cell) => cell.1 += mass,
                 None => cells.push((index, mass)),
             }
         }
     }
-    Pmf { cells, infinity: 0.0 }
+    Pmf {
+        cells,
+        infinity: 0.0,
+    }
 }
 
 /// Where the loss crosses a grid point: e^ε, both tails there.
@@ -85,20 +102,39 @@ struct Edge {
 fn sampled_gaussian(q: f64, z: f64, step: f64, reach: f64, weight: Weight) -> [Pmf; 2] {
     let variance = z * z;
     let top = (1.0 + 2.0 * reach * z) / (2.0 * variance);
-    let top = if top > 700.0 { top + Scalar::ln(q) } else { math::ln_1p(q * math::exp_m1(top)) };
-    let bottom = if q < 1.0 { math::ln_1p(-q) } else { -(1.0 + 2.0 * reach * z) / (2.0 * variance) };
-    let (first, last) = (math::floor(bottom / step) as i64, math::ceil(top / step) as i64 + 1);
+    let top = if top > 700.0 {
+        top + Scalar::ln(q)
+    } else {
+        math::ln_1p(q * math::exp_m1(top))
+    };
+    let bottom = if q < 1.0 {
+        math::ln_1p(-q)
+    } else {
+        -(1.0 + 2.0 * reach * z) / (2.0 * variance)
+    };
+    let (first, last) = (
+        math::floor(bottom / step) as i64,
+        math::ceil(top / step) as i64 + 1,
+    );
     let share = |width: i64| 1.0 / -math::exp_m1(-(width as f64 * step));
     let edge = |i: i64| {
         let epsilon = i as f64 * step;
         let excess = math::exp_m1(epsilon);
         let x = if excess > -q {
-            let crossing = if epsilon > 700.0 { epsilon - Scalar::ln(q) } else { math::ln_1p(excess / q) };
+            let crossing = if epsilon > 700.0 {
+                epsilon - Scalar::ln(q)
+            } else {
+                math::ln_1p(excess / q)
+            };
             variance * crossing + 0.5
         } else {
             f64::NEG_INFINITY
         };
-        Edge { ratio: excess + 1.0, outside: Tail::at(x / z), inside: Tail::at((x - 1.0) / z) }
+        Edge {
+            ratio: excess + 1.0,
+            outside: Tail::at(x / z),
+            inside: Tail::at((x - 1.0) / z),
+        }
     };
     let widest = weight.widest(step);
     let (mut low, mut at) = (edge(first), first);
@@ -115,7 +151,12 @@ fn sampled_gaussian(q: f64, z: f64, step: f64, reach: f64, weight: Weight) -> [P
         let (inside, slack_1) = between(low.inside, high.inside);
         let mixture = (1.0 - q) * outside + q * inside;
         let slack = (1.0 - q) * slack_0 + q * slack_1;
-        let cell = Cell { mass: mixture, slack, other: outside, other_slack: slack_0 };
+        let cell = Cell {
+            mass: mixture,
+            slack,
+            other: outside,
+            other_slack: slack_0,
+        };
         let (lower, upper) = split(&cell, low.ratio, next - at, step);
         if let Some(cell) = remove.last_mut() {
             cell.1 += lower;
@@ -124,7 +165,9 @@ fn sampled_gaussian(q: f64, z: f64, step: f64, reach: f64, weight: Weight) -> [P
         // The same cell seen from the other side: losses −high .. −low.
         let (mut upper, mut lower) = (slack_0, 0.0);
         if outside > 0.0 {
-            let rest = 1.0 - mixture / (high.ratio * outside) + 2e-15 + (slack / high.ratio + slack_0) / outside;
+            let rest = 1.0 - mixture / (high.ratio * outside)
+                + 2e-15
+                + (slack / high.ratio + slack_0) / outside;
             let part = outside * fraction(rest * share);
             (upper, lower) = (part + slack_0, outside - part);
         }
@@ -139,5 +182,14 @@ fn sampled_gaussian(q: f64, z: f64, step: f64, reach: f64, weight: Weight) -> [P
         cell.1 += low.outside.above();
     }
     add.reverse();
-    [Pmf { cells: remove, infinity: remove_infinity }, Pmf { cells: add, infinity: add_infinity }]
+    [
+        Pmf {
+            cells: remove,
+            infinity: remove_infinity,
+        },
+        Pmf {
+            cells: add,
+            infinity: add_infinity,
+        },
+    ]
 }

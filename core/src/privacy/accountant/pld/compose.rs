@@ -42,7 +42,11 @@ impl PldAccountant {
 
     /// Nothing spent; answers as accurate as these options ask for.
     pub const fn with(options: Options) -> Self {
-        PldAccountant { rounds: Vec::new(), releases: 0, options }
+        PldAccountant {
+            rounds: Vec::new(),
+            releases: 0,
+            options,
+        }
     }
 
     /// The relation of everything composed; nothing before the first event.
@@ -65,7 +69,9 @@ impl Accountant for PldAccountant {
         }
         let now = event.relation();
         match self.relation() {
-            Some(before) if before != now => return Err(AccountantError::MixedRelations { before, now }),
+            Some(before) if before != now => {
+                return Err(AccountantError::MixedRelations { before, now });
+            }
             _ if count == 0 => return Ok(()),
             _ => {}
         }
@@ -84,7 +90,14 @@ impl Accountant for PldAccountant {
     fn epsilon(&self, delta: f64) -> Result<PrivacySpent, AccountantError> {
         let loss = super::epsilon(&self.rounds, delta, &self.options)?;
         let (epsilon, quality, releases) = (loss.epsilon, loss.quality, self.releases);
-        Ok(PrivacySpent { epsilon, delta, quality, order: None, at_edge: false, releases })
+        Ok(PrivacySpent {
+            epsilon,
+            delta,
+            quality,
+            order: None,
+            at_edge: false,
+            releases,
+        })
     }
 
     fn delta(&self, epsilon: f64) -> Result<f64, AccountantError> {
@@ -103,7 +116,14 @@ impl Accountant for PldAccountant {
     fn replace_epsilon(&self, delta: f64) -> Result<PrivacySpent, AccountantError> {
         let loss = super::replace_epsilon(&self.rounds, delta, &self.options)?;
         let (epsilon, quality, releases) = (loss.epsilon, loss.quality, self.releases);
-        Ok(PrivacySpent { epsilon, delta, quality, order: None, at_edge: false, releases })
+        Ok(PrivacySpent {
+            epsilon,
+            delta,
+            quality,
+            order: None,
+            at_edge: false,
+            releases,
+        })
     }
 
     /// From the same distributions at ε = 0 ([`super::total_variation`]).

@@ -120,7 +120,10 @@ impl Neg for Double {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
-        Double { high: -self.high, low: -self.low }
+        Double {
+            high: -self.high,
+            low: -self.low,
+        }
     }
 }
 
@@ -187,7 +190,10 @@ impl Real for Double {
             at = [at[0] * cos - at[1] * sin, at[0] * sin + at[1] * cos];
         }
         // Six operations a halving, k of them; the first root's error and a product's for each step of the table.
-        (roots, (6.0 * f64::from(k) + 6.0) * count as f64 * Self::UNIT)
+        (
+            roots,
+            (6.0 * f64::from(k) + 6.0) * count as f64 * Self::UNIT,
+        )
     }
 }
 
@@ -208,7 +214,8 @@ mod tests {
         let (roots, _) = Double::roots(60, 2);
         let pi = roots[1][1] * Double::from_f64(-((1u64 << 59) as f64));
         assert!(
-            (pi.high - core::f64::consts::PI).abs() < 1e-15 && (pi.low / 1.2246467991473532e-16 - 1.0).abs() < 1e-6
+            (pi.high - core::f64::consts::PI).abs() < 1e-15
+                && (pi.low / 1.2246467991473532e-16 - 1.0).abs() < 1e-6
         );
     }
 
@@ -217,7 +224,10 @@ mod tests {
         let (short, error) = f64::roots(10, 512);
         let (long, _) = Double::roots(10, 512);
         for (a, b) in short.iter().zip(&long) {
-            assert!((a[0] - b[0].to_f64()).abs() <= error + 2e-16 && (a[1] - b[1].to_f64()).abs() <= error + 2e-16);
+            assert!(
+                (a[0] - b[0].to_f64()).abs() <= error + 2e-16
+                    && (a[1] - b[1].to_f64()).abs() <= error + 2e-16
+            );
             let norm = b[0] * b[0] + b[1] * b[1] - Double::from_f64(1.0);
             assert!(norm.high.abs() < 1e-27);
         }

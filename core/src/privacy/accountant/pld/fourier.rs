@@ -69,7 +69,10 @@ impl<F: Real> Complex<F> {
     /// Product of two numbers.
     #[inline(always)]
     pub fn times(self, o: Self) -> Self {
-        Complex::new(self.re * o.re - self.im * o.im, self.re * o.im + self.im * o.re)
+        Complex::new(
+            self.re * o.re - self.im * o.im,
+            self.re * o.im + self.im * o.re,
+        )
     }
     #[inline(always)]
     fn conjugate(self) -> Self {
@@ -134,12 +137,24 @@ impl<F: Real> Plan<F> {
         let (high, error_high) = F::roots(bits - low_bits, ((n / 2) >> low_bits).max(1));
         let mask = (1 << low_bits) - 1;
         let root = |[re, im]: [F; 2]| Complex::new(re, im);
-        let roots = (0..n / 2).map(|j| root(high[j >> low_bits]).times(root(low[j & mask]))).collect();
-        let table = if error_low > error_high { error_low } else { error_high };
+        let roots = (0..n / 2)
+            .map(|j| root(high[j >> low_bits]).times(root(low[j & mask])))
+            .collect();
+        let table = if error_low > error_high {
+            error_low
+        } else {
+            error_high
+        };
         let passes = f64::from((n / 2).trailing_zeros().div_ceil(2));
         let error = passes * (6.0 * table + 17.0 * F::UNIT) + 3.0 * table + 12.0 * F::UNIT;
         let root_error = (2.0 * table + 3.0 * F::UNIT) * (1.0 + 1e-9);
-        Plan { half: n / 2, roots, scratch: vec![Complex::default(); n / 2], error: error * (1.0 + 1e-9), root_error }
+        Plan {
+            half: n / 2,
+            roots,
+            scratch: vec![Complex::default(); n / 2],
+            error: error * (1.0 + 1e-9),
+            root_error,
+        }
     }
 
     /// Length n of the transform, a power of two.
@@ -179,9 +194,16 @@ impl<F: Real> Plan<F> {
         for k in 0..=m {
             let (a, b) = (z[k % m], z[(m - k) % m].conjugate());
             let (even, odd) = (a.add(b), a.sub(b));
-            let root = if k == m { Complex::new(F::from_f64(-1.0), F::default()) } else { self.roots[k] };
+            let root = if k == m {
+                Complex::new(F::from_f64(-1.0), F::default())
+            } else {
+                self.roots[k]
+            };
             let turned = root.times(Complex::new(odd.im, -odd.re)); // −i·odd
-            out.push(Complex::new(half * (even.re + turned.re), half * (even.im + turned.im)));
+            out.push(Complex::new(
+                half * (even.re + turned.re),
+                half * (even.im + turned.im),
+            ));
         }
         out
     }
@@ -198,7 +220,10 @@ impl<F: Real> Plan<F> {
         }
         self.transform(&mut z);
         let scale = 0.5 / m as f64;
-        z.iter().map(|x| x.to_f64()).flat_map(|x| [x.re * scale, -x.im * scale]).collect()
+        z.iter()
+            .map(|x| x.to_f64())
+            .flat_map(|x| [x.re * scale, -x.im * scale])
+            .collect()
     }
 
     /// Σ x_j e^(−2πi·jk/m), in place.
@@ -206,8 +231,11 @@ impl<F: Real> Plan<F> {
         let m = self.half;
         let (mut n, mut s, mut in_x) = (m, 1, true);
         while n > 1 {
-            let (from, to): (&[Complex<F>], &mut [Complex<F>]) =
-                if in_x { (&*x, &mut self.scratch[..]) } else { (&self.scratch[..], &mut *x) };
+            let (from, to): (&[Complex<F>], &mut [Complex<F>]) = if in_x {
+                (&*x, &mut self.scratch[..])
+            } else {
+                (&self.scratch[..], &mut *x)
+            };
             if n % 4 == 0 {
                 radix_4(from, to, &self.roots, n, s);
                 n /= 4;
@@ -230,7 +258,13 @@ impl<F: Real> Plan<F> {
 }
 
 /// One pass: n points in steps of s, four quarters combined. `roots` are those of twice the whole length.
-fn radix_4<F: Real>(from: &[Complex<F>], to: &mut [Complex<F>], roots: &[Complex<F>], n: usize, s: usize) {
+fn radix_4<F: Real>(
+    from: &[Complex<F>],
+    to: &mut [Complex<F>],
+    roots: &[Complex<F>],
+    n: usize,
+    s: usize,
+) {
     let quarter = n / 4;
     for p in 0..quarter {
         let w1 = roots[2 * p * s];
@@ -262,7 +296,9 @@ mod tests {
     #[test]
     fn agrees_with_the_definition_and_inverts() {
         for n in [4usize, 8, 16, 32, 128, 512] {
-            let values: Vec<f64> = (0..n).map(|i| ((i * i + 3 * i) % 17) as f64 - 5.0).collect();
+            let values: Vec<f64> = (0..n)
+                .map(|i| ((i * i + 3 * i) % 17) as f64 - 5.0)
+                .collect();
             let mut plan = Plan::<f64>::new(n);
             assert_eq!(plan.len(), n);
             let coefficients = plan.forward(&values);
@@ -273,7 +309,10 @@ mod tests {
                     re += v * angle.cos();
                     im += v * angle.sin();
                 }
-                assert!((re - c.re).abs() < 1e-11 * n as f64 && (im - c.im).abs() < 1e-11 * n as f64, "{n} {k}");
+                assert!(
+                    (re - c.re).abs() < 1e-11 * n as f64 && (im - c.im).abs() < 1e-11 * n as f64,
+                    "{n} {k}"
+                );
             }
             let back = plan.inverse(&coefficients);
             assert!(values.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-12));
@@ -283,7 +322,9 @@ mod tests {
     #[test]
     fn rounding_stays_below_its_bound() {
         for n in [64usize, 1024, 8192] {
-            let values: Vec<f64> = (0..n).map(|i| ((i * i + 3 * i) % 1013) as f64 / 1013.0 - 0.3).collect();
+            let values: Vec<f64> = (0..n)
+                .map(|i| ((i * i + 3 * i) % 1013) as f64 / 1013.0 - 0.3)
+                .collect();
             let (mut short, mut long) = (Plan::<f64>::new(n), Plan::<Double>::new(n));
             let (a, b) = (short.forward(&values), long.forward(&values));
             let (mut error, mut norm) = (0.0, 0.0);
@@ -293,7 +334,10 @@ mod tests {
                 norm += b.re * b.re + b.im * b.im;
             }
             let relative = (error / norm).sqrt();
-            assert!(relative <= short.error() && short.error() < 1e-13 && long.error() < 1e-24, "{n}: {relative:e}");
+            assert!(
+                relative <= short.error() && short.error() < 1e-13 && long.error() < 1e-24,
+                "{n}: {relative:e}"
+            );
             let back = long.inverse(&b);
             assert!(values.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-15));
         }

@@ -31,7 +31,12 @@ pub(super) struct Tilts {
 impl Tilts {
     /// The same tilt for both.
     pub(super) fn both(tilt: f64) -> Self {
-        Tilts { plain: Some(tilt), pairs: tilt, cells: 1024, answer: None }
+        Tilts {
+            plain: Some(tilt),
+            pairs: tilt,
+            cells: 1024,
+            answer: None,
+        }
     }
 }
 
@@ -49,7 +54,9 @@ pub(super) struct Grid {
 
 impl Grid {
     pub(super) fn pmfs(&self, direction: Direction) -> impl Iterator<Item = (&Pmf, u32)> {
-        self.kinds.iter().map(move |(pair, times)| (&pair[direction as usize], *times))
+        self.kinds
+            .iter()
+            .map(move |(pair, times)| (&pair[direction as usize], *times))
     }
 
     pub(super) fn moment(&self, direction: Direction, tilt: f64) -> Moment {
@@ -64,27 +71,44 @@ impl Grid {
     }
 
     pub(super) fn infinity(&self, direction: Direction) -> f64 {
-        self.pmfs(direction).fold(0.0, |sum, (pmf, times)| sum + f64::from(times) * pmf.infinity)
+        self.pmfs(direction).fold(0.0, |sum, (pmf, times)| {
+            sum + f64::from(times) * pmf.infinity
+        })
     }
 
     /// A Rényi bound on the grid's own cells certifies that this direction is within δ at ε.
-    pub(super) fn certified(&self, direction: Direction, tilt: f64, delta: f64, epsilon: f64) -> bool {
+    pub(super) fn certified(
+        &self,
+        direction: Direction,
+        tilt: f64,
+        delta: f64,
+        epsilon: f64,
+    ) -> bool {
         let infinity = self.infinity(direction);
         // No finite loss of this direction exceeds ε at all.
-        let largest: i64 = self.pmfs(direction).map(|(pmf, times)| i64::from(times) * pmf.ends().1).sum();
+        let largest: i64 = self
+            .pmfs(direction)
+            .map(|(pmf, times)| i64::from(times) * pmf.ends().1)
+            .sum();
         if largest as f64 * self.step <= epsilon && infinity <= delta {
             return true;
         }
         [1.0, 1.2, 1.5, 0.8, 2.0].iter().any(|factor| {
             let order = 1.0 + tilt * factor;
-            let bound = order::delta(order, self.moment(direction, order - 1.0).value / (order - 1.0), epsilon);
+            let bound = order::delta(
+                order,
+                self.moment(direction, order - 1.0).value / (order - 1.0),
+                epsilon,
+            );
             bound + infinity <= delta
         })
     }
 
     /// The tilt that a Rényi accountant of this direction would choose.
     pub(super) fn best_tilt(&self, direction: Direction, start: f64, delta: f64) -> f64 {
-        let value = |tilt: f64| order::epsilon(1.0 + tilt, self.moment(direction, tilt).value / tilt, delta);
+        let value = |tilt: f64| {
+            order::epsilon(1.0 + tilt, self.moment(direction, tilt).value / tilt, delta)
+        };
         let (mut best, mut factor) = ((start, value(start)), 2.0);
         for _ in 0..40 {
             let before = best.0;
@@ -120,13 +144,21 @@ impl Grid {
             for attempt in 0..attempts {
                 match self.read_at(direction, tilt, tilts.answer, delta, options, bound, pairs)? {
                     // This tilt made the window so long: pairs do with another one.
-                    Ok(reading) if reading.capped && !pairs && (attempt > 0 || tilts.pairs != tilt) => break,
+                    Ok(reading)
+                        if reading.capped && !pairs && (attempt > 0 || tilts.pairs != tilt) =>
+                    {
+                        break;
+                    }
                     Ok(reading) => return Some(reading),
                     Err(()) => tilt *= 0.75,
                 }
             }
         }
-        Some(Reading { epsilon: bound, cells: 0, capped: true })
+        Some(Reading {
+            epsilon: bound,
+            cells: 0,
+            capped: true,
+        })
     }
 
     fn read_at(
@@ -148,22 +180,44 @@ impl Grid {
             .map(|(pmf, times)| Tilted::new(pmf, times, step, tilt, pmf.moment(step, tilt).value))
             .collect();
         let mut moment = 0.0;
-        self.pmfs(direction).zip(&kinds).for_each(|((_, times), kind)| moment += f64::from(times) * kind.shift);
+        self.pmfs(direction)
+            .zip(&kinds)
+            .for_each(|((_, times), kind)| moment += f64::from(times) * kind.shift);
         let centre = self.moment(direction, tilt);
         let std = Scalar::sqrt(Scalar::max(centre.variance, self.step * self.step));
         // Where ε lies for a normal sum if the tilt is the best one.
-        let level_at = |epsilon: f64| Scalar::exp(Scalar::min(Scalar::ln(delta) + tilt * epsilon - moment, 0.0));
+        let level_at = |epsilon: f64| {
+            Scalar::exp(Scalar::min(
+                Scalar::ln(delta) + tilt * epsilon - moment,
+                0.0,
+            ))
+        };
         let mut level = before.map_or(normal_level(&centre, tilt, step), level_at);
-        let mut answer = before.unwrap_or((centre.mean + Scalar::ln(level) / tilt - std).clamp(0.0, bound));
+        let mut answer =
+            before.unwrap_or((centre.mean + Scalar::ln(level) / tilt - std).clamp(0.0, bound));
         let mut least = 4.0;
         for _ in 0..12 {
-            let wanted = Scalar::max(self.window(direction, tilt, delta, &centre, answer, level), least);
+            let wanted = Scalar::max(
+                self.window(direction, tilt, delta, &centre, answer, level),
+                least,
+            );
             let capped = wanted > options.cells_max as f64;
-            let n = if capped { options.cells_max } else { wanted as usize };
+            let n = if capped {
+                options.cells_max
+            } else {
+                wanted as usize
+            };
             let tail_only = answer > OVERFLOW;
             let enough = (!pairs).then_some(1e-8 * level);
             let spectrum = Spectrum::new(&kinds, n.max(4), step, tilt, tail_only, enough);
-            let scale = Scale { step, tilt, moment, infinity, delta, tail_only };
+            let scale = Scale {
+                step,
+                tilt,
+                moment,
+                infinity,
+                delta,
+                tail_only,
+            };
             let epsilon = match scale.find(&spectrum, bound) {
                 Ok(epsilon) => epsilon,
                 Err(Lost::Images) if !capped => {
@@ -177,9 +231,17 @@ impl Grid {
             let needed = self.window(direction, tilt, delta, &centre, answer, level);
             let n = spectrum.period() as f64;
             if capped || (needed <= 1.05 * n && tail_only == (epsilon > OVERFLOW)) {
-                return Some(Ok(Reading { epsilon, cells: spectrum.period(), capped }));
+                return Some(Ok(Reading {
+                    epsilon,
+                    cells: spectrum.period(),
+                    capped,
+                }));
             }
-            least = if tail_only == (epsilon > OVERFLOW) { 1.25 * n } else { n };
+            least = if tail_only == (epsilon > OVERFLOW) {
+                1.25 * n
+            } else {
+                n
+            };
         }
         Some(Err(()))
     }
@@ -192,9 +254,18 @@ impl Grid {
             .map(|(pmf, times)| Tilted::new(pmf, times, step, tilt, pmf.moment(step, tilt).value))
             .collect();
         let mut moment = 0.0;
-        self.pmfs(direction).zip(&kinds).for_each(|((_, times), kind)| moment += f64::from(times) * kind.shift);
+        self.pmfs(direction)
+            .zip(&kinds)
+            .for_each(|((_, times), kind)| moment += f64::from(times) * kind.shift);
         let spectrum = Spectrum::new(&kinds, cells.max(4), step, tilt, false, Some(1e-9));
-        let scale = Scale { step, tilt, moment, infinity, delta: 1.0, tail_only: false };
+        let scale = Scale {
+            step,
+            tilt,
+            moment,
+            infinity,
+            delta: 1.0,
+            tail_only: false,
+        };
         Scalar::min(scale.delta_at(&spectrum, 0).0, 1.0)
     }
 
@@ -202,18 +273,32 @@ impl Grid {
     pub(super) fn level(&self, direction: Direction, tilt: f64, delta: f64, epsilon: f64) -> f64 {
         let centre = self.moment(direction, tilt);
         let ln = Scalar::ln(delta) + tilt * epsilon - centre.value;
-        Scalar::exp(Scalar::max(Scalar::min(ln - Scalar::ln(normal_level(&centre, tilt, self.step)), 0.0), -60.0))
+        Scalar::exp(Scalar::max(
+            Scalar::min(ln - Scalar::ln(normal_level(&centre, tilt, self.step)), 0.0),
+            -60.0,
+        ))
     }
 
     /// The tilts for which the windows are shortest, after an answer was found by `tilts` in a window that is no short one.
     ///
     /// The tilt of the best Rényi order is a bad one where that order owes its loss to rare large losses and δ does not: the
     /// window must then reach up to them. A tilt may go so far that the level stays above what rounding covers.
-    pub(super) fn shorter(&self, direction: Direction, tilts: Tilts, delta: f64, found: &Reading) -> Tilts {
+    pub(super) fn shorter(
+        &self,
+        direction: Direction,
+        tilts: Tilts,
+        delta: f64,
+        found: &Reading,
+    ) -> Tilts {
         if found.cells < 4 * tilts.cells {
             return tilts;
         }
-        let mut best = Tilts { plain: None, cells: found.cells, answer: Some(found.epsilon), ..tilts };
+        let mut best = Tilts {
+            plain: None,
+            cells: found.cells,
+            answer: Some(found.epsilon),
+            ..tilts
+        };
         let (mut plain, mut pairs) = (f64::INFINITY, f64::INFINITY);
         for i in -8..=16 {
             let tilt = tilts.plain.unwrap_or(tilts.pairs) * Scalar::exp(-0.3 * f64::from(i));
@@ -233,11 +318,22 @@ impl Grid {
 
     /// Length of a window that is long enough to be accurate at `answer`, where δ·e^(λε − K) is `level`. It is no matter
     /// of the guarantee.
-    fn window(&self, direction: Direction, tilt: f64, delta: f64, centre: &Moment, answer: f64, level: f64) -> f64 {
+    fn window(
+        &self,
+        direction: Direction,
+        tilt: f64,
+        delta: f64,
+        centre: &Moment,
+        answer: f64,
+        level: f64,
+    ) -> f64 {
         let cut = 14.0 - Scalar::ln(Scalar::max(level, 1e-300));
         // Chernoff: (K(λ+η) − K(λ) + cut)/η has one minimum in η; for a normal sum it is here, for rare large losses
         // below.
-        let (mut eta, mut high) = (Scalar::sqrt(2.0 * cut / Scalar::max(centre.variance, 1e-300)), f64::INFINITY);
+        let (mut eta, mut high) = (
+            Scalar::sqrt(2.0 * cut / Scalar::max(centre.variance, 1e-300)),
+            f64::INFINITY,
+        );
         for _ in 0..40 {
             let candidate = (self.moment(direction, tilt + eta).value - centre.value + cut) / eta;
             if candidate < high {
@@ -255,7 +351,10 @@ impl Grid {
         }
         // Images of the mass below come down by e^(−λ·window), or there is hardly any mass so far below.
         let low = Scalar::max(first, (centre.value - cut) / (tilt + 1.0));
-        let images = Scalar::min((14.0 - Scalar::ln(delta)) / tilt, answer - Scalar::min(low, answer) + cut / tilt);
+        let images = Scalar::min(
+            (14.0 - Scalar::ln(delta)) / tilt,
+            answer - Scalar::min(low, answer) + cut / tilt,
+        );
         let width = Scalar::max(Scalar::min(high, last) - answer, images);
         math::ceil(width / self.step) + 16.0
     }
@@ -304,7 +403,10 @@ impl Scale {
         let slack = 1.0 + UNIT_ROUNDOFF * (8.0 * (self.moment.abs() + exponent.abs()) + 16.0);
         let scale = Scalar::exp(self.moment - exponent) * slack * spectrum.factor;
         let above = Scalar::max(spectrum.at(e), 0.0) + spectrum.allowance;
-        (self.infinity * (1.0 + 1e-12) + above * scale, spectrum.allowance * scale)
+        (
+            self.infinity * (1.0 + 1e-12) + above * scale,
+            spectrum.allowance * scale,
+        )
     }
 
     /// The least ε at which δ suffices.
@@ -318,11 +420,19 @@ impl Scale {
         // The Rényi bound is one, so what is too much there are images, if it is not the allowance.
         let (most, unsure) = at(high);
         if !(most <= self.delta) {
-            return Err(if unsure <= SURE * self.delta { Lost::Images } else { Lost::Rounding });
+            return Err(if unsure <= SURE * self.delta {
+                Lost::Images
+            } else {
+                Lost::Rounding
+            });
         }
         while high - low > 1 {
             let middle = low + (high - low) / 2;
-            if at(middle).0 <= self.delta { high = middle } else { low = middle }
+            if at(middle).0 <= self.delta {
+                high = middle
+            } else {
+                low = middle
+            }
         }
         let ((before, _), (after, unsure)) = (at(low), at(high));
         // So far below the tilted bulk only allowances are left: another tilt.
@@ -333,7 +443,11 @@ impl Scale {
             return Ok(high as f64 * self.step);
         }
         // Between two grid points δ is linear in e^ε: so is a bound that holds at both.
-        let part = if before.is_finite() { Scalar::min((before - self.delta) / (before - after), 1.0) } else { 1.0 };
+        let part = if before.is_finite() {
+            Scalar::min((before - self.delta) / (before - after), 1.0)
+        } else {
+            1.0
+        };
         Ok((low as f64 * self.step + math::ln_1p(part * math::exp_m1(self.step))) * (1.0 + 1e-13))
     }
 }

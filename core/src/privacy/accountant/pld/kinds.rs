@@ -39,13 +39,23 @@ impl Kind {
             Compared::Neighbours => false,
             Compared::Contributions => with_nothing(event.relation())?,
         };
-        let gaussian = |z: f64| Kind::Gaussian { z: if apart { 0.5 * z } else { z } };
+        let gaussian = |z: f64| Kind::Gaussian {
+            z: if apart { 0.5 * z } else { z },
+        };
         Ok(match *event {
-            Event::Gaussian { noise_multiplier, .. } => gaussian(noise_multiplier),
-            Event::PoissonSampledGaussian { sampling_probability: 1.0, noise_multiplier, .. } if apart => {
-                gaussian(noise_multiplier)
-            }
-            Event::PoissonSampledGaussian { sampling_probability: q, noise_multiplier: z, .. } => {
+            Event::Gaussian {
+                noise_multiplier, ..
+            } => gaussian(noise_multiplier),
+            Event::PoissonSampledGaussian {
+                sampling_probability: 1.0,
+                noise_multiplier,
+                ..
+            } if apart => gaussian(noise_multiplier),
+            Event::PoissonSampledGaussian {
+                sampling_probability: q,
+                noise_multiplier: z,
+                ..
+            } => {
                 if apart && q > 0.0 {
                     Kind::Opposed { q, z }
                 } else {
@@ -53,17 +63,30 @@ impl Kind {
                 }
             }
             Event::PureEpsilon { epsilon, .. } | Event::ApproximateEpsilon { epsilon, .. } => {
-                Kind::Pure { epsilon: if apart { 2.0 * epsilon } else { epsilon } }
+                Kind::Pure {
+                    epsilon: if apart { 2.0 * epsilon } else { epsilon },
+                }
             }
-            Event::FixedSizeSampledGaussian { .. } => return Err(AccountantError::UnsupportedEvent(*event)),
+            Event::FixedSizeSampledGaussian { .. } => {
+                return Err(AccountantError::UnsupportedEvent(*event));
+            }
         })
     }
 
     /// δ that one release of an event puts aside: between two contributions once, and e^ε times once more.
     pub(super) fn delta_of(event: &Event, compared: Compared) -> f64 {
-        let Event::ApproximateEpsilon { epsilon, delta, relation } = *event else { return 0.0 };
+        let Event::ApproximateEpsilon {
+            epsilon,
+            delta,
+            relation,
+        } = *event
+        else {
+            return 0.0;
+        };
         match (compared, with_nothing(relation)) {
-            (Compared::Contributions, Ok(true)) => delta * (1.0 + Scalar::exp(epsilon)) * (1.0 + 1e-14),
+            (Compared::Contributions, Ok(true)) => {
+                delta * (1.0 + Scalar::exp(epsilon)) * (1.0 + 1e-14)
+            }
             _ => delta,
         }
     }
@@ -109,6 +132,10 @@ fn single(q: f64, z: f64, target: f64) -> Result<f64, AccountantError> {
     }
     let inner = analytic::epsilon(z, target / q)?;
     // ε = ln(1 + q(e^inner − 1)), rounded up.
-    let epsilon = if inner > 700.0 { inner + Scalar::ln(q) } else { math::ln_1p(q * math::exp_m1(inner)) };
+    let epsilon = if inner > 700.0 {
+        inner + Scalar::ln(q)
+    } else {
+        math::ln_1p(q * math::exp_m1(inner))
+    };
     Ok(Scalar::max(epsilon * (1.0 + 1e-12), 0.0))
 }

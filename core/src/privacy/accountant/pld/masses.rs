@@ -47,15 +47,26 @@ pub(super) struct Tail {
 
 impl Tail {
     pub(super) fn at(x: f64) -> Self {
-        Tail { value: 0.5 * math::erfc(x.abs() * core::f64::consts::FRAC_1_SQRT_2), upper: x > 0.0 }
+        Tail {
+            value: 0.5 * math::erfc(x.abs() * core::f64::consts::FRAC_1_SQRT_2),
+            upper: x > 0.0,
+        }
     }
 
     pub(super) fn above(self) -> f64 {
-        if self.upper { self.value } else { 1.0 - self.value }
+        if self.upper {
+            self.value
+        } else {
+            1.0 - self.value
+        }
     }
 
     pub(super) fn below(self) -> f64 {
-        if self.upper { 1.0 - self.value } else { self.value }
+        if self.upper {
+            1.0 - self.value
+        } else {
+            self.value
+        }
     }
 }
 
@@ -66,7 +77,11 @@ pub(super) fn between(a: Tail, b: Tail) -> (f64, f64) {
         (false, false) => b.value - a.value,
         _ => 1.0 - a.value - b.value,
     };
-    let slack = if a.upper == b.upper { Scalar::max(a.value, b.value) } else { 1.0 };
+    let slack = if a.upper == b.upper {
+        Scalar::max(a.value, b.value)
+    } else {
+        1.0
+    };
     (Scalar::max(mass, 0.0), 6e-16 * slack)
 }
 
@@ -91,7 +106,9 @@ pub(super) fn split(cell: &Cell, ratio: f64, width: i64, step: f64) -> (f64, f64
     }
     let share = 1.0 / -math::exp_m1(-(width as f64 * step));
     // 1 − r, r = Q·e^low/P, rounded so that mass goes up.
-    let rest = 1.0 - cell.other * ratio / cell.mass + 2e-15 + (cell.other_slack * ratio + cell.slack) / cell.mass;
+    let rest = 1.0 - cell.other * ratio / cell.mass
+        + 2e-15
+        + (cell.other_slack * ratio + cell.slack) / cell.mass;
     let part = cell.mass * fraction(rest * share);
     (cell.mass - part, part + cell.slack)
 }
@@ -110,7 +127,10 @@ const RESYNC: u32 = 16;
 impl Pmf {
     /// Grid indices of the least and the largest finite loss.
     pub(super) fn ends(&self) -> (i64, i64) {
-        (self.cells.first().map_or(0, |cell| cell.0), self.cells.last().map_or(0, |cell| cell.0))
+        (
+            self.cells.first().map_or(0, |cell| cell.0),
+            self.cells.last().map_or(0, |cell| cell.0),
+        )
     }
 
     /// Calls `visit(index, mass·e^(tilt·loss − shift))` for every cell.

@@ -112,7 +112,12 @@ pub struct Loss {
 
 impl Loss {
     const fn exact(epsilon: f64) -> Self {
-        Loss { epsilon, quality: Quality::Exact, step: 0.0, cells: 0 }
+        Loss {
+            epsilon,
+            quality: Quality::Exact,
+            step: 0.0,
+            cells: 0,
+        }
     }
 }
 
@@ -142,7 +147,11 @@ pub fn epsilon(rounds: &[Rounds], delta: f64, options: &Options) -> Result<Loss,
 ///     .map(|loss| loss(&[(event, 40)], 1e-5, &Options::default()).unwrap().epsilon);
 /// assert!(between > 1.5 * against_nothing);
 /// ```
-pub fn replace_epsilon(rounds: &[Rounds], delta: f64, options: &Options) -> Result<Loss, AccountantError> {
+pub fn replace_epsilon(
+    rounds: &[Rounds],
+    delta: f64,
+    options: &Options,
+) -> Result<Loss, AccountantError> {
     Problem::new(rounds, delta, Compared::Contributions)?.solve(options)
 }
 
@@ -186,24 +195,43 @@ impl Problem {
             kinds.push((Kind::of(event, compared)?, *times));
             match relation {
                 Some(before) if before != event.relation() => {
-                    return Err(AccountantError::MixedRelations { before, now: event.relation() });
+                    return Err(AccountantError::MixedRelations {
+                        before,
+                        now: event.relation(),
+                    });
                 }
                 _ => relation = Some(event.relation()),
             }
             let times = f64::from(*times);
-            total.0.iter_mut().zip(&row.0).for_each(|(sum, r)| *sum += times * r);
+            total
+                .0
+                .iter_mut()
+                .zip(&row.0)
+                .for_each(|(sum, r)| *sum += times * r);
             count += times;
             let aside = Kind::delta_of(event, compared);
             if aside > 0.0 {
                 spent += times * aside;
             }
         }
-        let left = if spent > 0.0 { (delta - spent).next_down() } else { delta };
+        let left = if spent > 0.0 {
+            (delta - spent).next_down()
+        } else {
+            delta
+        };
         if !(left > 0.0) {
-            return Err(AccountantError::NoFiniteEpsilon { delta, delta_spent: spent });
+            return Err(AccountantError::NoFiniteEpsilon {
+                delta,
+                delta_spent: spent,
+            });
         }
         let row = (compared == Compared::Neighbours).then_some(total);
-        Ok(Problem { rounds: kinds, delta: left, count, row })
+        Ok(Problem {
+            rounds: kinds,
+            delta: left,
+            count,
+            row,
+        })
     }
 
     fn solve(&self, options: &Options) -> Result<Loss, AccountantError> {
@@ -218,7 +246,9 @@ impl Problem {
         let live = || self.rounds.iter().filter(|(_, times)| *times > 0);
         let mut precision = 0.0;
         let gaussian = live().all(|(kind, times)| {
-            let Some(z) = kind.unsampled() else { return false };
+            let Some(z) = kind.unsampled() else {
+                return false;
+            };
             precision += f64::from(*times) / (z * z);
             true
         });
@@ -226,7 +256,10 @@ impl Problem {
             if precision == 0.0 {
                 return Ok(Some(Loss::exact(0.0)));
             }
-            return Ok(Some(Loss::exact(analytic::epsilon(1.0 / Scalar::sqrt(precision), self.delta)?)));
+            return Ok(Some(Loss::exact(analytic::epsilon(
+                1.0 / Scalar::sqrt(precision),
+                self.delta,
+            )?)));
         }
         let mut all = live();
         if let (Some((kind, 1)), None) = (all.next(), all.next())
@@ -241,7 +274,9 @@ impl Problem {
     fn best_order(&self) -> (f64, f64) {
         let at = |order: f64, divergence: f64| order::epsilon(order, divergence, self.delta);
         let value = |order: f64| at(order, self.divergence(order));
-        let Some(row) = &self.row else { return best_of_any(value) };
+        let Some(row) = &self.row else {
+            return best_of_any(value);
+        };
         let mut best = (ORDERS[0], f64::INFINITY);
         for (order, divergence) in ORDERS.iter().zip(&row.0) {
             let epsilon = at(*order, *divergence);
@@ -253,9 +288,19 @@ impl Problem {
             return best;
         }
         // ε is unimodal in the order: ternary search on integers, up to 2¹⁵.
-        let (mut low, mut high) = (best.0 / 2.0, if best.0 == 1024.0 { 32_768.0 } else { best.0 * 2.0 });
+        let (mut low, mut high) = (
+            best.0 / 2.0,
+            if best.0 == 1024.0 {
+                32_768.0
+            } else {
+                best.0 * 2.0
+            },
+        );
         while high - low > 2.0 {
-            let (a, b) = (math::floor(low + (high - low) / 3.0), math::ceil(high - (high - low) / 3.0));
+            let (a, b) = (
+                math::floor(low + (high - low) / 3.0),
+                math::ceil(high - (high - low) / 3.0),
+            );
             if value(a) <= value(b) {
                 high = b;
             } else {
@@ -267,12 +312,19 @@ impl Problem {
         }
         let middle = math::floor((low + high) / 2.0);
         let refined = value(middle);
-        if refined < best.1 { (middle, refined) } else { best }
+        if refined < best.1 {
+            (middle, refined)
+        } else {
+            best
+        }
     }
 
     /// Σ T·r(order) at any order.
     fn divergence(&self, order: f64) -> f64 {
-        self.rounds.iter().map(|(kind, times)| f64::from(*times) * kind.divergence(order)).sum()
+        self.rounds
+            .iter()
+            .map(|(kind, times)| f64::from(*times) * kind.divergence(order))
+            .sum()
     }
 
     fn numerical(&self, options: &Options) -> Result<Loss, AccountantError> {
@@ -281,33 +333,61 @@ impl Problem {
             return Ok(Loss::exact(0.0));
         }
         if !bound.is_finite() {
-            return Err(AccountantError::NoFiniteEpsilon { delta: self.delta, delta_spent: 0.0 });
+            return Err(AccountantError::NoFiniteEpsilon {
+                delta: self.delta,
+                delta_spent: 0.0,
+            });
         }
         let tolerance = Scalar::max(options.tolerance, 1e-12);
-        Ok(Search { problem: self, options: *options, tolerance, tilt: order - 1.0, bound }.refine())
+        Ok(Search {
+            problem: self,
+            options: *options,
+            tolerance,
+            tilt: order - 1.0,
+            bound,
+        }
+        .refine())
     }
 
     /// The smallest sampling probability above 0.
     fn rarest(&self) -> f64 {
-        self.rounds.iter().fold(1.0, |least, (kind, _)| match *kind {
-            Kind::Sampled { q, .. } | Kind::Opposed { q, .. } if q > 0.0 => Scalar::min(least, q),
-            _ => least,
-        })
+        self.rounds
+            .iter()
+            .fold(1.0, |least, (kind, _)| match *kind {
+                Kind::Sampled { q, .. } | Kind::Opposed { q, .. } if q > 0.0 => {
+                    Scalar::min(least, q)
+                }
+                _ => least,
+            })
     }
 
     fn grid(&self, step: f64, tilt: f64, level: f64, cells_max: usize) -> Grid {
         // Tail mass that is given up to infinity: all of it together is 1e-8 of δ.
         let mass = 1e-8 * self.delta / Scalar::max(self.count, 1.0);
-        let live = || self.rounds.iter().copied().filter(|(kind, times)| *times > 0 && !kind.is_nothing());
-        let widest = live().fold(0.0, |widest, (kind, _)| Scalar::max(widest, loss_range(kind, reach(kind, mass))));
+        let live = || {
+            self.rounds
+                .iter()
+                .copied()
+                .filter(|(kind, times)| *times > 0 && !kind.is_nothing())
+        };
+        let widest = live().fold(0.0, |widest, (kind, _)| {
+            Scalar::max(widest, loss_range(kind, reach(kind, mass)))
+        });
         let least = widest / cells_max as f64;
         let capped = step < least;
         let step = if capped { least } else { step };
         let kinds = live().map(|(kind, times)| {
             let moment = tilt * kind.divergence(tilt + 1.0) + Scalar::ln(level);
-            (cells(kind, step, reach(kind, mass), Weight { tilt, moment }), times)
+            (
+                cells(kind, step, reach(kind, mass), Weight { tilt, moment }),
+                times,
+            )
         });
-        Grid { kinds: kinds.collect(), step, capped }
+        Grid {
+            kinds: kinds.collect(),
+            step,
+            capped,
+        }
     }
 }
 
@@ -317,7 +397,11 @@ fn best_of_any(value: impl Fn(f64) -> f64) -> (f64, f64) {
     let order = |ln: f64| 1.0 + Scalar::exp(ln);
     for _ in 0..16 {
         let (a, b) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
-        if value(order(a)) <= value(order(b)) { high = b } else { low = a }
+        if value(order(a)) <= value(order(b)) {
+            high = b
+        } else {
+            low = a
+        }
     }
     let found = order(0.5 * (low + high));
     (found, value(found))
@@ -344,11 +428,18 @@ struct Look {
 
 impl Search<'_> {
     fn grid(&self, step: f64, level: f64) -> Grid {
-        self.problem.grid(step, self.tilt, level, self.options.cells_max)
+        self.problem
+            .grid(step, self.tilt, level, self.options.cells_max)
     }
 
     fn read(&self, grid: &Grid, direction: Direction, tilts: Tilts) -> Option<Reading> {
-        grid.read(direction, tilts, self.problem.delta, &self.options, self.bound)
+        grid.read(
+            direction,
+            tilts,
+            self.problem.delta,
+            &self.options,
+            self.bound,
+        )
     }
 
     /// A step whose error of the log moment, which is known exactly, is about the tolerance: nothing is convolved yet.
@@ -370,7 +461,9 @@ impl Search<'_> {
 
     /// Splitting a cell adds h²/6 of variance at most on average: ΔK = T·λ(λ+1)/2·h²/6.
     fn step_guess(&self) -> f64 {
-        Scalar::sqrt(12.0 * self.tolerance * 0.7 * self.bound / ((self.tilt + 1.0) * self.problem.count))
+        Scalar::sqrt(
+            12.0 * self.tolerance * 0.7 * self.bound / ((self.tilt + 1.0) * self.problem.count),
+        )
     }
 
     /// Twice the step, one direction: what halving it gains tells what is left. Where δ sits far from the tilted bulk,
@@ -402,10 +495,17 @@ impl Search<'_> {
         let mut step = self.first_step();
         let (mut before, mut tilts, level) = self.first_look(&mut step);
         // The Rényi bound is a bound too.
-        let mut best = Loss { epsilon: self.bound, quality: Quality::Upper, step, cells: 0 };
+        let mut best = Loss {
+            epsilon: self.bound,
+            quality: Quality::Upper,
+            step,
+            cells: 0,
+        };
         for _ in 0..REFINEMENTS {
             if let Some(found) = &before.remove {
-                tilts = before.grid.shorter(Direction::Remove, tilts, self.problem.delta, found);
+                tilts = before
+                    .grid
+                    .shorter(Direction::Remove, tilts, self.problem.delta, found);
             }
             let grid = self.grid(step, level);
             step = grid.step;
@@ -413,26 +513,39 @@ impl Search<'_> {
             let now = Look { grid, remove };
             let mut error = self.error(&before.remove, &now.remove, [before.grid.step, step]);
             let capped = now.grid.capped || now.remove.as_ref().is_some_and(|found| found.capped);
-            let epsilon = now.remove.as_ref().map_or(f64::INFINITY, |found| found.epsilon);
+            let epsilon = now
+                .remove
+                .as_ref()
+                .map_or(f64::INFINITY, |found| found.epsilon);
             let wanted = self.tolerance * epsilon + 1e-12;
             if error <= wanted || capped {
                 let (loss, other) = self.with_add(&before, &now);
                 if loss.epsilon == 0.0 {
-                    return Loss { quality: Quality::Tight, ..loss };
+                    return Loss {
+                        quality: Quality::Tight,
+                        ..loss
+                    };
                 }
                 error = Scalar::max(error, other);
                 if loss.epsilon <= best.epsilon {
                     best = loss;
                 }
                 if error <= wanted && best == loss {
-                    return Loss { quality: Quality::Tight, ..best };
+                    return Loss {
+                        quality: Quality::Tight,
+                        ..best
+                    };
                 }
                 if capped {
                     return best;
                 }
             }
             let gain = Scalar::sqrt(0.6 * wanted / error).clamp(0.05, 0.7);
-            step *= if error.is_finite() && epsilon > 0.0 { gain } else { 0.25 };
+            step *= if error.is_finite() && epsilon > 0.0 {
+                gain
+            } else {
+                0.25
+            };
             before = now;
         }
         best
@@ -442,9 +555,15 @@ impl Search<'_> {
     /// holds the bulk of a release, at h ≫ q; between them it is taken for h^(3/2). Infinite for what says nothing.
     fn error(&self, before: &Option<Reading>, now: &Option<Reading>, steps: [f64; 2]) -> f64 {
         let ratio = steps[0] / steps[1];
-        let power = if steps[0] <= 0.1 * self.problem.rarest() { ratio * ratio } else { ratio * Scalar::sqrt(ratio) };
+        let power = if steps[0] <= 0.1 * self.problem.rarest() {
+            ratio * ratio
+        } else {
+            ratio * Scalar::sqrt(ratio)
+        };
         match (before, now) {
-            (Some(before), Some(now)) if !now.capped => Scalar::max(before.epsilon - now.epsilon, 0.0) / (power - 1.0),
+            (Some(before), Some(now)) if !now.capped => {
+                Scalar::max(before.epsilon - now.epsilon, 0.0) / (power - 1.0)
+            }
             _ => f64::INFINITY,
         }
     }
@@ -452,21 +571,32 @@ impl Search<'_> {
     /// The larger of both directions, and what is left of the second where that is the one.
     fn with_add(&self, before: &Look, now: &Look) -> (Loss, f64) {
         let delta = self.problem.delta;
-        let (epsilon, cells) = now.remove.as_ref().map_or((f64::INFINITY, 0), |found| (found.epsilon, found.cells));
+        let (epsilon, cells) = now
+            .remove
+            .as_ref()
+            .map_or((f64::INFINITY, 0), |found| (found.epsilon, found.cells));
         let loss = |epsilon: f64, cells: usize| Loss {
             epsilon: Scalar::min(epsilon, self.bound),
             quality: Quality::Upper,
             step: now.grid.step,
             cells,
         };
-        if !epsilon.is_finite() || now.grid.certified(Direction::Add, self.tilt, delta, epsilon) {
+        if !epsilon.is_finite()
+            || now
+                .grid
+                .certified(Direction::Add, self.tilt, delta, epsilon)
+        {
             return (loss(epsilon, cells), 0.0);
         }
         let tilts = Tilts::both(now.grid.best_tilt(Direction::Add, self.tilt, delta));
-        let Some(found) = now.remove.as_ref() else { return (loss(self.bound, cells), f64::INFINITY) };
+        let Some(found) = now.remove.as_ref() else {
+            return (loss(self.bound, cells), f64::INFINITY);
+        };
         let tilts = now.grid.shorter(Direction::Add, tilts, delta, found);
         let second = self.read(&now.grid, Direction::Add, tilts);
-        let Some(add) = &second else { return (loss(self.bound, cells), f64::INFINITY) };
+        let Some(add) = &second else {
+            return (loss(self.bound, cells), f64::INFINITY);
+        };
         let larger = loss(Scalar::max(epsilon, add.epsilon), cells.max(add.cells));
         if add.epsilon <= epsilon {
             return (larger, 0.0);

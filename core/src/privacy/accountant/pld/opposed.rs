@@ -36,8 +36,11 @@ fn crossing(q: f64, z: f64, epsilon: f64) -> f64 {
     let half = 0.5 * epsilon.abs();
     // ln sinh.
     let grown = math::exp_m1(half);
-    let ln_sinh =
-        if half > 20.0 { half - core::f64::consts::LN_2 } else { Scalar::ln(0.5 * (grown + grown / (grown + 1.0))) };
+    let ln_sinh = if half > 20.0 {
+        half - core::f64::consts::LN_2
+    } else {
+        Scalar::ln(0.5 * (grown + grown / (grown + 1.0)))
+    };
     // asinh(e^y).
     let y = ln_sinh + math::ln_1p(-q) - Scalar::ln(q) + 0.5 / (z * z);
     let asinh = if y > 0.0 {
@@ -61,7 +64,11 @@ struct Tails {
 
 impl Tails {
     fn at(x: f64, z: f64) -> Self {
-        Tails { outside: Tail::at(x / z), inside: Tail::at((x - 1.0) / z), under: Tail::at((x + 1.0) / z) }
+        Tails {
+            outside: Tail::at(x / z),
+            inside: Tail::at((x - 1.0) / z),
+            under: Tail::at((x + 1.0) / z),
+        }
     }
 
     /// P(X > x) under the data.
@@ -99,7 +106,16 @@ pub(super) fn cells(q: f64, z: f64, step: f64, reach: f64, weight: Weight) -> [P
         cells.push((next, upper));
         (low, at) = (high, next);
     }
-    [Pmf { cells, infinity: low.above(q) }, Pmf { cells: vec![(0, 1.0)], infinity: 0.0 }]
+    [
+        Pmf {
+            cells,
+            infinity: low.above(q),
+        },
+        Pmf {
+            cells: vec![(0, 1.0)],
+            infinity: 0.0,
+        },
+    ]
 }
 
 /// δ of one release at ε, rounded up: the best set is a half-line, because the loss rises with x.
@@ -113,7 +129,11 @@ fn delta(q: f64, z: f64, epsilon: f64) -> f64 {
     let rounding = mass * 1e-14 * (4.0 + reach * reach + epsilon) + f64::MIN_POSITIVE;
     // NaN, where e^ε overflows, goes up.
     let delta = mass - Scalar::exp(epsilon) * other + rounding;
-    if delta <= mass + rounding { Scalar::min(delta, 1.0) } else { 1.0 }
+    if delta <= mass + rounding {
+        Scalar::min(delta, 1.0)
+    } else {
+        1.0
+    }
 }
 
 /// ε of one release, from above.
@@ -143,7 +163,10 @@ mod tests {
             for epsilon in [1e-9, 1e-3, 0.3, 1.0, 7.0, 60.0] {
                 let x = crossing(q, z, epsilon);
                 let back = loss(q, z, x);
-                assert!((back - epsilon).abs() < 1e-12 * (1.0 + epsilon + 1.0 / (z * z)), "{q} {z} {epsilon}: {back}");
+                assert!(
+                    (back - epsilon).abs() < 1e-12 * (1.0 + epsilon + 1.0 / (z * z)),
+                    "{q} {z} {epsilon}: {back}"
+                );
                 assert_eq!(crossing(q, z, -epsilon), -x);
             }
         }
@@ -152,10 +175,16 @@ mod tests {
     /// One round by Simpson's rule over ∫(p − e^ε·p′)₊, which knows no crossing and no tail.
     #[test]
     fn mended3_one_release_is_what_quadrature_says() {
-        for (q, z, epsilon) in [(0.25, 1.0, 0.5), (0.3, 1.0, 2.0), (0.05, 0.7, 1.5), (0.8, 5.0, 0.2), (0.25, 4.0, 0.0)]
-        {
-            let density =
-                |x: f64, at: f64| (-(x - at) * (x - at) / (2.0 * z * z)).exp() / (z * 2.506_628_274_631_000_2);
+        for (q, z, epsilon) in [
+            (0.25, 1.0, 0.5),
+            (0.3, 1.0, 2.0),
+            (0.05, 0.7, 1.5),
+            (0.8, 5.0, 0.2),
+            (0.25, 4.0, 0.0),
+        ] {
+            let density = |x: f64, at: f64| {
+                (-(x - at) * (x - at) / (2.0 * z * z)).exp() / (z * 2.506_628_274_631_000_2)
+            };
             let value = |x: f64| {
                 let nobody = (1.0 - q) * density(x, 0.0);
                 let (p, other) = (nobody + q * density(x, 1.0), nobody + q * density(x, -1.0));
@@ -172,7 +201,11 @@ mod tests {
                     2.0
                 }
             };
-            let truth = (0..=n).map(|i| weight(i) * value(low + f64::from(i) * h)).sum::<f64>() * h / 3.0;
+            let truth = (0..=n)
+                .map(|i| weight(i) * value(low + f64::from(i) * h))
+                .sum::<f64>()
+                * h
+                / 3.0;
             let found = delta(q, z, epsilon);
             assert!(
                 found >= truth * (1.0 - 1e-7) && found <= truth * (1.0 + 1e-6),

@@ -27,6 +27,9 @@ pub struct Options {
 impl Default for Options {
     /// 1e-4 and a million cells.
     fn default() -> Self {
-        Options { tolerance: 1e-4, cells_max: 1 << 20 }
+        Options {
+            tolerance: 1e-4,
+            cells_max: 1 << 20,
+        }
     }
 }

@@ -74,7 +74,12 @@ impl Tilted {
                 cells.push((index, p));
             }
         });
-        Tilted { cells, count, shift, rounding: pmf.rounding(step, tilt, shift) }
+        Tilted {
+            cells,
+            count,
+            shift,
+            rounding: pmf.rounding(step, tilt, shift),
+        }
     }
 
     fn sum(&self) -> f64 {
@@ -112,7 +117,10 @@ impl Weights {
     fn gap(x: f64, omega: f64) -> Complex {
         let shrink = Scalar::exp(-x);
         let half = Scalar::sin(0.5 * omega);
-        Complex::new(-math::exp_m1(-x) + shrink * 2.0 * half * half, -shrink * Scalar::sin(omega))
+        Complex::new(
+            -math::exp_m1(-x) + shrink * 2.0 * half * half,
+            -shrink * Scalar::sin(omega),
+        )
     }
 
     fn at(&self, omega: f64) -> Complex {
@@ -129,26 +137,48 @@ impl Weights {
     /// ψ at 2πk/n and a bound on its relative error, with that of one product.
     fn in_format<F: Real>(&self, plan: &Plan<F>, k: usize) -> (Complex<F>, f64) {
         if F::UNIT >= UNIT_ROUNDOFF {
-            return (Complex::from_f64(self.at(angle(k, plan.len()))), 50.0 * UNIT_ROUNDOFF);
+            return (
+                Complex::from_f64(self.at(angle(k, plan.len()))),
+                50.0 * UNIT_ROUNDOFF,
+            );
         }
         // ρ is rounded up and σ down. If ρ is no longer below 1, the bound is infinite or no number, and nothing is read.
         let rho = F::from_f64(Scalar::exp(-self.a) * (1.0 + 4.0 * f64::EPSILON));
-        let sigma = if self.tail_only { 0.0 } else { Scalar::exp(-(self.a + self.step)) * (1.0 - 4.0 * f64::EPSILON) };
+        let sigma = if self.tail_only {
+            0.0
+        } else {
+            Scalar::exp(-(self.a + self.step)) * (1.0 - 4.0 * f64::EPSILON)
+        };
         let sigma = F::from_f64(sigma);
         let root = plan.root(k);
         let gap = |x: F| Complex::one().sub(Complex::new(x * root.re, x * root.im));
         let (first, second) = (gap(rho), gap(sigma));
         let up = Complex::new((rho - sigma) * root.re, (rho - sigma) * root.im);
-        let off = (plan.root_error() + 5.0 * F::UNIT) * (1.0 + 1.0 / first.norm() + 1.0 / second.norm());
-        (up.times(first.times(second).inverse()), off * (1.0 + 1e-9) + 20.0 * F::UNIT)
+        let off =
+            (plan.root_error() + 5.0 * F::UNIT) * (1.0 + 1.0 / first.norm() + 1.0 / second.norm());
+        (
+            up.times(first.times(second).inverse()),
+            off * (1.0 + 1e-9) + 20.0 * F::UNIT,
+        )
     }
 }
 
 impl Spectrum {
     /// Coefficients of period `n` (more, if a transform is needed); `enough` an error that does no harm, nothing if
     /// only pairs of numbers will do.
-    pub(super) fn new(kinds: &[Tilted], n: usize, step: f64, tilt: f64, tail_only: bool, enough: Option<f64>) -> Self {
-        let weights = Weights { a: tilt * step, step, tail_only };
+    pub(super) fn new(
+        kinds: &[Tilted],
+        n: usize,
+        step: f64,
+        tilt: f64,
+        tail_only: bool,
+        enough: Option<f64>,
+    ) -> Self {
+        let weights = Weights {
+            a: tilt * step,
+            step,
+            tail_only,
+        };
         let cells: usize = kinds.iter().map(|kind| kind.cells.len()).sum();
         let mut factor = 1e-12;
         for kind in kinds {
@@ -157,7 +187,9 @@ impl Spectrum {
         let factor = Scalar::exp(factor);
         let transform = n.next_power_of_two() as f64 * f64::from(n.ilog2() + 8);
         let affordable = (transform / (1.0 + cells as f64)) as usize;
-        let Some(enough) = enough else { return Self::all::<Double>(kinds, n, &weights, factor) };
+        let Some(enough) = enough else {
+            return Self::all::<Double>(kinds, n, &weights, factor);
+        };
         match Self::cut(kinds, n, &weights, enough, affordable.min(n / 2)) {
             Some((m, left_out)) => Self::few(kinds, n, m, left_out, &weights, factor),
             None => Self::all::<f64>(kinds, n, &weights, factor),
@@ -165,16 +197,26 @@ impl Spectrum {
     }
 
     /// The smallest m whose neglected frequencies sum to less than `enough`, and a bound on that sum.
-    fn cut(kinds: &[Tilted], n: usize, weights: &Weights, enough: f64, most: usize) -> Option<(usize, f64)> {
+    fn cut(
+        kinds: &[Tilted],
+        n: usize,
+        weights: &Weights,
+        enough: f64,
+        most: usize,
+    ) -> Option<(usize, f64)> {
         let bounds: Vec<Decay> = kinds.iter().map(Decay::new).collect();
         let (mut high, mut sum, mut best) = (n / 2, 0.0, None);
         while high > 1 {
             let low = (high * 4 / 5).min(high - 1);
             // Frequencies low + 1 ..= high, both signs.
             let omega = 2.0 * PI * (low + 1) as f64 / n as f64 * (1.0 - 1e-15);
-            let ln: f64 = bounds.iter().map(|b| b.ln(omega, 2.0 * PI * high as f64 / n as f64 * (1.0 + 1e-15))).sum();
+            let ln: f64 = bounds
+                .iter()
+                .map(|b| b.ln(omega, 2.0 * PI * high as f64 / n as f64 * (1.0 + 1e-15)))
+                .sum();
             let psi = weights.at(omega);
-            sum += 2.0 * (high - low) as f64 / n as f64 * psi.norm() * Scalar::exp(ln) * (1.0 + 1e-12);
+            sum +=
+                2.0 * (high - low) as f64 / n as f64 * psi.norm() * Scalar::exp(ln) * (1.0 + 1e-12);
             if !(sum <= enough) {
                 break;
             }
@@ -184,7 +226,14 @@ impl Spectrum {
         best.filter(|(m, _)| *m <= most)
     }
 
-    fn few(kinds: &[Tilted], n: usize, m: usize, left_out: f64, weights: &Weights, factor: f64) -> Self {
+    fn few(
+        kinds: &[Tilted],
+        n: usize,
+        m: usize,
+        left_out: f64,
+        weights: &Weights,
+        factor: f64,
+    ) -> Self {
         let mut product = vec![(Complex::new(1.0, 0.0), 1.0, 0.0); m + 1];
         for kind in kinds {
             let mut phi = vec![Complex::default(); m + 1];
@@ -207,16 +256,25 @@ impl Spectrum {
             }
         }
         let mut allowance = 0.0;
-        let values = product.iter().enumerate().map(|(k, (product, size, error))| {
-            let psi = weights.at(angle(k, n));
-            let twice = if k == 0 { 1.0 } else { 2.0 };
-            allowance += twice * psi.norm() * size * (error + (60.0 + 19.0 * m as f64) * UNIT_ROUNDOFF);
-            let value = product.times(psi);
-            Complex::new(twice * value.re, twice * value.im)
-        });
+        let values = product
+            .iter()
+            .enumerate()
+            .map(|(k, (product, size, error))| {
+                let psi = weights.at(angle(k, n));
+                let twice = if k == 0 { 1.0 } else { 2.0 };
+                allowance +=
+                    twice * psi.norm() * size * (error + (60.0 + 19.0 * m as f64) * UNIT_ROUNDOFF);
+                let value = product.times(psi);
+                Complex::new(twice * value.re, twice * value.im)
+            });
         let values: Vec<Complex> = values.collect();
         let allowance = allowance / n as f64 * (1.0 + 1e-9) + left_out;
-        Spectrum { n, way: Way::Few(values), allowance, factor }
+        Spectrum {
+            n,
+            way: Way::Few(values),
+            allowance,
+            factor,
+        }
     }
 
     fn all<F: Real>(kinds: &[Tilted], n: usize, weights: &Weights, mut factor: f64) -> Self {
@@ -248,7 +306,9 @@ impl Spectrum {
             errors.push((f64::from(kind.count) * e, inverse));
         }
         let mut relative = 0.0;
-        kinds.iter().for_each(|kind| relative += 3.0 * F::UNIT * f64::from(kind.count));
+        kinds
+            .iter()
+            .for_each(|kind| relative += 3.0 * F::UNIT * f64::from(kind.count));
         let (mut plain, mut squares, mut sums) = (0.0, 0.0, vec![0.0; kinds.len()]);
         let mut values = Vec::with_capacity(count);
         for (k, (product, size)) in product.iter().enumerate() {
@@ -272,7 +332,12 @@ impl Spectrum {
             allowance += error * Scalar::sqrt(*sum) / n_f;
         }
         let values = plan.inverse(&values);
-        Spectrum { n, way: Way::All(values), allowance: allowance * (1.0 + 1e-9), factor }
+        Spectrum {
+            n,
+            way: Way::All(values),
+            allowance: allowance * (1.0 + 1e-9),
+            factor,
+        }
     }
 
     /// Cells of one period.
@@ -324,7 +389,8 @@ struct Decay {
 impl Decay {
     fn new(kind: &Tilted) -> Self {
         let first = kind.cells.first().map_or(0, |cell| cell.0);
-        let (mut sums, mut total, mut variation) = (Vec::with_capacity(kind.cells.len() + 1), [0.0f64; 3], 0.0);
+        let (mut sums, mut total, mut variation) =
+            (Vec::with_capacity(kind.cells.len() + 1), [0.0f64; 3], 0.0);
         let mut before: Option<(i64, f64)> = None;
         for &(index, p) in &kind.cells {
             let j = (index - first) as f64;
@@ -354,9 +420,16 @@ impl Decay {
     fn ln(&self, low: f64, high: f64) -> f64 {
         let parts = Scalar::ln(self.variation / (2.0 * Scalar::sin(0.5 * low)));
         let width = PI / high * (1.0 - 1e-15);
-        let spread = Scalar::max(self.spread(0.0, width), self.spread(self.mean - 0.5 * width, width));
+        let spread = Scalar::max(
+            self.spread(0.0, width),
+            self.spread(self.mean - 0.5 * width, width),
+        );
         let squared = 4.0 * low * low / (PI * PI) * spread * (1.0 - 1e-9);
-        let bunched = if squared < 1.0 { 0.5 * math::ln_1p(-squared) } else { f64::NEG_INFINITY };
+        let bunched = if squared < 1.0 {
+            0.5 * math::ln_1p(-squared)
+        } else {
+            f64::NEG_INFINITY
+        };
         self.count * (Scalar::min(Scalar::min(parts, bunched), 0.0) + self.mass)
     }
 
@@ -364,7 +437,9 @@ impl Decay {
     fn spread(&self, start: f64, width: f64) -> f64 {
         let from = self.sums.partition_point(|entry| entry.0 < start);
         let to = self.sums.partition_point(|entry| entry.0 <= start + width);
-        let (Some((_, a)), Some((_, b))) = (self.sums.get(from), self.sums.get(to)) else { return 0.0 };
+        let (Some((_, a)), Some((_, b))) = (self.sums.get(from), self.sums.get(to)) else {
+            return 0.0;
+        };
         let [p, first, second] = [b[0] - a[0], b[1] - a[1], b[2] - a[2]];
         // P·Σpj² − (Σpj)² loses at most what rounding made of sums of N terms.
         let loss = 8.0 * (self.sums.len() + 4) as f64 * UNIT_ROUNDOFF * (b[0] * b[2] + b[1] * b[1]);

@@ -26,7 +26,12 @@ const STEP: f64 = 0.02;
 const TILT: f64 = 2.0;
 
 fn release(tilt: f64) -> Pmf {
-    let [remove, _] = cells::cells(Kind::Sampled { q: 0.25, z: 1.0 }, STEP, 8.0, Weight { tilt, moment: 0.0 });
+    let [remove, _] = cells::cells(
+        Kind::Sampled { q: 0.25, z: 1.0 },
+        STEP,
+        8.0,
+        Weight { tilt, moment: 0.0 },
+    );
     remove
 }
 
@@ -34,12 +39,17 @@ fn release(tilt: f64) -> Pmf {
 fn by_hand(one: &Pmf, count: usize) -> (i64, Vec<f64>) {
     let (first, last) = one.ends();
     let mut dense = vec![0.0; (last - first + 1) as usize];
-    one.cells.iter().for_each(|(index, p)| dense[(index - first) as usize] += p);
+    one.cells
+        .iter()
+        .for_each(|(index, p)| dense[(index - first) as usize] += p);
     let mut sum = vec![1.0];
     for _ in 0..count {
         let mut next = vec![0.0; sum.len() + dense.len() - 1];
         for (i, a) in sum.iter().enumerate() {
-            dense.iter().enumerate().for_each(|(j, b)| next[i + j] += a * b);
+            dense
+                .iter()
+                .enumerate()
+                .for_each(|(j, b)| next[i + j] += a * b);
         }
         sum = next;
     }
@@ -50,7 +60,9 @@ fn by_hand(one: &Pmf, count: usize) -> (i64, Vec<f64>) {
 fn delta_by_hand(sum: &(i64, Vec<f64>), e: i64, top: Option<i64>) -> f64 {
     let each = sum.1.iter().enumerate().map(|(i, p)| (sum.0 + i as i64, p));
     let within = each.filter(|(index, _)| *index > e && top.is_none_or(|top| *index <= top));
-    within.map(|(index, p)| p * -((e - index) as f64 * STEP).exp_m1()).sum()
+    within
+        .map(|(index, p)| p * -((e - index) as f64 * STEP).exp_m1())
+        .sum()
 }
 
 #[test]
@@ -65,7 +77,10 @@ fn every_window_errs_upwards_and_a_long_one_hardly() {
         for enough in [Some(1e-12), Some(0.0), None] {
             let spectrum = Spectrum::new(&kinds, n, STEP, TILT, false, enough);
             let (at, allowance) = (spectrum.at(e) * scale, spectrum.allowance * scale);
-            assert!(at + allowance >= truth * (1.0 - 1e-12), "{n}: {at} < {truth}");
+            assert!(
+                at + allowance >= truth * (1.0 - 1e-12),
+                "{n}: {at} < {truth}"
+            );
             assert!(allowance < 1e-11 * truth, "{n}: {allowance:e}");
             if n >= 1000 {
                 assert!(at <= truth * (1.0 + 1e-6), "{n}: {at} {truth}");
@@ -80,23 +95,49 @@ fn every_window_errs_upwards_and_a_long_one_hardly() {
 fn wide_cells_lose_nothing_and_hardly_gain() {
     // Both directions: mass is kept, and e^(−L) of the mixture's losses is the Gaussian's mass.
     for (q, z) in [(0.01, 1.0), (0.25, 0.7), (1.0, 2.0)] {
-        let dense = cells::cells(Kind::Sampled { q, z }, 1e-3, 7.0, Weight { tilt: 3.0, moment: -300.0 });
-        let sparse = cells::cells(Kind::Sampled { q, z }, 1e-3, 7.0, Weight { tilt: 1.0, moment: 3.0 });
+        let dense = cells::cells(
+            Kind::Sampled { q, z },
+            1e-3,
+            7.0,
+            Weight {
+                tilt: 3.0,
+                moment: -300.0,
+            },
+        );
+        let sparse = cells::cells(
+            Kind::Sampled { q, z },
+            1e-3,
+            7.0,
+            Weight {
+                tilt: 1.0,
+                moment: 3.0,
+            },
+        );
         for (dense, sparse) in dense.iter().zip(&sparse) {
             assert!(
-                sparse.cells.len() < dense.cells.len() && sparse.cells.windows(2).all(|pair| pair[0].0 < pair[1].0)
+                sparse.cells.len() < dense.cells.len()
+                    && sparse.cells.windows(2).all(|pair| pair[0].0 < pair[1].0)
             );
             let mass: f64 = sparse.cells.iter().map(|cell| cell.1).sum::<f64>() + sparse.infinity;
-            assert!((1.0 - 1e-14..1.0 + 1e-11).contains(&mass), "{q} {z}: {mass}");
+            assert!(
+                (1.0 - 1e-14..1.0 + 1e-11).contains(&mass),
+                "{q} {z}: {mass}"
+            );
             assert!(sparse.cells.iter().all(|cell| cell.1 >= 0.0));
             // δ of one release at every fifth grid point: never lower than with equal cells, but for rounding.
             let delta = |pmf: &Pmf, e: i64| {
                 let above = pmf.cells.iter().filter(|cell| cell.0 > e);
-                above.map(|(l, p)| p * -((e - l) as f64 * 1e-3).exp_m1()).sum::<f64>() + pmf.infinity
+                above
+                    .map(|(l, p)| p * -((e - l) as f64 * 1e-3).exp_m1())
+                    .sum::<f64>()
+                    + pmf.infinity
             };
             for e in (dense.ends().0..dense.ends().1).step_by(5) {
                 let (narrow, wide) = (delta(dense, e), delta(sparse, e));
-                assert!(wide >= narrow * (1.0 - 1e-12) - 1e-15, "{q} {z} {e}: {wide:e} {narrow:e}");
+                assert!(
+                    wide >= narrow * (1.0 - 1e-12) - 1e-15,
+                    "{q} {z} {e}: {wide:e} {narrow:e}"
+                );
             }
         }
     }
@@ -107,15 +148,25 @@ fn randomised_response_composes_as_in_closed_form() {
     let relation = NeighboringRelation::ReplaceOne;
     for (epsilon, count, delta) in [(0.1, 100, 1e-5), (0.5, 20, 1e-6), (1.0, 8, 1e-3)] {
         let truth = pure::optimal_epsilon(epsilon, count, delta).unwrap();
-        let loss =
-            pld::epsilon(&[(Event::PureEpsilon { epsilon, relation }, count)], delta, &Options::default()).unwrap();
-        assert!(loss.epsilon >= truth * (1.0 - 1e-9) && loss.epsilon <= truth * (1.0 + 2e-4), "{loss:?} {truth}");
+        let loss = pld::epsilon(
+            &[(Event::PureEpsilon { epsilon, relation }, count)],
+            delta,
+            &Options::default(),
+        )
+        .unwrap();
+        assert!(
+            loss.epsilon >= truth * (1.0 - 1e-9) && loss.epsilon <= truth * (1.0 + 2e-4),
+            "{loss:?} {truth}"
+        );
     }
 }
 
 #[test]
 fn what_is_called_tight_is_within_its_tolerance_of_a_far_finer_run() {
-    let finer = Options { tolerance: 2e-6, cells_max: 1 << 22 };
+    let finer = Options {
+        tolerance: 2e-6,
+        cells_max: 1 << 22,
+    };
     for (q, z, count, delta) in [
         (0.25, 1.0, 40, 2.9e-3),
         (0.01, 1.0, 10_000, 1e-5),
@@ -124,17 +175,35 @@ fn what_is_called_tight_is_within_its_tolerance_of_a_far_finer_run() {
         (0.05, 4.0, 1000, 1e-10),
     ] {
         let rounds = [(sampled(q, z), count)];
-        let (loss, fine) =
-            (pld::epsilon(&rounds, delta, &Options::default()).unwrap(), pld::epsilon(&rounds, delta, &finer).unwrap());
-        assert_eq!((loss.quality, fine.quality), (Quality::Tight, Quality::Tight));
-        assert!(loss.epsilon >= fine.epsilon * (1.0 - 4e-6), "{q} {z} {count}: {loss:?} {fine:?}");
-        assert!(loss.epsilon <= fine.epsilon * (1.0 + 1e-4), "{q} {z} {count}: {loss:?} {fine:?}");
+        let (loss, fine) = (
+            pld::epsilon(&rounds, delta, &Options::default()).unwrap(),
+            pld::epsilon(&rounds, delta, &finer).unwrap(),
+        );
+        assert_eq!(
+            (loss.quality, fine.quality),
+            (Quality::Tight, Quality::Tight)
+        );
+        assert!(
+            loss.epsilon >= fine.epsilon * (1.0 - 4e-6),
+            "{q} {z} {count}: {loss:?} {fine:?}"
+        );
+        assert!(
+            loss.epsilon <= fine.epsilon * (1.0 + 1e-4),
+            "{q} {z} {count}: {loss:?} {fine:?}"
+        );
     }
     // Two kinds of rounds lie between their like.
     let mixed = [(sampled(0.25, 1.0), 20), (sampled(0.25, 2.0), 20)];
-    let epsilon = |rounds: &[pld::Rounds]| pld::epsilon(rounds, 1e-5, &Options::default()).unwrap().epsilon;
+    let epsilon = |rounds: &[pld::Rounds]| {
+        pld::epsilon(rounds, 1e-5, &Options::default())
+            .unwrap()
+            .epsilon
+    };
     let mixed = epsilon(&mixed);
-    assert!(mixed > epsilon(&[(sampled(0.25, 1.0), 20)]) && mixed < epsilon(&[(sampled(0.25, 1.0), 40)]));
+    assert!(
+        mixed > epsilon(&[(sampled(0.25, 1.0), 20)])
+            && mixed < epsilon(&[(sampled(0.25, 1.0), 40)])
+    );
 }
 
 #[test]
@@ -154,8 +223,15 @@ fn mended_few_rounds_and_rare_large_losses_are_tight() {
         (1.245_531e-4, 0.780_697_7, 4994, 1.515_76e-9, 0.303_410_5),
     ] {
         let loss = pld::epsilon(&[(sampled(q, z), count)], delta, &Options::default()).unwrap();
-        assert_eq!(loss.quality, Quality::Tight, "{q} {z} {count} {delta:e}: {loss:?}");
-        assert!((loss.epsilon / truth - 1.0).abs() < 3e-4, "{q} {z} {count} {delta:e}: {loss:?}");
+        assert_eq!(
+            loss.quality,
+            Quality::Tight,
+            "{q} {z} {count} {delta:e}: {loss:?}"
+        );
+        assert!(
+            (loss.epsilon / truth - 1.0).abs() < 3e-4,
+            "{q} {z} {count} {delta:e}: {loss:?}"
+        );
     }
 }
 
@@ -197,15 +273,30 @@ fn mended_five_hundred_random_settings_are_tight() {
 fn weights_in_pairs_never_fall_below_those_of_one_number_each() {
     // The same window by both formats, at a level at which either sees the other's error.
     let one = release(TILT);
-    let kinds = [Tilted::new(&one, 40, STEP, TILT, one.moment(STEP, TILT).value)];
+    let kinds = [Tilted::new(
+        &one,
+        40,
+        STEP,
+        TILT,
+        one.moment(STEP, TILT).value,
+    )];
     for (n, tail_only) in [(256, false), (1024, false), (1024, true)] {
-        let [plain, pairs] = [Some(0.0), None].map(|enough| Spectrum::new(&kinds, n, STEP, TILT, tail_only, enough));
-        assert!(pairs.allowance < 1e-20 && plain.allowance < 1e-10, "{:e} {:e}", pairs.allowance, plain.allowance);
+        let [plain, pairs] =
+            [Some(0.0), None].map(|enough| Spectrum::new(&kinds, n, STEP, TILT, tail_only, enough));
+        assert!(
+            pairs.allowance < 1e-20 && plain.allowance < 1e-10,
+            "{:e} {:e}",
+            pairs.allowance,
+            plain.allowance
+        );
         let mut largest = 0.0f64;
         for e in 0..n as i64 {
             let (a, b) = (plain.at(e), pairs.at(e));
             largest = largest.max(b);
-            assert!((a - b).abs() <= plain.allowance + pairs.allowance + 1e-11 * b, "{n} {e}: {a:e} {b:e}");
+            assert!(
+                (a - b).abs() <= plain.allowance + pairs.allowance + 1e-11 * b,
+                "{n} {e}: {a:e} {b:e}"
+            );
         }
         assert!(largest > 1e-3, "the comparison sees something: {largest:e}");
     }

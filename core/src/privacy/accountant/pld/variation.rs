@@ -35,13 +35,21 @@ const HALVINGS: usize = 8;
 pub fn total_variation(rounds: &[Rounds], options: &Options) -> Result<f64, AccountantError> {
     // This δ only says how much mass may be given up to infinity: 1e-10, and it is counted.
     let mut problem = match Problem::new(rounds, MASS, Compared::Neighbours) {
-        Err(AccountantError::NoFiniteEpsilon { delta_spent, .. }) if delta_spent >= 1.0 => return Ok(1.0),
-        Err(AccountantError::NoFiniteEpsilon { .. }) => Problem::new(rounds, 1.0 - f64::EPSILON, Compared::Neighbours)?,
+        Err(AccountantError::NoFiniteEpsilon { delta_spent, .. }) if delta_spent >= 1.0 => {
+            return Ok(1.0);
+        }
+        Err(AccountantError::NoFiniteEpsilon { .. }) => {
+            Problem::new(rounds, 1.0 - f64::EPSILON, Compared::Neighbours)?
+        }
         made => made?,
     };
     let mut aside = 0.0;
-    rounds.iter().for_each(|(event, times)| aside += f64::from(*times) * Kind::delta_of(event, Compared::Neighbours));
-    problem.rounds.retain(|(kind, times)| *times > 0 && !kind.is_nothing());
+    rounds.iter().for_each(|(event, times)| {
+        aside += f64::from(*times) * Kind::delta_of(event, Compared::Neighbours)
+    });
+    problem
+        .rounds
+        .retain(|(kind, times)| *times > 0 && !kind.is_nothing());
     problem.delta = MASS;
     let variation = match &problem.rounds[..] {
         [] => 0.0,
@@ -74,7 +82,10 @@ fn numerical(problem: &Problem, options: &Options) -> f64 {
         let (grid, cells) = at(problem, step, tilt, options);
         let now = grid.variation(Direction::Remove, tilt, cells);
         best = Scalar::min(best, now);
-        if before - now <= TOLERANCE.0 * now + TOLERANCE.1 || grid.capped || cells >= options.cells_max {
+        if before - now <= TOLERANCE.0 * now + TOLERANCE.1
+            || grid.capped
+            || cells >= options.cells_max
+        {
             break;
         }
         (before, step) = (now, 0.5 * grid.step);
@@ -86,7 +97,10 @@ fn numerical(problem: &Problem, options: &Options) -> f64 {
 fn at(problem: &Problem, step: f64, tilt: f64, options: &Options) -> (Grid, usize) {
     let grid = problem.grid(step, tilt, 1.0, options.cells_max);
     let centre = grid.moment(Direction::Remove, tilt);
-    let width = Scalar::max(30.0 / tilt, centre.mean + 14.0 * Scalar::sqrt(Scalar::max(centre.variance, 0.0)));
+    let width = Scalar::max(
+        30.0 / tilt,
+        centre.mean + 14.0 * Scalar::sqrt(Scalar::max(centre.variance, 0.0)),
+    );
     let cells = math::ceil(Scalar::max(width, 0.0) / grid.step);
     (grid, Scalar::min(cells, options.cells_max as f64) as usize)
 }

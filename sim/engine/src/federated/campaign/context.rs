@@ -37,9 +37,13 @@ pub fn campaign_of(
     let none = |why| DriverError::NoCampaign { method, why };
     let Named { space, goal, .. } = Named::of(&scenario.objective).map_err(none)?;
     // A name that no file has is not worth a run.
-    let name = check_text("dataset", Some(&scenario.name)).map_or("a scenario", |()| &scenario.name);
+    let name =
+        check_text("dataset", Some(&scenario.name)).map_or("a scenario", |()| &scenario.name);
     let prior = scenario.prior.as_ref().ok_or(DriverError::NoPlan(method))?;
-    let note = format!("simulated by sordino run, method {method}, noise of seed {}: no privacy", scenario.seed);
+    let note = format!(
+        "simulated by sordino run, method {method}, noise of seed {}: no privacy",
+        scenario.seed
+    );
     let publication = Publication {
         space,
         goal,
@@ -92,7 +96,12 @@ impl<T: Scalar> CampaignContext<T> {
         let releases = campaign.releases().of_another();
         let (config, plan) = (releases.context().config(), releases.plan());
         base.config_id = wire::config_id(&(&base.config, config, plan.noise_multipliers));
-        Ok(CampaignContext { base, releases, points: campaign.points().clone(), kept: Mutex::default() })
+        Ok(CampaignContext {
+            base,
+            releases,
+            points: campaign.points().clone(),
+            kept: Mutex::default(),
+        })
     }
 
     /// What follows from releases.
@@ -107,31 +116,48 @@ impl<T: Scalar> CampaignContext<T> {
 
     /// A candidate in the space's numbers.
     pub(super) fn point(&self, candidate: u32) -> &[f64] {
-        self.points.get(candidate as usize).map_or(&[], Vec::as_slice)
+        self.points
+            .get(candidate as usize)
+            .map_or(&[], Vec::as_slice)
     }
 
     /// The candidate that an agent asks next, which has this log and heard these sums.
     ///
     /// **Errors**: [`DriverError::Site`].
-    pub(super) fn next(&self, agent: u32, log: &[(u32, f64)], released: &[f64]) -> Result<u32, DriverError> {
+    pub(super) fn next(
+        &self,
+        agent: u32,
+        log: &[(u32, f64)],
+        released: &[f64],
+    ) -> Result<u32, DriverError> {
         let guided = !released.is_empty();
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).remove(&agent);
-        let mut search = match kept.filter(|(began, search)| *began == guided && search.len() <= log.len()) {
-            Some((_, search)) => search,
-            None => {
-                let seed = search_seed(self.base.run.seed, agent);
-                self.releases.search(self.points.clone(), seed, released)?
-            }
-        };
+        let kept = self
+            .kept
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&agent);
+        let mut search =
+            match kept.filter(|(began, search)| *began == guided && search.len() <= log.len()) {
+                Some((_, search)) => search,
+                None => {
+                    let seed = search_seed(self.base.run.seed, agent);
+                    self.releases.search(self.points.clone(), seed, released)?
+                }
+            };
         for (candidate, value) in &log[search.len()..] {
-            search.observe(*candidate as usize, *value).map_err(SiteError::from)?;
+            search
+                .observe(*candidate as usize, *value)
+                .map_err(SiteError::from)?;
         }
         let asked = search.ask().map_err(SiteError::from)?;
         let parameters = self.base.config.parameters();
         let room = log.len().max(ROOM).next_power_of_two();
         let dim = self.releases().context().encoding().dim();
         if optimizer::storage_len(dim, room) * parameters.agents as usize <= KEPT_MAX {
-            self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(agent, (guided, search));
+            self.kept
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(agent, (guided, search));
         }
         Ok(asked as u32)
     }

@@ -10,7 +10,9 @@ use sordino_experiment::progress::Stage;
 use sordino_experiment::record::Left;
 use sordino_host::ledger::Ledger;
 use sordino_host::prior::context::Context;
-use sordino_host::server::{Population, ServerHost, SimulatedSources, StoredPosterior, StoredServer};
+use sordino_host::server::{
+    Population, ServerHost, SimulatedSources, StoredPosterior, StoredServer,
+};
 
 use super::super::error::DriverError;
 use super::super::fabric::Partial;
@@ -35,18 +37,34 @@ impl<T: Scalar> Federated for CampaignContext<T> {
     /// The server, and the sums of its releases.
     type Stored = (StoredServer<ServerState, StoredPosterior>, Vec<f64>);
 
-    fn server(self: &Arc<Self>, path: Option<&Path>, stored: Option<Self::Stored>) -> Result<Server<T>, DriverError> {
+    fn server(
+        self: &Arc<Self>,
+        path: Option<&Path>,
+        stored: Option<Self::Stored>,
+    ) -> Result<Server<T>, DriverError> {
         let sources = SimulatedSources::new(self.base.run.seed);
         let ledger = host::ledger(&self.base, path)?;
         let context = self.releases().context().clone();
-        let population = Population::new(context, self.releases().plan()).map_err(ServerError::from)?;
+        let population =
+            Population::new(context, self.releases().plan()).map_err(ServerError::from)?;
         let (stored, released) = stored.unzip();
-        let host = ServerHost::new(population, sources, ledger, stored.map(|server| (server, &[][..])))?;
+        let host = ServerHost::new(
+            population,
+            sources,
+            ledger,
+            stored.map(|server| (server, &[][..])),
+        )?;
         let released: Arc<[f64]> = released.unwrap_or_default().into();
         if released.len() != host.state().releases() as usize * self.contribution_len() {
-            return Err(DriverError::Check("a stored campaign without the sums of its releases"));
+            return Err(DriverError::Check(
+                "a stored campaign without the sums of its releases",
+            ));
         }
-        Ok(Server { host, released, last: Vec::new() })
+        Ok(Server {
+            host,
+            released,
+            last: Vec::new(),
+        })
     }
 
     fn releases_after(&self, server: &Server<T>, round: u32) -> bool {
@@ -54,10 +72,18 @@ impl<T: Scalar> Federated for CampaignContext<T> {
     }
 
     fn query(&self, server: &mut Server<T>, round: u32) -> Result<CampaignOrder, DriverError> {
-        Ok(CampaignOrder { round, released: server.released.clone(), release: None })
+        Ok(CampaignOrder {
+            round,
+            released: server.released.clone(),
+            release: None,
+        })
     }
 
-    fn contribute(&self, server: &mut Server<T>, round: u32) -> Result<Option<CampaignOrder>, DriverError> {
+    fn contribute(
+        &self,
+        server: &mut Server<T>,
+        round: u32,
+    ) -> Result<Option<CampaignOrder>, DriverError> {
         let Server { host, released, .. } = server;
         while next_round(host) == Some(round) {
             let release = host.state().broadcast();
@@ -65,7 +91,11 @@ impl<T: Scalar> Federated for CampaignContext<T> {
             if host.open()? {
                 let share = Some(host.share()?);
                 let release = Some((release, share, host.kind()));
-                return Ok(Some(CampaignOrder { round, released: released.clone(), release }));
+                return Ok(Some(CampaignOrder {
+                    round,
+                    released: released.clone(),
+                    release,
+                }));
             }
         }
         Ok(None)
@@ -78,13 +108,19 @@ impl<T: Scalar> Federated for CampaignContext<T> {
         _: u32,
         partials: &mut [Partial],
     ) -> Result<Released<'s, T>, DriverError> {
-        let Server { host, released, last } = server;
+        let Server {
+            host,
+            released,
+            last,
+        } = server;
         if host.state().phase() != ServerPhase::Collecting {
             return Ok(None);
         }
         host::merge(host, partials)?;
         let counters = host.close()?;
-        let Some(sums) = host.broadcast() else { return Ok(None) };
+        let Some(sums) = host.broadcast() else {
+            return Ok(None);
+        };
         *released = [released, sums].concat().into();
         *last = sums.iter().map(|x| T::from_f64(*x)).collect();
         Ok(Some((last, counters)))
@@ -94,17 +130,31 @@ impl<T: Scalar> Federated for CampaignContext<T> {
         Ok((server.host.store()?, server.released.to_vec()))
     }
 
-    fn leaves(&self, server: &Server<T>, _: &[f64]) -> Result<Option<Result<Left, String>>, DriverError> {
+    fn leaves(
+        &self,
+        server: &Server<T>,
+        _: &[f64],
+    ) -> Result<Option<Result<Left, String>>, DriverError> {
         let file = match self.releases().file(&server.released, true) {
             Ok(Some(file)) => Ok(file),
             Ok(None) => Err("no release took place".to_owned()),
-            Err(error) => Err(format!("its numbers make none: {}", sordino_host::text::chain(&error))),
+            Err(error) => Err(format!(
+                "its numbers make none: {}",
+                sordino_host::text::chain(&error)
+            )),
         };
-        Ok(Some(file.map(|file| Left { digest: file.digest(), bytes: file.to_bytes() })))
+        Ok(Some(file.map(|file| Left {
+            digest: file.digest(),
+            bytes: file.to_bytes(),
+        })))
     }
 
     fn spent(&self, server: &Server<T>) -> Stage {
-        host::spent(&self.base, server.host.ledger(), server.host.state().releases())
+        host::spent(
+            &self.base,
+            server.host.ledger(),
+            server.host.state().releases(),
+        )
     }
 
     fn sync(&self, server: &mut Server<T>) -> Result<(), DriverError> {

@@ -61,11 +61,17 @@ impl<T: Scalar> Agents for CampaignContext<T> {
 
     fn lengths(&self) -> Result<[usize; 2], DriverError> {
         let parameters = self.base.config.parameters();
-        Ok([2 * (parameters.initial_points + parameters.rounds) as usize, 0])
+        Ok([
+            2 * (parameters.initial_points + parameters.rounds) as usize,
+            0,
+        ])
     }
 
     fn fresh(&self, _: u32) -> SiteState {
-        SiteState { values: AgentState::new(), heard: false }
+        SiteState {
+            values: AgentState::new(),
+            heard: false,
+        }
     }
 
     /// Links have coins of their own in a release, as those of a federated prior have.
@@ -73,8 +79,15 @@ impl<T: Scalar> Agents for CampaignContext<T> {
         let upload_len = self.contribution_len();
         let round = order.round;
         let release = order.release.as_ref().map(|(release, ..)| *release);
-        let coins = release.map_or(round, |release| self.base.config.parameters().rounds + 1 + release);
-        Call { round, coins, queries: release.is_none(), upload_len }
+        let coins = release.map_or(round, |release| {
+            self.base.config.parameters().rounds + 1 + release
+        });
+        Call {
+            round,
+            coins,
+            queries: release.is_none(),
+            upload_len,
+        }
     }
 
     fn view(&self) -> Result<(), DriverError> {
@@ -87,11 +100,16 @@ impl<T: Scalar> Agents for CampaignContext<T> {
         agents: Range<u32>,
         numbers: &'c mut Numbers,
     ) -> Result<Option<Self::Collector<'c>>, DriverError> {
-        let Some((_, share, _)) = &order.release else { return Ok(None) };
+        let Some((_, share, _)) = &order.release else {
+            return Ok(None);
+        };
         let share = share.as_ref().and_then(|share| share.part(agents));
-        let share = share.ok_or(DriverError::Check("an order without the opening of a member's own agents"))?;
+        let share = share.ok_or(DriverError::Check(
+            "an order without the opening of a member's own agents",
+        ))?;
         let encoding = self.releases().encoding(&order.released)?;
-        let encoding = encoding.ok_or(DriverError::Check("an order of a release after the last"))?;
+        let encoding =
+            encoding.ok_or(DriverError::Check("an order of a release after the last"))?;
         shard::collector(encoding, &share, numbers).map(Some)
     }
 
@@ -121,7 +139,13 @@ impl<T: Scalar> CampaignContext<T> {
         turn: &mut Turn<'_, T, Collector<'_, JointVectors>>,
         seat: Seat<'_, T, SiteState>,
     ) -> Result<(), DriverError> {
-        let Seat { agent, state, log: kept, best, .. } = seat;
+        let Seat {
+            agent,
+            state,
+            log: kept,
+            best,
+            ..
+        } = seat;
         let round = order.round;
         let reach = turn.reaches(agent, !order.released.is_empty());
         if round > 0 && reach == Reach::Away {
@@ -130,7 +154,11 @@ impl<T: Scalar> CampaignContext<T> {
         }
         state.heard |= !order.released.is_empty() && reach == Reach::Broadcast;
         let parameters = self.base.config.parameters();
-        let queries = if round == 0 { parameters.initial_points } else { 1 };
+        let queries = if round == 0 {
+            parameters.initial_points
+        } else {
+            1
+        };
         let (released, source) = match (round, state.heard) {
             (0, _) => (&[][..], Source::Initial),
             (_, true) => (&order.released[..], Source::Prior),
@@ -160,14 +188,22 @@ impl<T: Scalar> CampaignContext<T> {
         turn: &mut Turn<'_, T, Collector<'_, JointVectors>>,
         seat: Seat<'_, T, SiteState>,
     ) -> Result<(), DriverError> {
-        let Seat { agent, state, log: kept, .. } = seat;
+        let Seat {
+            agent,
+            state,
+            log: kept,
+            ..
+        } = seat;
         let leaf = turn.leaf(agent, 0);
         if turn.reaches(agent, true) != Reach::Broadcast {
             turn.silent(leaf);
             return Ok(());
         }
         let log = state.values.log(kept);
-        let values: Vec<(&[f64], f64)> = log.iter().map(|(candidate, y)| (self.point(*candidate), *y)).collect();
+        let values: Vec<(&[f64], f64)> = log
+            .iter()
+            .map(|(candidate, y)| (self.point(*candidate), *y))
+            .collect();
         match self.releases().contribution(released, &values)? {
             Some(vector) => {
                 let vector: Vec<T> = vector.into_iter().map(T::from_f64).collect();

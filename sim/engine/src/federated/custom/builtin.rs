@@ -39,7 +39,9 @@ pub fn of(method: Method) -> Option<Custom> {
         Kind::Random => Some(Custom::alone("random, version 1", Uniform)),
         Kind::Pooled => Some(Custom::with_server("pooled, version 1", Follower, Pool)),
         Kind::Optimizer => Some(Custom::alone("alone, version 1", Solo::default())),
-        Kind::Alone | Kind::Draws | Kind::Prior | Kind::Vote | Kind::Campaign | Kind::Custom => None,
+        Kind::Alone | Kind::Draws | Kind::Prior | Kind::Vote | Kind::Campaign | Kind::Custom => {
+            None
+        }
     }
 }
 
@@ -58,16 +60,33 @@ struct Solo {
 impl Solo {
     /// The optimizer of an agent that was told its log: the one that was kept, and what came since, or a new one.
     fn searcher(&self, sight: &Sight<'_>) -> Result<Searcher, OptimizerError> {
-        let Sight { ground, agent, log, .. } = *sight;
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).remove(&agent);
+        let Sight {
+            ground, agent, log, ..
+        } = *sight;
+        let kept = self
+            .kept
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&agent);
         let known = |searcher: &Searcher| (searcher.told() + searcher.refused()) as usize;
         let mut searcher = match kept.filter(|searcher| known(searcher) <= log.len()) {
             Some(searcher) => searcher,
             None => {
-                let (dim, room) = (ground.dim, (ground.initial_points + ground.rounds).max(1) as usize);
-                let settings = Settings { seed: agent, ..Settings::default() };
+                let (dim, room) = (
+                    ground.dim,
+                    (ground.initial_points + ground.rounds).max(1) as usize,
+                );
+                let settings = Settings {
+                    seed: agent,
+                    ..Settings::default()
+                };
                 let storage = vec![0.0; optimizer::storage_len(dim, room)];
-                Optimizer::new(BoxDomain::new(&vec![(0.0, 1.0); dim])?, settings, room, storage)?
+                Optimizer::new(
+                    BoxDomain::new(&vec![(0.0, 1.0); dim])?,
+                    settings,
+                    room,
+                    storage,
+                )?
             }
         };
         for (candidate, y) in &log[known(&searcher)..] {
@@ -80,13 +99,21 @@ impl Solo {
     /// The best candidate, of lists as long as the optimizer takes them, then of the best of each.
     fn best(searcher: &mut Searcher, ground: &Ground) -> Result<u32, OptimizerError> {
         let mut finalists = Vec::new();
-        for (list, first) in ground.candidates.chunks(CANDIDATES_MAX * ground.dim).zip((0..).step_by(CANDIDATES_MAX)) {
+        for (list, first) in ground
+            .candidates
+            .chunks(CANDIDATES_MAX * ground.dim)
+            .zip((0..).step_by(CANDIDATES_MAX))
+        {
             finalists.push(first + searcher.suggest_among(list)? as u32);
         }
         if let [only] = finalists[..] {
             return Ok(only);
         }
-        let points: Vec<f64> = finalists.iter().flat_map(|candidate| ground.point(*candidate)).copied().collect();
+        let points: Vec<f64> = finalists
+            .iter()
+            .flat_map(|candidate| ground.point(*candidate))
+            .copied()
+            .collect();
         Ok(finalists[searcher.suggest_among(&points)?])
     }
 }
@@ -98,7 +125,10 @@ impl Chooser for Solo {
             let chosen = Solo::best(&mut searcher, ground)?;
             let all = optimizer::storage_len(ground.dim, sight.log.len()) * ground.agents as usize;
             if all <= KEPT_MAX {
-                self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(sight.agent, searcher);
+                self.kept
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .insert(sight.agent, searcher);
             }
             Ok(chosen)
         });
@@ -127,13 +157,21 @@ fn fresh(ground: &Ground) -> Vec<f64> {
 /// Rotates an observation into the posterior.
 fn observe(ground: &Ground, posterior: &mut [f64], candidate: u32, y: f64) {
     let (factor, rhs) = posterior.split_at_mut(packed_len(ground.columns));
-    root::rotate_in(factor, rhs, &mut ground.row(candidate).to_vec(), y - ground.constant);
+    root::rotate_in(
+        factor,
+        rhs,
+        &mut ground.row(candidate).to_vec(),
+        y - ground.constant,
+    );
 }
 
 /// The best candidate of a draw from the posterior of the agent's own data, as `ts` draws it.
 pub fn own_draw(sight: &Sight<'_>, coins: &mut Stream) -> u32 {
     let mut own = fresh(sight.ground);
-    sight.log.iter().for_each(|(candidate, y)| observe(sight.ground, &mut own, *candidate, *y));
+    sight
+        .log
+        .iter()
+        .for_each(|(candidate, y)| observe(sight.ground, &mut own, *candidate, *y));
     drawn(sight.ground, &own, coins)
 }
 
@@ -143,14 +181,20 @@ fn drawn(ground: &Ground, posterior: &[f64], coins: &mut Stream) -> u32 {
     let noise_std = Scalar::sqrt(ground.noise_variance);
     let mut weights = vec![0.0; ground.columns];
     normal::fill(coins, &mut weights);
-    weights.iter_mut().zip(rhs).for_each(|(z, c)| *z = c + noise_std * *z);
+    weights
+        .iter_mut()
+        .zip(rhs)
+        .for_each(|(z, c)| *z = c + noise_std * *z);
     root::solve(factor, &mut weights);
     largest(ground, &weights)
 }
 
 /// The candidate of the largest φ·w, the first of equals.
 pub fn largest(ground: &Ground, weights: &[f64]) -> u32 {
-    let values = ground.rows.chunks_exact(ground.columns).map(|row| dot(row, weights));
+    let values = ground
+        .rows
+        .chunks_exact(ground.columns)
+        .map(|row| dot(row, weights));
     let better = |best: (u32, f64), (i, value)| if value > best.1 { (i, value) } else { best };
     (0..).zip(values).fold((0, f64::NEG_INFINITY), better).0
 }
@@ -168,10 +212,17 @@ impl Chooser for Follower {
 
     /// The number of new observations, then the observations themselves: those of this round.
     fn message(&self, sight: &Sight<'_>, _coins: &mut Stream) -> Vec<f64> {
-        let count = if sight.round == 0 { sight.ground.initial_points as usize } else { 1 };
+        let count = if sight.round == 0 {
+            sight.ground.initial_points as usize
+        } else {
+            1
+        };
         let new = &sight.log[sight.log.len().saturating_sub(count)..];
         let mut message = vec![new.len() as f64];
-        message.extend(new.iter().flat_map(|(candidate, y)| [f64::from(*candidate), *y]));
+        message.extend(
+            new.iter()
+                .flat_map(|(candidate, y)| [f64::from(*candidate), *y]),
+        );
         message.resize(Pool.message_len(sight.ground), 0.0);
         message
     }
@@ -185,12 +236,20 @@ impl Aggregator for Pool {
         1 + 2 * ground.initial_points.max(1) as usize
     }
 
-    fn combine(&self, ground: &Ground, messages: &[Message], kept: &mut Vec<f64>, _coins: &mut Stream) -> Vec<f64> {
+    fn combine(
+        &self,
+        ground: &Ground,
+        messages: &[Message],
+        kept: &mut Vec<f64>,
+        _coins: &mut Stream,
+    ) -> Vec<f64> {
         if kept.is_empty() {
             *kept = fresh(ground);
         }
         for message in messages {
-            let Some((count, pairs)) = message.numbers.split_first() else { continue };
+            let Some((count, pairs)) = message.numbers.split_first() else {
+                continue;
+            };
             let new = pairs.chunks_exact(2).take(*count as usize);
             new.for_each(|pair| observe(ground, kept, pair[0] as u32, pair[1]));
         }
@@ -208,7 +267,12 @@ mod tests {
     /// many is centred there.
     #[test]
     fn the_pool_is_the_posterior_of_all_observations() {
-        let kernel = Shipped::find("default").unwrap().parse(&[]).unwrap().surrogate.kernel;
+        let kernel = Shipped::find("default")
+            .unwrap()
+            .parse(&[])
+            .unwrap()
+            .surrogate
+            .kernel;
         let (rows, candidates) = (vec![2.0, 0.0, 0.0, 1.0], vec![0.0, 1.0]);
         let ground = Ground {
             agents: 3,
@@ -222,24 +286,47 @@ mod tests {
             rows,
             columns: 2,
         };
-        let said = |agent, y: f64| Message { agent, round: 0, numbers: vec![1.0, 0.0, y] };
+        let said = |agent, y: f64| Message {
+            agent,
+            round: 0,
+            numbers: vec![1.0, 0.0, y],
+        };
         let mut kept = Vec::new();
         let coins = &mut Stream::from_seed(0);
-        let sent = Pool.combine(&ground, &[said(0, 2.0), said(1, 2.5), said(2, 3.0)], &mut kept, coins);
+        let sent = Pool.combine(
+            &ground,
+            &[said(0, 2.0), said(1, 2.5), said(2, 3.0)],
+            &mut kept,
+            coins,
+        );
         // Prior variance 4, three observations of mean 1.5 above the constant, noise variance 1/4.
-        let (precision, mean) = (1.0 / 4.0 + 3.0 / 0.25, 1.5 * (3.0 / 0.25) / (1.0 / 4.0 + 3.0 / 0.25));
+        let (precision, mean) = (
+            1.0 / 4.0 + 3.0 / 0.25,
+            1.5 * (3.0 / 0.25) / (1.0 / 4.0 + 3.0 / 0.25),
+        );
         let (factor, rhs) = sent.split_at(3);
         let mut weights = rhs.to_vec();
         root::solve(factor, &mut weights);
-        assert!((2.0 * weights[0] - mean).abs() < 1e-12 && weights[1] == 0.0, "{weights:?}");
+        assert!(
+            (2.0 * weights[0] - mean).abs() < 1e-12 && weights[1] == 0.0,
+            "{weights:?}"
+        );
         let mut row = [2.0, 0.0];
         root::solve_transposed(factor, &mut row);
         assert!((0.25 * (row[0] * row[0] + row[1] * row[1]) - 1.0 / precision).abs() < 1e-12);
         // An agent whose broadcast was lost has its own data alone, and nobody else's.
         let share = |broadcast: Option<&[f64]>| {
             let coins = &mut Stream::from_seed(7);
-            let sight = Sight { ground: &ground, agent: 0, round: 1, log: &[(1, 9.0)], broadcast };
-            (0..400).filter(|_| Follower.next(&sight, coins) == 1).count()
+            let sight = Sight {
+                ground: &ground,
+                agent: 0,
+                round: 1,
+                log: &[(1, 9.0)],
+                broadcast,
+            };
+            (0..400)
+                .filter(|_| Follower.next(&sight, coins) == 1)
+                .count()
         };
         let (with, without) = (share(Some(&sent)), share(None));
         assert!(with < 200 && without > 380, "{with} {without}");
@@ -249,7 +336,12 @@ mod tests {
     /// that it knows nothing of beforehand.
     #[test]
     fn alone_is_a_function_of_the_log_and_finds_the_best() {
-        let kernel = Shipped::find("default").unwrap().parse(&[]).unwrap().surrogate.kernel;
+        let kernel = Shipped::find("default")
+            .unwrap()
+            .parse(&[])
+            .unwrap()
+            .surrogate
+            .kernel;
         let candidates: Vec<f64> = (0..101).map(|i| f64::from(i) / 100.0).collect();
         let rounds = 16;
         // Constants that are wrong by far: they are not used.
@@ -272,13 +364,32 @@ mod tests {
         let best = (0..101).map(value).fold(f64::NEG_INFINITY, f64::max);
         let (kept, mut log) = (Solo::default(), vec![(3, value(3)), (97, value(97))]);
         for round in 1..=rounds {
-            let sight = Sight { ground: &ground, agent: 1, round, log: &log, broadcast: None };
+            let sight = Sight {
+                ground: &ground,
+                agent: 1,
+                round,
+                log: &log,
+                broadcast: None,
+            };
             let asked = kept.next(&sight, &mut Stream::from_seed(u64::from(round)));
-            assert_eq!(asked, Solo::default().next(&sight, &mut Stream::from_seed(0)), "round {round}");
+            assert_eq!(
+                asked,
+                Solo::default().next(&sight, &mut Stream::from_seed(0)),
+                "round {round}"
+            );
             log.push((asked, value(asked)));
         }
-        let found = log.iter().map(|(_, y)| *y).fold(f64::NEG_INFINITY, f64::max);
+        let found = log
+            .iter()
+            .map(|(_, y)| *y)
+            .fold(f64::NEG_INFINITY, f64::max);
         assert!(best - found < 0.5, "{found} {best}");
-        assert!(log.iter().all(|(candidate, _)| log.iter().filter(|(other, _)| other == candidate).count() == 1));
+        assert!(
+            log.iter().all(|(candidate, _)| log
+                .iter()
+                .filter(|(other, _)| other == candidate)
+                .count()
+                == 1)
+        );
     }
 }

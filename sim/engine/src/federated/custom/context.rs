@@ -52,7 +52,11 @@ impl<T: Scalar> CustomContext<T> {
         let mut base = MethodContext::new(scenario, method, run, workspace_bytes)?;
         base.config_id = wire::config_id(&(&base.config, custom.digest.0));
         let ground = ground(scenario, &base);
-        Ok(CustomContext { base, ground, custom })
+        Ok(CustomContext {
+            base,
+            ground,
+            custom,
+        })
     }
 
     /// The method that was handed in.
@@ -72,6 +76,7 @@ impl<T: Scalar> CustomContext<T> {
 
     /// The length of every message; 0 without a server.
     pub fn message_len(&self) -> usize {
-        self.server().map_or(0, |server| server.message_len(&self.ground))
+        self.server()
+            .map_or(0, |server| server.message_len(&self.ground))
     }
 }

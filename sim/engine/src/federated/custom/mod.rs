@@ -101,7 +101,13 @@ pub trait Aggregator: Send + Sync {
 
     /// What goes out to every agent after a round; if it is empty, nothing does. `messages` arrived at the end of the
     /// round and are in the order of their senders. `kept` is empty before the first round; a checkpoint stores it.
-    fn combine(&self, ground: &Ground, messages: &[Message], kept: &mut Vec<f64>, coins: &mut Stream) -> Vec<f64>;
+    fn combine(
+        &self,
+        ground: &Ground,
+        messages: &[Message],
+        kept: &mut Vec<f64>,
+        coins: &mut Stream,
+    ) -> Vec<f64>;
 }
 
 /// A method whose parties are handed in.
@@ -114,7 +120,9 @@ pub struct Custom {
 
 impl std::fmt::Debug for Custom {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Custom").field("digest", &self.digest).finish_non_exhaustive()
+        f.debug_struct("Custom")
+            .field("digest", &self.digest)
+            .finish_non_exhaustive()
     }
 }
 
@@ -122,12 +130,23 @@ impl Custom {
     /// Agents without a server. `version` names the method and its version: change it whenever the method's behaviour
     /// changes, so that a run folder of one version is never resumed with another.
     pub fn alone(version: &str, agents: impl Chooser + 'static) -> Self {
-        Custom { digest: digest(version), agents: Arc::new(agents), server: None }
+        Custom {
+            digest: digest(version),
+            agents: Arc::new(agents),
+            server: None,
+        }
     }
 
     /// The same with a server, which gets a message from every agent after every round but the last.
-    pub fn with_server(version: &str, agents: impl Chooser + 'static, server: impl Aggregator + 'static) -> Self {
-        Custom { server: Some(Arc::new(server)), ..Custom::alone(version, agents) }
+    pub fn with_server(
+        version: &str,
+        agents: impl Chooser + 'static,
+        server: impl Aggregator + 'static,
+    ) -> Self {
+        Custom {
+            server: Some(Arc::new(server)),
+            ..Custom::alone(version, agents)
+        }
     }
 
     /// What the run folder records beside the method's name.
@@ -158,10 +177,14 @@ fn digest(version: &str) -> Digest {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CustomError {
     /// A method that belongs to another program.
-    #[error("the method `{0}` is of a program that uses the library, and only that program runs it")]
+    #[error(
+        "the method `{0}` is of a program that uses the library, and only that program runs it"
+    )]
     Missing(String),
     /// A handed-in method that no table of the scenario names.
-    #[error("the method `{name}` was handed in; admissible: those with a table [[method]] of base `custom`: {there}")]
+    #[error(
+        "the method `{name}` was handed in; admissible: those with a table [[method]] of base `custom`: {there}"
+    )]
     Unknown {
         /// Name under which it came.
         name: String,
@@ -219,10 +242,20 @@ pub enum CustomError {
 ///
 /// **Errors**: [`CustomError::Unknown`], [`CustomError::Missing`], [`CustomError::Other`].
 pub fn join(scenario: &mut Scenario, methods: &[(String, Custom)]) -> Result<(), CustomError> {
-    let mut open = scenario.own.iter_mut().filter(|own| own.keys.base.name() == CUSTOM).collect::<Vec<_>>();
-    if let Some((name, _)) = methods.iter().find(|(name, _)| open.iter().all(|own| own.keys.name != *name)) {
+    let mut open = scenario
+        .own
+        .iter_mut()
+        .filter(|own| own.keys.base.name() == CUSTOM)
+        .collect::<Vec<_>>();
+    if let Some((name, _)) = methods
+        .iter()
+        .find(|(name, _)| open.iter().all(|own| own.keys.name != *name))
+    {
         let there: Vec<&str> = open.iter().map(|own| own.keys.name.as_str()).collect();
-        return Err(CustomError::Unknown { name: name.clone(), there: there.join(", ") });
+        return Err(CustomError::Unknown {
+            name: name.clone(),
+            there: there.join(", "),
+        });
     }
     for own in &mut open {
         let name = own.keys.name.clone();
@@ -232,7 +265,11 @@ pub fn join(scenario: &mut Scenario, methods: &[(String, Custom)]) -> Result<(),
         let found = custom.digest.to_string();
         let expected = own.keys.digest.get_or_insert_with(|| found.clone()).clone();
         if expected != found {
-            return Err(CustomError::Other { name, found, expected });
+            return Err(CustomError::Other {
+                name,
+                found,
+                expected,
+            });
         }
     }
     Ok(())

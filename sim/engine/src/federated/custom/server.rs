@@ -39,8 +39,16 @@ impl<T: Scalar> Federated for CustomContext<T> {
     type Server = Server<T>;
     type Stored = Server<T>;
 
-    fn server(self: &Arc<Self>, _: Option<&Path>, stored: Option<Server<T>>) -> Result<Server<T>, DriverError> {
-        Ok(stored.unwrap_or(Server { kept: Vec::new(), broadcast: Vec::new(), sent: Vec::new() }))
+    fn server(
+        self: &Arc<Self>,
+        _: Option<&Path>,
+        stored: Option<Server<T>>,
+    ) -> Result<Server<T>, DriverError> {
+        Ok(stored.unwrap_or(Server {
+            kept: Vec::new(),
+            broadcast: Vec::new(),
+            sent: Vec::new(),
+        }))
     }
 
     /// Nothing that a ledger would know of: no guarantee is claimed.
@@ -49,8 +57,14 @@ impl<T: Scalar> Federated for CustomContext<T> {
     }
 
     fn query(&self, server: &mut Server<T>, round: u32) -> Result<CustomOrder, DriverError> {
-        let broadcast = Some(std::mem::take(&mut server.broadcast)).filter(|sent| !sent.is_empty()).map(Arc::from);
-        Ok(CustomOrder { round, broadcast, collecting: self.collects(round) })
+        let broadcast = Some(std::mem::take(&mut server.broadcast))
+            .filter(|sent| !sent.is_empty())
+            .map(Arc::from);
+        Ok(CustomOrder {
+            round,
+            broadcast,
+            collecting: self.collects(round),
+        })
     }
 
     fn close<'s>(
@@ -62,7 +76,10 @@ impl<T: Scalar> Federated for CustomContext<T> {
         if !self.collects(round) {
             return Ok(None);
         }
-        let mut messages: Vec<Message> = partials.iter_mut().flat_map(|partial| partial.messages.drain(..)).collect();
+        let mut messages: Vec<Message> = partials
+            .iter_mut()
+            .flat_map(|partial| partial.messages.drain(..))
+            .collect();
         server.combine(self, round, &mut messages)?;
         Ok(Some((&server.sent[..], Counters::default())).filter(|(sent, _)| !sent.is_empty()))
     }
@@ -72,7 +89,10 @@ impl<T: Scalar> Federated for CustomContext<T> {
     }
 
     fn spent(&self, _: &Server<T>) -> Stage {
-        Stage::Done { epsilon: None, budget: None }
+        Stage::Done {
+            epsilon: None,
+            budget: None,
+        }
     }
 
     fn sync(&self, _: &mut Server<T>) -> Result<(), DriverError> {
@@ -82,11 +102,22 @@ impl<T: Scalar> Federated for CustomContext<T> {
 
 impl<T: Scalar> Server<T> {
     /// What goes out after a round, in the format of the agents; empty if nothing does.
-    fn combine(&mut self, context: &CustomContext<T>, round: u32, messages: &mut [Message]) -> Result<(), DriverError> {
+    fn combine(
+        &mut self,
+        context: &CustomContext<T>,
+        round: u32,
+        messages: &mut [Message],
+    ) -> Result<(), DriverError> {
         self.sent.clear();
-        let Some(server) = context.server() else { return Ok(()) };
+        let Some(server) = context.server() else {
+            return Ok(());
+        };
         messages.sort_by_key(|message| (message.agent, message.round));
-        let mut coins = context.base.run.seed.stream(Party::Server, Purpose::RandomPolicy, round);
+        let mut coins = context
+            .base
+            .run
+            .seed
+            .stream(Party::Server, Purpose::RandomPolicy, round);
         let numbers = server.combine(&context.ground, messages, &mut self.kept, &mut coins);
         sendable(context, round, &numbers, None, || "the server".to_owned())?;
         self.sent.extend(numbers.into_iter().map(T::from_f64));

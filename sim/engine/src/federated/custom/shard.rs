@@ -39,7 +39,9 @@ impl AgentState {
     /// What it has observed: candidates and values.
     pub fn log<T: Scalar>(&self, kept: &[T]) -> Vec<(u32, f64)> {
         let pairs = kept.chunks_exact(2).take(self.observations as usize);
-        pairs.map(|pair| (pair[0].to_f64() as u32, pair[1].to_f64())).collect()
+        pairs
+            .map(|pair| (pair[0].to_f64() as u32, pair[1].to_f64()))
+            .collect()
     }
 
     /// Writes an observation down.
@@ -83,9 +85,16 @@ pub struct Inbox {
 impl Collects for Inbox {
     fn take<T: Scalar>(&mut self, agent: u32, round: u32, vector: &[T]) -> Result<(), ServerError> {
         if !self.seen.insert((agent, round)) {
-            return Err(ServerError::DuplicateUpload { agent, broadcast: round });
+            return Err(ServerError::DuplicateUpload {
+                agent,
+                broadcast: round,
+            });
         }
-        self.messages.push(Message { agent, round, numbers: vector.iter().map(|x| x.to_f64()).collect() });
+        self.messages.push(Message {
+            agent,
+            round,
+            numbers: vector.iter().map(|x| x.to_f64()).collect(),
+        });
         Ok(())
     }
 }
@@ -102,7 +111,10 @@ impl<T: Scalar> Agents for CustomContext<T> {
     }
 
     fn lengths(&self) -> Result<[usize; 2], DriverError> {
-        Ok([2 * (self.ground.initial_points + self.ground.rounds) as usize, 0])
+        Ok([
+            2 * (self.ground.initial_points + self.ground.rounds) as usize,
+            0,
+        ])
     }
 
     fn fresh(&self, _: u32) -> AgentState {
@@ -110,7 +122,12 @@ impl<T: Scalar> Agents for CustomContext<T> {
     }
 
     fn call(&self, order: &CustomOrder) -> Call {
-        Call { round: order.round, coins: order.round, queries: true, upload_len: self.message_len() }
+        Call {
+            round: order.round,
+            coins: order.round,
+            queries: true,
+            upload_len: self.message_len(),
+        }
     }
 
     fn view(&self) -> Result<(), DriverError> {
@@ -133,16 +150,29 @@ impl<T: Scalar> Agents for CustomContext<T> {
         turn: &mut Turn<'_, T, Inbox>,
         seat: Seat<'_, T, AgentState>,
     ) -> Result<(), DriverError> {
-        let Seat { agent, state, log: kept, best, .. } = seat;
+        let Seat {
+            agent,
+            state,
+            log: kept,
+            best,
+            ..
+        } = seat;
         let (ground, round) = (&self.ground, order.round);
         let reach = turn.reaches(agent, order.broadcast.is_some());
         if round > 0 && reach == Reach::Away {
             turn.silent(turn.leaf(agent, 0));
             return Ok(());
         }
-        let broadcast = order.broadcast.as_deref().filter(|_| reach == Reach::Broadcast);
+        let broadcast = order
+            .broadcast
+            .as_deref()
+            .filter(|_| reach == Reach::Broadcast);
         let mut log = state.log(kept);
-        let mut coins = self.base.run.seed.stream(Party::Agent(agent), Purpose::RandomPolicy, round);
+        let mut coins =
+            self.base
+                .run
+                .seed
+                .stream(Party::Agent(agent), Purpose::RandomPolicy, round);
         let queries = if round == 0 { ground.initial_points } else { 1 };
         let source = match (round, broadcast) {
             (0, _) => Source::Initial,
@@ -151,8 +181,23 @@ impl<T: Scalar> Agents for CustomContext<T> {
         };
         let mut leaf = turn.leaf(agent, queries);
         for _ in 0..queries {
-            let candidate = next(self, &Sight { ground, agent, round, log: &log, broadcast }, &mut coins)?;
-            let y = turn.evaluate(&mut leaf, best, (agent, candidate, state.observations), source)?;
+            let candidate = next(
+                self,
+                &Sight {
+                    ground,
+                    agent,
+                    round,
+                    log: &log,
+                    broadcast,
+                },
+                &mut coins,
+            )?;
+            let y = turn.evaluate(
+                &mut leaf,
+                best,
+                (agent, candidate, state.observations),
+                source,
+            )?;
             state.keep(kept, candidate, y);
             log.push((candidate, y.to_f64()));
         }
@@ -160,24 +205,47 @@ impl<T: Scalar> Agents for CustomContext<T> {
             turn.silent(leaf);
             return Ok(());
         }
-        let numbers = self.agents().message(&Sight { ground, agent, round, log: &log, broadcast }, &mut coins);
-        sendable(self, round, &numbers, Some(self.message_len()), || format!("agent {agent}"))?;
+        let numbers = self.agents().message(
+            &Sight {
+                ground,
+                agent,
+                round,
+                log: &log,
+                broadcast,
+            },
+            &mut coins,
+        );
+        sendable(self, round, &numbers, Some(self.message_len()), || {
+            format!("agent {agent}")
+        })?;
         let vector: Vec<T> = numbers.into_iter().map(T::from_f64).collect();
         turn.upload(leaf, (agent, round), &vector)
     }
 
     fn collected(inbox: Inbox) -> Collected {
-        Collected { sums: None, messages: inbox.messages }
+        Collected {
+            sums: None,
+            messages: inbox.messages,
+        }
     }
 }
 
 /// The initial points are the same as in every method of the run that has one region.
 pub fn initial(seed: RunSeed, sight: &Sight<'_>) -> u32 {
-    initial_point(seed, sight.agent, sight.log.len() as u32, sight.ground.count())
+    initial_point(
+        seed,
+        sight.agent,
+        sight.log.len() as u32,
+        sight.ground.count(),
+    )
 }
 
 /// An initial point, or what the agent chooses.
-fn next<T: Scalar>(context: &CustomContext<T>, sight: &Sight<'_>, coins: &mut Stream) -> Result<u32, DriverError> {
+fn next<T: Scalar>(
+    context: &CustomContext<T>,
+    sight: &Sight<'_>,
+    coins: &mut Stream,
+) -> Result<u32, DriverError> {
     let (count, agent) = (context.ground.count(), sight.agent);
     if sight.round == 0 {
         return Ok(initial(context.base.run.seed, sight));
@@ -187,7 +255,14 @@ fn next<T: Scalar>(context: &CustomContext<T>, sight: &Sight<'_>, coins: &mut St
         return Ok(candidate);
     }
     let method = context.base.method.name().to_owned();
-    Err(CustomError::Candidate { method, agent, round: sight.round, candidate, count }.into())
+    Err(CustomError::Candidate {
+        method,
+        agent,
+        round: sight.round,
+        candidate,
+        count,
+    }
+    .into())
 }
 
 /// Refuses too few or too many numbers, and numbers that are not finite in the format used to compute.
@@ -198,11 +273,24 @@ pub(super) fn sendable<T: Scalar>(
     expected: Option<usize>,
     who: impl Fn() -> String,
 ) -> Result<(), CustomError> {
-    let bad = numbers.iter().filter(|x| !T::from_f64(**x).to_f64().is_finite()).count();
+    let bad = numbers
+        .iter()
+        .filter(|x| !T::from_f64(**x).to_f64().is_finite())
+        .count();
     if bad == 0 && expected.is_none_or(|expected| numbers.len() == expected) {
         return Ok(());
     }
     let count = expected.map_or(String::new(), |expected| format!("{expected} "));
-    let (method, admissible) = (context.base.method.name().to_owned(), format!("{count}finite numbers"));
-    Err(CustomError::Numbers { method, round, who: who(), len: numbers.len(), bad, admissible })
+    let (method, admissible) = (
+        context.base.method.name().to_owned(),
+        format!("{count}finite numbers"),
+    );
+    Err(CustomError::Numbers {
+        method,
+        round,
+        who: who(),
+        len: numbers.len(),
+        bad,
+        admissible,
+    })
 }

@@ -17,17 +17,29 @@ pub(super) fn text(export: &Export) -> String {
         ScalarKind::F32 => "float",
         ScalarKind::F64 => "double",
     };
-    let seeds: String = export.seeds().iter().map(|line| format!(" * {line}\n")).collect();
+    let seeds: String = export
+        .seeds()
+        .iter()
+        .map(|line| format!(" * {line}\n"))
+        .collect();
     let mut constants = match &export.agreement.protocol {
         Protocol::Draws(draws) => of_draws(export, draws),
         Protocol::Prior(prior) => of_prior(export, prior),
         // None is exported: a campaign is made of a space, and no device runs the others.
         Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_) => Vec::new(),
     };
-    constants.push(("bytes of the agreement", "AGREEMENT_BYTES", export.bytes.len()));
+    constants.push((
+        "bytes of the agreement",
+        "AGREEMENT_BYTES",
+        export.bytes.len(),
+    ));
     let points = match &export.points {
         Points::Grid(per_axis) => {
-            constants.push(("points along one axis of the grid of candidates", "POINTS_PER_AXIS", *per_axis as usize));
+            constants.push((
+                "points along one axis of the grid of candidates",
+                "POINTS_PER_AXIS",
+                *per_axis as usize,
+            ));
             String::new()
         }
         Points::List(points) => {
@@ -43,12 +55,22 @@ pub(super) fn text(export: &Export) -> String {
         }
         Points::List(landmarks) if landmarks.is_empty() => String::new(),
         Points::List(landmarks) => {
-            constants.push(("coordinates of all landmarks", "LANDMARKS_LEN", landmarks.len()));
-            list(("the landmarks of the features in the unit box", "LANDMARKS"), landmarks, export)
+            constants.push((
+                "coordinates of all landmarks",
+                "LANDMARKS_LEN",
+                landmarks.len(),
+            ));
+            list(
+                ("the landmarks of the features in the unit box", "LANDMARKS"),
+                landmarks,
+                export,
+            )
         }
     };
-    let constants: String =
-        constants.iter().map(|(doc, name, value)| format!("/* {doc} */\n#define SORDINO_{name} {value}u\n")).collect();
+    let constants: String = constants
+        .iter()
+        .map(|(doc, name, value)| format!("/* {doc} */\n#define SORDINO_{name} {value}u\n"))
+        .collect();
     let array = |doc: &str, name: &str, values: &[u8]| {
         let (len, values) = (values.len(), bytes(values));
         format!("/* {doc} */\nstatic const unsigned char SORDINO_{name}[{len}] = {{\n{values}}};\n")
@@ -60,9 +82,16 @@ pub(super) fn text(export: &Export) -> String {
          {constants}{digest}{agreement}{points}{landmarks}{settings}\n#endif\n",
         name = export.name,
         method = export.method.name(),
-        digest =
-            array("digest of the agreement; frames carry its first 64 bits", "DIGEST", &export.agreement.digest().0),
-        agreement = array("the agreement, all that the parties have in common", "AGREEMENT", &export.bytes),
+        digest = array(
+            "digest of the agreement; frames carry its first 64 bits",
+            "DIGEST",
+            &export.agreement.digest().0
+        ),
+        agreement = array(
+            "the agreement, all that the parties have in common",
+            "AGREEMENT",
+            &export.bytes
+        ),
         settings = match machine(export) {
             Ok(settings) => settings,
             Err(why) => format!("/* sordino.h has no agent of this federation: {why} */\n"),
@@ -80,7 +109,9 @@ fn machine(export: &Export) -> Result<String, &'static str> {
     match &export.agreement.protocol {
         Protocol::Draws(draws) => settings(export, draws).map(|fields| initializer(&fields)),
         Protocol::Prior(prior) => member(export, prior),
-        Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_) => Err("it knows no such method"),
+        Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_) => {
+            Err("it knows no such method")
+        }
     }
 }
 
@@ -93,11 +124,20 @@ fn member(export: &Export, prior: &PriorProtocol) -> Result<String, &'static str
     };
     let p = prior.config.parameters();
     let counts = [p.initial_points, prior.rounds, p.designs];
-    if export.candidates() > 1 << 16 || p.feature_count > 1 << 8 || counts.iter().any(|count| *count > 1 << 12) {
-        return Err("it holds 65536 candidates, 256 features, and 4096 initial points, rounds and designs at most");
+    if export.candidates() > 1 << 16
+        || p.feature_count > 1 << 8
+        || counts.iter().any(|count| *count > 1 << 12)
+    {
+        return Err(
+            "it holds 65536 candidates, 256 features, and 4096 initial points, rounds and designs at most",
+        );
     }
     let (secrets, [own, helper], what) = match p.trust {
-        Trust::OneServer => ("", ["0"; 2], "which agent it is, and its seed, which is secret"),
+        Trust::OneServer => (
+            "",
+            ["0"; 2],
+            "which agent it is, and its seed, which is secret",
+        ),
         Trust::TwoServers => (
             ", own, helper",
             ["(own)", "(helper)"],
@@ -115,7 +155,10 @@ fn member(export: &Export, prior: &PriorProtocol) -> Result<String, &'static str
         ("per_axis", "SORDINO_POINTS_PER_AXIS"),
         ("landmarks_per_axis", "SORDINO_LANDMARKS_PER_AXIS"),
     ];
-    let lines: String = fields.iter().map(|(name, value)| format!("        .{name} = {value}, \\\n")).collect();
+    let lines: String = fields
+        .iter()
+        .map(|(name, value)| format!("        .{name} = {value}, \\\n"))
+        .collect();
     Ok(format!(
         "/* a sordino_member_settings of sordino.h: {what} */\n\
          #define SORDINO_MEMBER_SETTINGS(index, secret{secrets}) \\\n    {{ \\\n{lines}    }}\n\
@@ -131,27 +174,39 @@ fn member(export: &Export, prior: &PriorProtocol) -> Result<String, &'static str
 /// The settings that say all of the federation but which agent it is, in the order of `sordino_agent_settings`.
 ///
 /// **Errors**: what the agent of `sordino.h` cannot do.
-fn settings(export: &Export, draws: &DrawsProtocol) -> Result<Vec<(&'static str, String)>, &'static str> {
+fn settings(
+    export: &Export,
+    draws: &DrawsProtocol,
+) -> Result<Vec<(&'static str, String)>, &'static str> {
     let (parameters, features) = (draws.config.parameters(), draws.features);
-    let [clipping_norm, sampling_probability, noise_multiplier, aggregation, grid_exponent] =
-        match &parameters.aggregation {
-            Aggregation::None => ["0.0", "0.0", "0.0", "SORDINO_AGGREGATION_NONE", "0"].map(str::to_owned),
-            Aggregation::Mean => ["0.0", "0.0", "0.0", "SORDINO_AGGREGATION_MEAN", "0"].map(str::to_owned),
-            Aggregation::Private {
-                signal: Signal::Vectors,
-                clipping_norm,
-                sampling_probability,
-                noise_multiplier,
-                grid_exponent,
-            } => [
-                real(clipping_norm.value()),
-                real(*sampling_probability),
-                real(noise_multiplier.value()),
-                "SORDINO_AGGREGATION_PRIVATE".to_owned(),
-                grid_exponent.to_string(),
-            ],
-            Aggregation::Private { .. } => return Err("it knows no federation that sums zeros"),
-        };
+    let [
+        clipping_norm,
+        sampling_probability,
+        noise_multiplier,
+        aggregation,
+        grid_exponent,
+    ] = match &parameters.aggregation {
+        Aggregation::None => {
+            ["0.0", "0.0", "0.0", "SORDINO_AGGREGATION_NONE", "0"].map(str::to_owned)
+        }
+        Aggregation::Mean => {
+            ["0.0", "0.0", "0.0", "SORDINO_AGGREGATION_MEAN", "0"].map(str::to_owned)
+        }
+        Aggregation::Private {
+            signal: Signal::Vectors,
+            clipping_norm,
+            sampling_probability,
+            noise_multiplier,
+            grid_exponent,
+        } => [
+            real(clipping_norm.value()),
+            real(*sampling_probability),
+            real(noise_multiplier.value()),
+            "SORDINO_AGGREGATION_PRIVATE".to_owned(),
+            grid_exponent.to_string(),
+        ],
+        Aggregation::Private { .. } => return Err("it knows no federation that sums zeros"),
+    };
     let [points, count, per_axis] = match &export.points {
         Points::Grid(_) => ["0", "0", "SORDINO_POINTS_PER_AXIS"],
         Points::List(_) => ["SORDINO_POINTS", "SORDINO_POINTS_LEN / SORDINO_DIM", "0"],
@@ -163,7 +218,13 @@ fn settings(export: &Export, draws: &DrawsProtocol) -> Result<Vec<(&'static str,
         Stationary::Matern32 => "SORDINO_MATERN_32",
         Stationary::Matern52 => "SORDINO_MATERN_52",
     };
-    let splits = parameters.regions.splits().iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let splits = parameters
+        .regions
+        .splits()
+        .iter()
+        .map(u32::to_string)
+        .collect::<Vec<_>>()
+        .join(", ");
     Ok(vec![
         ("seed", "(secret)".to_owned()),
         ("feature_seed", format!("{}u", features.seed)),
@@ -185,11 +246,17 @@ fn settings(export: &Export, draws: &DrawsProtocol) -> Result<Vec<(&'static str,
         ("splits", format!("{{{splits}}}")),
         ("rounds", parameters.rounds.to_string()),
         ("initial_points", parameters.initial_points.to_string()),
-        ("initial_whole", u32::from(parameters.initial_region == InitialRegion::Whole).to_string()),
+        (
+            "initial_whole",
+            u32::from(parameters.initial_region == InitialRegion::Whole).to_string(),
+        ),
         ("features", "SORDINO_FEATURES".to_owned()),
         ("unit_norm", u32::from(features.unit_norm).to_string()),
         ("shape", shape.to_owned()),
-        ("mixing", u32::from(parameters.mixing == Mixing::Inverse).to_string()),
+        (
+            "mixing",
+            u32::from(parameters.mixing == Mixing::Inverse).to_string(),
+        ),
         ("hold", parameters.concentration.hold.to_string()),
         ("decay", parameters.concentration.decay.to_string()),
         ("aggregation", aggregation),
@@ -204,7 +271,10 @@ fn real(x: f64) -> String {
 
 /// The settings as a macro: the header itself needs no other.
 fn initializer(fields: &[(&str, String)]) -> String {
-    let lines: String = fields.iter().map(|(name, value)| format!("        .{name} = {value}, \\\n")).collect();
+    let lines: String = fields
+        .iter()
+        .map(|(name, value)| format!("        .{name} = {value}, \\\n"))
+        .collect();
     format!(
         "/* a sordino_agent_settings of sordino.h: which agent it is, and its seed, which is secret */\n\
          #define SORDINO_AGENT_SETTINGS(index, secret) \\\n    {{ \\\n{lines}    }}\n"
@@ -219,7 +289,12 @@ fn list((what, name): (&str, &str), points: &[f64], export: &Export) -> String {
     };
     let lines: String = points
         .chunks(export.agreement.dim as usize)
-        .map(|point| format!("    {},\n", point.iter().map(number).collect::<Vec<_>>().join(", ")))
+        .map(|point| {
+            format!(
+                "    {},\n",
+                point.iter().map(number).collect::<Vec<_>>().join(", ")
+            )
+        })
         .collect();
     format!(
         "/* {what}, one a line */\nstatic const sordino_number SORDINO_{name}[SORDINO_{name}_LEN] = {{\n{lines}}};\n"
@@ -237,33 +312,89 @@ fn of_draws(export: &Export, draws: &DrawsProtocol) -> Vec<Constant> {
     vec![
         ("D, axes of the domain", "DIM", sizes.dim),
         ("M, shared features", "FEATURES", sizes.features),
-        ("P, sub-regions, a vector of a broadcast for each", "REGIONS", parameters.regions.count() as usize),
-        ("N_init + T, observations of a whole run", "OBSERVATIONS", sizes.observations),
+        (
+            "P, sub-regions, a vector of a broadcast for each",
+            "REGIONS",
+            parameters.regions.count() as usize,
+        ),
+        (
+            "N_init + T, observations of a whole run",
+            "OBSERVATIONS",
+            sizes.observations,
+        ),
         ("numbers of the agent's log", "LOG_LEN", sizes.log()),
-        ("numbers of the agent's workspace", "WORKSPACE_LEN", sizes.workspace()),
-        ("numbers of the features, drawn once a boot", "FEATURES_LEN", features),
+        (
+            "numbers of the agent's workspace",
+            "WORKSPACE_LEN",
+            sizes.workspace(),
+        ),
+        (
+            "numbers of the features, drawn once a boot",
+            "FEATURES_LEN",
+            features,
+        ),
         ("bytes of the longest upload", "UPLOAD_BYTES", upload),
-        ("bytes of an upload in 16 bits a number", "SMALL_UPLOAD_BYTES", small::frame_len(sizes.features)),
-        ("bytes of the longest broadcast", "BROADCAST_BYTES", broadcast),
+        (
+            "bytes of an upload in 16 bits a number",
+            "SMALL_UPLOAD_BYTES",
+            small::frame_len(sizes.features),
+        ),
+        (
+            "bytes of the longest broadcast",
+            "BROADCAST_BYTES",
+            broadcast,
+        ),
         ("bytes of a stored state", "STATE_BYTES", state),
         ("bytes of a stored observation", "ENTRY_BYTES", entry),
     ]
 }
 
 fn of_prior(export: &Export, prior: &PriorProtocol) -> Vec<Constant> {
-    let (m, n, rounds) = (prior.config.features(), prior.config.design_len(), prior.rounds as usize);
+    let (m, n, rounds) = (
+        prior.config.features(),
+        prior.config.design_len(),
+        prior.rounds as usize,
+    );
     let [upload, broadcast] = export.frames();
     vec![
-        ("D, axes of the domain", "DIM", export.agreement.dim as usize),
-        ("points that may be queried", "CANDIDATES", export.candidates()),
-        ("M, features of the posterior, one for each landmark", "FEATURES", m),
+        (
+            "D, axes of the domain",
+            "DIM",
+            export.agreement.dim as usize,
+        ),
+        (
+            "points that may be queried",
+            "CANDIDATES",
+            export.candidates(),
+        ),
+        (
+            "M, features of the posterior, one for each landmark",
+            "FEATURES",
+            m,
+        ),
         ("observations before the first release", "INITIAL_POINTS", n),
         ("T, queries after them", "ROUNDS", rounds),
         ("observations of a whole run", "OBSERVATIONS", n + rounds),
-        ("virtual designs", "DESIGNS", prior.config.parameters().designs as usize),
-        ("releases, each with a frame down and a contribution up", "RELEASES", prior.releases() as usize),
-        ("bytes of a contribution in the clear", "UPLOAD_BYTES", upload),
-        ("bytes of the sums of a release", "BROADCAST_BYTES", broadcast),
+        (
+            "virtual designs",
+            "DESIGNS",
+            prior.config.parameters().designs as usize,
+        ),
+        (
+            "releases, each with a frame down and a contribution up",
+            "RELEASES",
+            prior.releases() as usize,
+        ),
+        (
+            "bytes of a contribution in the clear",
+            "UPLOAD_BYTES",
+            upload,
+        ),
+        (
+            "bytes of the sums of a release",
+            "BROADCAST_BYTES",
+            broadcast,
+        ),
     ]
 }
 
@@ -281,9 +412,17 @@ mod tests {
     }
 
     fn with(method: Method, candidates: &[f64], settings: &[&str]) -> String {
-        let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let settings: Vec<String> = settings
+            .iter()
+            .map(|setting| (*setting).to_owned())
+            .collect();
         let scenario = Shipped::find("firmware").unwrap().parse(&settings).unwrap();
-        let announced = Announced { epsilon_max: None, delta: 1e-5, deadline_ms: 1, may_close_early: false };
+        let announced = Announced {
+            epsilon_max: None,
+            delta: 1e-5,
+            deadline_ms: 1,
+            may_close_early: false,
+        };
         let run = simulated_deployment(RunSeed::new(0, 0));
         text(&Export::new(&scenario, method, candidates, 1, run, announced).unwrap())
     }
@@ -300,15 +439,31 @@ mod tests {
         ] {
             assert!(found.contains(part), "{part}\n{found}");
         }
-        assert!(header(method::TS, &list, usual).contains(".aggregation = SORDINO_AGGREGATION_NONE, "));
-        assert!(header(method::FTS_DE, &list, usual).contains(".aggregation = SORDINO_AGGREGATION_MEAN, "));
+        assert!(
+            header(method::TS, &list, usual).contains(".aggregation = SORDINO_AGGREGATION_NONE, ")
+        );
+        assert!(
+            header(method::FTS_DE, &list, usual)
+                .contains(".aggregation = SORDINO_AGGREGATION_MEAN, ")
+        );
         for (method, setting, why) in [
-            (method::DP_FTS_DE, "surrogate.scalar=\"f64\"", "it computes in single precision"),
-            (method::PURE_NOISE, usual, "it knows no federation that sums zeros"),
+            (
+                method::DP_FTS_DE,
+                "surrogate.scalar=\"f64\"",
+                "it computes in single precision",
+            ),
+            (
+                method::PURE_NOISE,
+                usual,
+                "it knows no federation that sums zeros",
+            ),
         ] {
             let found = header(method, &list, setting);
             let said = format!("/* sordino.h has no agent of this federation: {why} */");
-            assert!(found.contains(&said) && !found.contains("SORDINO_AGENT_SETTINGS"), "{found}");
+            assert!(
+                found.contains(&said) && !found.contains("SORDINO_AGENT_SETTINGS"),
+                "{found}"
+            );
         }
     }
 
@@ -316,7 +471,11 @@ mod tests {
     fn settings_of_a_member_name_its_keys_where_there_are_two_servers() {
         let methods = "federation.methods=[\"dp-prior\"]";
         let grid = [0.0, 0.25, 0.5, 0.75, 1.0];
-        let one = with(method::DP_PRIOR, &grid, &[methods, "prior.points_per_axis=12"]);
+        let one = with(
+            method::DP_PRIOR,
+            &grid,
+            &[methods, "prior.points_per_axis=12"],
+        );
         for part in [
             "#define SORDINO_MEMBER_SETTINGS(index, secret) \\\n",
             ".own_secret = 0, \\\n        .helper_key = 0, \\\n        .agent = (index), ",
@@ -326,13 +485,36 @@ mod tests {
         ] {
             assert!(one.contains(part), "{part}\n{one}");
         }
-        let two = ["privacy.trust=\"two-servers\"", methods, "prior.points_per_axis=12"];
+        let two = [
+            "privacy.trust=\"two-servers\"",
+            methods,
+            "prior.points_per_axis=12",
+        ];
         let two = with(method::DP_PRIOR, &grid, &two);
-        assert!(two.contains("#define SORDINO_MEMBER_SETTINGS(index, secret, own, helper) \\\n"), "{two}");
-        assert!(two.contains(".own_secret = (own), \\\n        .helper_key = (helper), "), "{two}");
-        let list = with(method::DP_PRIOR, &[0.0, 0.2, 1.0], &[methods, "prior.points_per_axis=12"]);
-        assert!(list.contains("sordino.h has no agent of this federation: its candidates and landmarks are grids"));
-        let many = with(method::DP_PRIOR, &grid, &[methods, "prior.points_per_axis=300"]);
-        assert!(many.contains("no agent of this federation: it holds 65536 candidates, 256 features"), "{many}");
+        assert!(
+            two.contains("#define SORDINO_MEMBER_SETTINGS(index, secret, own, helper) \\\n"),
+            "{two}"
+        );
+        assert!(
+            two.contains(".own_secret = (own), \\\n        .helper_key = (helper), "),
+            "{two}"
+        );
+        let list = with(
+            method::DP_PRIOR,
+            &[0.0, 0.2, 1.0],
+            &[methods, "prior.points_per_axis=12"],
+        );
+        assert!(list.contains(
+            "sordino.h has no agent of this federation: its candidates and landmarks are grids"
+        ));
+        let many = with(
+            method::DP_PRIOR,
+            &grid,
+            &[methods, "prior.points_per_axis=300"],
+        );
+        assert!(
+            many.contains("no agent of this federation: it holds 65536 candidates, 256 features"),
+            "{many}"
+        );
     }
 }

@@ -60,14 +60,21 @@ impl Numbers<'_> {
         let suffix = if language == Language::C { "f" } else { "" };
         match self {
             Numbers::Bytes(all) => bytes(all),
-            Numbers::Single(all, width) => lines(all, *width, |x| format!("{:?}{suffix}", x as f32)),
+            Numbers::Single(all, width) => {
+                lines(all, *width, |x| format!("{:?}{suffix}", x as f32))
+            }
             Numbers::Double(all, width) => lines(all, *width, |x| format!("{x:?}")),
         }
     }
 }
 
 fn lines(all: &[f64], width: usize, write: impl Fn(f64) -> String) -> String {
-    let line = |row: &[f64]| format!("    {},\n", row.iter().map(|x| write(*x)).collect::<Vec<_>>().join(", "));
+    let line = |row: &[f64]| {
+        format!(
+            "    {},\n",
+            row.iter().map(|x| write(*x)).collect::<Vec<_>>().join(", ")
+        )
+    };
     all.chunks(width).map(line).collect()
 }
 
@@ -81,12 +88,18 @@ fn constant(language: Language, doc: &str, name: &str, value: usize) -> String {
 
 /// An array in a language: what it is, its name and numbers.
 fn array(language: Language, doc: &str, name: &str, numbers: &Numbers<'_>) -> String {
-    let (of, len, lines) = (numbers.name(language), numbers.len(), numbers.lines(language));
+    let (of, len, lines) = (
+        numbers.name(language),
+        numbers.len(),
+        numbers.lines(language),
+    );
     match language {
         Language::C => format!(
             "/* {doc} */\n#define SORDINO_{name}_LEN {len}u\nstatic const {of} SORDINO_{name}[{len}] = {{\n{lines}}};\n"
         ),
-        Language::Rust => format!("/// {doc}.\n#[rustfmt::skip]\npub static {name}: [{of}; {len}] = [\n{lines}];\n"),
+        Language::Rust => format!(
+            "/// {doc}.\n#[rustfmt::skip]\npub static {name}: [{of}; {len}] = [\n{lines}];\n"
+        ),
     }
 }
 
@@ -100,11 +113,20 @@ impl CampaignExport<'_> {
         let digest = self.agreement.digest().0;
         let (protocol, numbers) = (&self.agreement.protocol, self.numbers.concat());
         let first = "first points, as many as everybody is expected to have; three at least";
-        let releases = "releases, each with a frame down, what it is made with, and a contribution up";
+        let releases =
+            "releases, each with a frame down, what it is made with, and a contribution up";
         let constants = [
             ("D, coordinates of a point", "DIM", dim),
-            ("M, features, one for each landmark", "FEATURES", self.landmarks.len() / dim),
-            ("parameters of the space", "PARAMETERS", self.parameters.len()),
+            (
+                "M, features, one for each landmark",
+                "FEATURES",
+                self.landmarks.len() / dim,
+            ),
+            (
+                "parameters of the space",
+                "PARAMETERS",
+                self.parameters.len(),
+            ),
             (releases, "RELEASES", protocol.epochs() as usize),
             (first, "FIRST_POINTS", protocol.initial_points() as usize),
         ];
@@ -112,10 +134,26 @@ impl CampaignExport<'_> {
         let same = "the same points in numbers of the parameters, one a line";
         let arrays = [
             (frames, "DIGEST", Numbers::Bytes(&digest)),
-            ("the agreement, all that the parties have in common", "AGREEMENT", Numbers::Bytes(&agreement)),
-            ("the landmarks in the unit box, one a line", "LANDMARKS", Numbers::Double(self.landmarks, dim)),
-            ("points that fill the space, in the unit box, one a line", "POINTS", Numbers::Single(self.points, dim)),
-            (same, "NUMBERS", Numbers::Double(&numbers, self.parameters.len())),
+            (
+                "the agreement, all that the parties have in common",
+                "AGREEMENT",
+                Numbers::Bytes(&agreement),
+            ),
+            (
+                "the landmarks in the unit box, one a line",
+                "LANDMARKS",
+                Numbers::Double(self.landmarks, dim),
+            ),
+            (
+                "points that fill the space, in the unit box, one a line",
+                "POINTS",
+                Numbers::Single(self.points, dim),
+            ),
+            (
+                same,
+                "NUMBERS",
+                Numbers::Double(&numbers, self.parameters.len()),
+            ),
         ];
         let constants = constants.map(|(doc, name, value)| constant(language, doc, name, value));
         let sign = match language {
@@ -129,7 +167,11 @@ impl CampaignExport<'_> {
             ),
         };
         let arrays = arrays.map(|(doc, name, numbers)| array(language, doc, name, &numbers));
-        let tail = if language == Language::C { TAIL_OF_C } else { TAIL_OF_RUST };
+        let tail = if language == Language::C {
+            TAIL_OF_C
+        } else {
+            TAIL_OF_RUST
+        };
         Ok(self.head(language) + &constants.concat() + &sign + &arrays.concat() + tail)
     }
 
@@ -137,12 +179,19 @@ impl CampaignExport<'_> {
     fn head(&self, language: Language) -> String {
         // Its letters are those of terminals, and a compiler reads this.
         let asked = [("ε", "epsilon"), ("δ", "delta"), ("≤", "<=")];
-        let asked = asked.iter().fold(self.said.trim_end().to_owned(), |said, (from, to)| said.replace(from, to));
-        let mut said =
-            format!("A site of a campaign, for a device: written by `sordino terms`, not by hand.\n\n{asked}\n\n");
+        let asked = asked
+            .iter()
+            .fold(self.said.trim_end().to_owned(), |said, (from, to)| {
+                said.replace(from, to)
+            });
+        let mut said = format!(
+            "A site of a campaign, for a device: written by `sordino terms`, not by hand.\n\n{asked}\n\n"
+        );
         said += match self.minimises {
             true => "Smaller values are better here: a site gives -value. Numbers of a point:\n",
-            false => "Larger values are better here: a site gives its values as they are. Numbers of a point:\n",
+            false => {
+                "Larger values are better here: a site gives its values as they are. Numbers of a point:\n"
+            }
         };
         for (name, meaning) in self.parameters {
             // A string has no end.
@@ -154,13 +203,17 @@ impl CampaignExport<'_> {
                 .collect::<String>()
         };
         match language {
-            Language::C => format!("/*\n{} */\n#ifndef SORDINO_EXPORT_H\n#define SORDINO_EXPORT_H\n\n", lines(" *")),
+            Language::C => format!(
+                "/*\n{} */\n#ifndef SORDINO_EXPORT_H\n#define SORDINO_EXPORT_H\n\n",
+                lines(" *")
+            ),
             Language::Rust => lines("//!") + USES_OF_RUST,
         }
     }
 }
 
-const USES_OF_RUST: &str = "\nuse sordino_core::federated::exchange::{Agreement, AgreementError};\n\n";
+const USES_OF_RUST: &str =
+    "\nuse sordino_core::federated::exchange::{Agreement, AgreementError};\n\n";
 const TAIL_OF_RUST: &str = "\n/// What all parties agree on. **Errors**: none for the bytes above.\n\
     pub fn agreement() -> Result<Agreement, AgreementError> {\n    Agreement::from_bytes(&AGREEMENT)\n}\n";
 const TAIL_OF_C: &str = "/* a sordino_site_settings of sordino.h */\n\

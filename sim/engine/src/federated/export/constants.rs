@@ -1,7 +1,9 @@
 //! What the two languages say: sizes, bytes and candidates of one federation.
 
 use sordino_core::domain::Candidates;
-use sordino_core::federated::exchange::{Agreement, Announced, DrawsProtocol, Protocol, PublicFeatures};
+use sordino_core::federated::exchange::{
+    Agreement, Announced, DrawsProtocol, Protocol, PublicFeatures,
+};
 use sordino_core::federated::{AgentState, Entry, OwnDraw, Sizes};
 use sordino_core::math::Scalar;
 use sordino_core::snapshot::max_bytes;
@@ -71,7 +73,8 @@ impl Export {
         if scenario.surrogate.own_draw == OwnDraw::Joint {
             return Err(ExportError::Joint);
         }
-        let (agreement, landmarks) = agreement(scenario, method, 0, candidates, dim, deployment, announced)?;
+        let (agreement, landmarks) =
+            agreement(scenario, method, 0, candidates, dim, deployment, announced)?;
         if let Protocol::Vote(_) | Protocol::Own(_) = agreement.protocol {
             return Err(ExportError::Hosts(method));
         }
@@ -82,14 +85,30 @@ impl Export {
             // A member computes its features in double precision.
             _ => as_held::<f64>(candidates, dim),
         };
-        let landmarks = if landmarks.is_empty() { Points::List(landmarks) } else { as_held::<f64>(&landmarks, dim) };
-        Ok(Export { name: scenario.name.clone(), method, scalar, agreement, landmarks, bytes, points })
+        let landmarks = if landmarks.is_empty() {
+            Points::List(landmarks)
+        } else {
+            as_held::<f64>(&landmarks, dim)
+        };
+        Ok(Export {
+            name: scenario.name.clone(),
+            method,
+            scalar,
+            agreement,
+            landmarks,
+            bytes,
+            points,
+        })
     }
 
     /// The sizes of the memory of an agent that shares draws.
     pub(super) fn sizes(&self, draws: &DrawsProtocol) -> Sizes {
         let config = &draws.config;
-        Sizes::new(self.agreement.dim as usize, config.parameters().feature_count as usize, config.observations_max())
+        Sizes::new(
+            self.agreement.dim as usize,
+            config.parameters().feature_count as usize,
+            config.observations_max(),
+        )
     }
 
     /// How many candidates there are.
@@ -123,9 +142,10 @@ impl Export {
                 let PublicFeatures { seed, run, .. } = draws.features;
                 (format!("feature seed {seed} (run {run})"), "features")
             }
-            Protocol::Prior(_) | Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_) => {
-                ("the seeds in the agreement".to_owned(), "designs and common draws")
-            }
+            Protocol::Prior(_) | Protocol::Campaign(_) | Protocol::Vote(_) | Protocol::Own(_) => (
+                "the seeds in the agreement".to_owned(),
+                "designs and common draws",
+            ),
         };
         [
             format!("Seeds. Public: {public}, from which every party draws the same"),
@@ -147,16 +167,26 @@ impl Export {
 fn as_held<T: Scalar>(candidates: &[f64], dim: usize) -> Points {
     let list = || Points::List(candidates.to_vec());
     let count = candidates.len() / dim;
-    let per_axis = (1..=count).find(|n| n.checked_pow(dim as u32).is_none_or(|all| all >= count)).unwrap_or(1) as u32;
-    let Ok(grid) = Candidates::<T>::grid(per_axis, dim) else { return list() };
+    let per_axis = (1..=count)
+        .find(|n| n.checked_pow(dim as u32).is_none_or(|all| all >= count))
+        .unwrap_or(1) as u32;
+    let Ok(grid) = Candidates::<T>::grid(per_axis, dim) else {
+        return list();
+    };
     if grid.count() as usize != count {
         return list();
     }
     let mut point = vec![T::ZERO; dim];
-    let same = candidates.chunks_exact(dim).enumerate().all(|(index, expected)| {
-        grid.point(index as u32, &mut point);
-        expected.iter().zip(&point).all(|(x, found)| T::from_f64(*x) == *found)
-    });
+    let same = candidates
+        .chunks_exact(dim)
+        .enumerate()
+        .all(|(index, expected)| {
+            grid.point(index as u32, &mut point);
+            expected
+                .iter()
+                .zip(&point)
+                .all(|(x, found)| T::from_f64(*x) == *found)
+        });
     if same { Points::Grid(per_axis) } else { list() }
 }
 
@@ -164,7 +194,15 @@ fn as_held<T: Scalar>(candidates: &[f64], dim: usize) -> Points {
 pub(super) fn bytes(values: &[u8]) -> String {
     values
         .chunks(16)
-        .map(|line| format!("    {},\n", line.iter().map(|b| format!("0x{b:02x}")).collect::<Vec<_>>().join(", ")))
+        .map(|line| {
+            format!(
+                "    {},\n",
+                line.iter()
+                    .map(|b| format!("0x{b:02x}"))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )
+        })
         .collect()
 }
 
@@ -177,7 +215,9 @@ mod tests {
         let grid: Vec<f64> = {
             let grid = Candidates::<f64>::grid(5, 2).unwrap();
             let mut point = [0.0; 2];
-            (0..25).flat_map(|i| (grid.point(i, &mut point), point).1).collect()
+            (0..25)
+                .flat_map(|i| (grid.point(i, &mut point), point).1)
+                .collect()
         };
         assert_eq!(as_held::<f32>(&grid, 2), Points::Grid(5));
         assert_eq!(as_held::<f64>(&grid, 2), Points::Grid(5));
@@ -188,6 +228,9 @@ mod tests {
             (as_held::<f32>(&moved, 2), as_held::<f64>(&moved, 2)),
             (Points::Grid(5), Points::List(moved.clone()))
         );
-        assert_eq!(as_held::<f64>(&grid[..48], 2), Points::List(grid[..48].to_vec()));
+        assert_eq!(
+            as_held::<f64>(&grid[..48], 2),
+            Points::List(grid[..48].to_vec())
+        );
     }
 }

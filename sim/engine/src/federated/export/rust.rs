@@ -15,7 +15,11 @@ pub(super) fn text(export: &Export) -> String {
         ScalarKind::F32 => "f32",
         ScalarKind::F64 => "f64",
     };
-    let seeds: String = export.seeds().iter().map(|line| format!("//! {line}\n")).collect();
+    let seeds: String = export
+        .seeds()
+        .iter()
+        .map(|line| format!("//! {line}\n"))
+        .collect();
     let (uses, constants) = match &export.agreement.protocol {
         Protocol::Draws(draws) => (OF_DRAWS, of_draws(export, draws)),
         Protocol::Prior(prior) => (OF_PRIOR, of_prior(export, prior)),
@@ -47,9 +51,16 @@ pub(super) fn text(export: &Export) -> String {
          pub fn agreement() -> Result<Agreement, AgreementError> {{\n    Agreement::from_bytes(&AGREEMENT)\n}}\n",
         name = export.name,
         method = export.method.name(),
-        digest =
-            array("Digest of the agreement; frames carry its first 64 bits.", "DIGEST", &export.agreement.digest().0),
-        agreement = array("The agreement, as `Agreement::from_bytes` reads it.", "AGREEMENT", &export.bytes),
+        digest = array(
+            "Digest of the agreement; frames carry its first 64 bits.",
+            "DIGEST",
+            &export.agreement.digest().0
+        ),
+        agreement = array(
+            "The agreement, as `Agreement::from_bytes` reads it.",
+            "AGREEMENT",
+            &export.bytes
+        ),
     )
 }
 
@@ -82,43 +93,113 @@ fn of_draws(export: &Export, draws: &DrawsProtocol) -> Vec<Constant> {
     let constant = |doc, name, value: &str| (doc, name, "usize", value.to_owned());
     vec![
         constant("D, axes of the domain.", "DIM", &sizes.dim.to_string()),
-        constant("M, shared features.", "FEATURES", &sizes.features.to_string()),
-        constant("P, sub-regions, a vector of a broadcast for each.", "REGIONS", &regions),
-        constant("N_init + T, observations of a whole run.", "OBSERVATIONS", &sizes.observations.to_string()),
-        ("Memory of the agent.", "SIZES", "Sizes", "Sizes::new(DIM, FEATURES, OBSERVATIONS)".to_owned()),
-        constant("Numbers of the features, drawn once a boot.", "FEATURES_LEN", "storage_len(DIM, FEATURES)"),
-        constant("Bytes of the longest upload.", "UPLOAD_BYTES", &format!("frame_len_max(ScalarTag::{tag}, FEATURES)")),
-        constant("Bytes of an upload in 16 bits a number.", "SMALL_UPLOAD_BYTES", "small::frame_len(FEATURES)"),
+        constant(
+            "M, shared features.",
+            "FEATURES",
+            &sizes.features.to_string(),
+        ),
+        constant(
+            "P, sub-regions, a vector of a broadcast for each.",
+            "REGIONS",
+            &regions,
+        ),
+        constant(
+            "N_init + T, observations of a whole run.",
+            "OBSERVATIONS",
+            &sizes.observations.to_string(),
+        ),
+        (
+            "Memory of the agent.",
+            "SIZES",
+            "Sizes",
+            "Sizes::new(DIM, FEATURES, OBSERVATIONS)".to_owned(),
+        ),
+        constant(
+            "Numbers of the features, drawn once a boot.",
+            "FEATURES_LEN",
+            "storage_len(DIM, FEATURES)",
+        ),
+        constant(
+            "Bytes of the longest upload.",
+            "UPLOAD_BYTES",
+            &format!("frame_len_max(ScalarTag::{tag}, FEATURES)"),
+        ),
+        constant(
+            "Bytes of an upload in 16 bits a number.",
+            "SMALL_UPLOAD_BYTES",
+            "small::frame_len(FEATURES)",
+        ),
         constant(
             "Bytes of the longest broadcast.",
             "BROADCAST_BYTES",
             &format!("frame_len_max(ScalarTag::{tag}, FEATURES * REGIONS)"),
         ),
-        constant("Bytes of a stored state.", "STATE_BYTES", "max_bytes::<AgentState>()"),
-        constant("Bytes of a stored observation.", "ENTRY_BYTES", "max_bytes::<Entry<Number>>()"),
+        constant(
+            "Bytes of a stored state.",
+            "STATE_BYTES",
+            "max_bytes::<AgentState>()",
+        ),
+        constant(
+            "Bytes of a stored observation.",
+            "ENTRY_BYTES",
+            "max_bytes::<Entry<Number>>()",
+        ),
     ]
 }
 
 fn of_prior(export: &Export, prior: &PriorProtocol) -> Vec<Constant> {
-    let (p, frame) = (prior.config.parameters(), format!("frame_len_max(ScalarTag::{}, FEATURES + 1)", tag(export)));
+    let (p, frame) = (
+        prior.config.parameters(),
+        format!("frame_len_max(ScalarTag::{}, FEATURES + 1)", tag(export)),
+    );
     let constant = |doc, name, value: String| (doc, name, "usize", value);
     let said = |doc, name, value: &str| constant(doc, name, value.to_owned());
     let trust = format!("Trust::{:?}", p.trust);
-    let sizes = "MemberSizes::new(CANDIDATES, FEATURES, INITIAL_POINTS, ROUNDS, DESIGNS)".to_owned();
+    let sizes =
+        "MemberSizes::new(CANDIDATES, FEATURES, INITIAL_POINTS, ROUNDS, DESIGNS)".to_owned();
     vec![
-        constant("D, axes of the domain.", "DIM", export.agreement.dim.to_string()),
-        constant("Points that may be queried.", "CANDIDATES", export.candidates().to_string()),
-        constant("M, features of the posterior, one for each landmark.", "FEATURES", p.feature_count.to_string()),
-        constant("Observations before the first release.", "INITIAL_POINTS", p.initial_points.to_string()),
+        constant(
+            "D, axes of the domain.",
+            "DIM",
+            export.agreement.dim.to_string(),
+        ),
+        constant(
+            "Points that may be queried.",
+            "CANDIDATES",
+            export.candidates().to_string(),
+        ),
+        constant(
+            "M, features of the posterior, one for each landmark.",
+            "FEATURES",
+            p.feature_count.to_string(),
+        ),
+        constant(
+            "Observations before the first release.",
+            "INITIAL_POINTS",
+            p.initial_points.to_string(),
+        ),
         constant("T, queries after them.", "ROUNDS", prior.rounds.to_string()),
-        said("Observations of a whole run.", "OBSERVATIONS", "INITIAL_POINTS + ROUNDS"),
-        constant("Releases, each with a frame down and a contribution up.", "RELEASES", prior.releases().to_string()),
+        said(
+            "Observations of a whole run.",
+            "OBSERVATIONS",
+            "INITIAL_POINTS + ROUNDS",
+        ),
+        constant(
+            "Releases, each with a frame down and a contribution up.",
+            "RELEASES",
+            prior.releases().to_string(),
+        ),
         constant(
             "Virtual designs, of which each has as many points as an agent first.",
             "DESIGNS",
             p.designs.to_string(),
         ),
-        ("One server that sees contributions, or two of which neither does.", "TRUST", "Trust", trust),
+        (
+            "One server that sees contributions, or two of which neither does.",
+            "TRUST",
+            "Trust",
+            trust,
+        ),
         ("Memory of the member.", "SIZES", "MemberSizes", sizes),
         constant("Bytes of a contribution.", "UPLOAD_BYTES", frame.clone()),
         constant("Bytes of the sums of a release.", "BROADCAST_BYTES", frame),
@@ -138,13 +219,22 @@ struct Named {
 }
 
 const CANDIDATES: Named = Named {
-    axis: ("Points along one axis of the grid of candidates.", "POINTS_PER_AXIS"),
+    axis: (
+        "Points along one axis of the grid of candidates.",
+        "POINTS_PER_AXIS",
+    ),
     array: ("The candidates in the unit box, one a line.", "POINTS"),
     function: ("The points that may be queried.", "candidates"),
 };
 const LANDMARKS: Named = Named {
-    axis: ("Points along one axis of the grid of landmarks.", "LANDMARKS_PER_AXIS"),
-    array: ("The landmarks of the features in the unit box, one a line.", "LANDMARKS"),
+    axis: (
+        "Points along one axis of the grid of landmarks.",
+        "LANDMARKS_PER_AXIS",
+    ),
+    array: (
+        "The landmarks of the features in the unit box, one a line.",
+        "LANDMARKS",
+    ),
     function: ("The points that the features are made of.", "landmarks"),
 };
 
@@ -152,17 +242,36 @@ fn points(export: &Export, points: &Points, named: &Named, number: &str) -> Stri
     let (constant, list) = match points {
         Points::Grid(per_axis) => {
             let (doc, name) = named.axis;
-            (format!("/// {doc}\npub const {name}: u32 = {per_axis};\n"), format!("grid({name}, DIM)"))
+            (
+                format!("/// {doc}\npub const {name}: u32 = {per_axis};\n"),
+                format!("grid({name}, DIM)"),
+            )
         }
         Points::List(points) => {
             let narrow = number == "Number" && export.scalar == ScalarKind::F32;
-            let text = |x: &f64| if narrow { format!("{:?}", *x as f32) } else { format!("{x:?}") };
-            let line = |point: &[f64]| format!("    {},\n", point.iter().map(text).collect::<Vec<_>>().join(", "));
-            let lines: String = points.chunks(export.agreement.dim as usize).map(line).collect();
+            let text = |x: &f64| {
+                if narrow {
+                    format!("{:?}", *x as f32)
+                } else {
+                    format!("{x:?}")
+                }
+            };
+            let line = |point: &[f64]| {
+                format!(
+                    "    {},\n",
+                    point.iter().map(text).collect::<Vec<_>>().join(", ")
+                )
+            };
+            let lines: String = points
+                .chunks(export.agreement.dim as usize)
+                .map(line)
+                .collect();
             let (doc, name) = named.array;
             let len = points.len();
             (
-                format!("/// {doc}\n#[rustfmt::skip]\npub static {name}: [{number}; {len}] = [\n{lines}];\n"),
+                format!(
+                    "/// {doc}\n#[rustfmt::skip]\npub static {name}: [{number}; {len}] = [\n{lines}];\n"
+                ),
                 format!("list(&{name}, DIM)"),
             )
         }

@@ -6,8 +6,8 @@ use sordino_core::domain::Candidates;
 use sordino_core::federated::ServerError;
 use sordino_core::federated::exchange::candidates_digest;
 use sordino_core::federated::prior::{
-    Behaviour, Config, Model, Parameters, Plan, PriorError, PriorProtocol, Public, Tables, draw_designs, gram,
-    rounded_rows, rounded_rows_scratch_len,
+    Behaviour, Config, Model, Parameters, Plan, PriorError, PriorProtocol, Public, Tables,
+    draw_designs, gram, rounded_rows, rounded_rows_scratch_len,
 };
 use sordino_core::federated::shares::Trust;
 use sordino_core::math::Scalar;
@@ -24,7 +24,11 @@ use super::described::Described;
 const UNPROTECTED: f64 = 1.0 / 1024.0;
 /// The inducing points of a scenario's prior in \[0, 1\]^dim, row-major; nothing if it has no prior.
 pub fn landmarks(scenario: &Scenario, dim: usize) -> Vec<f64> {
-    scenario.prior.as_ref().map(|prior| prior.plan.inducing(dim)).unwrap_or_default()
+    scenario
+        .prior
+        .as_ref()
+        .map(|prior| prior.plan.inducing(dim))
+        .unwrap_or_default()
 }
 
 /// What the parties of a federated prior agree on, apart from candidates: for `method`, with common draws from `draw_seed`.
@@ -38,15 +42,32 @@ pub fn protocol(
     dim: usize,
     draw_seed: RunSeed,
 ) -> Result<Option<PriorProtocol>, DriverError> {
-    let Some(prior) = &scenario.prior else { return Ok(None) };
-    let (federation, surrogate, parts) = (&scenario.federation, &scenario.surrogate, method.parts());
-    let (agents, points, m) = (federation.agents, federation.initial_points, (landmarks.len() / dim) as u32);
+    let Some(prior) = &scenario.prior else {
+        return Ok(None);
+    };
+    let (federation, surrogate, parts) =
+        (&scenario.federation, &scenario.surrogate, method.parts());
+    let (agents, points, m) = (
+        federation.agents,
+        federation.initial_points,
+        (landmarks.len() / dim) as u32,
+    );
     let private = method.guarantee() == Guarantee::DifferentialPrivacy;
     // Noise that protects nobody is one server's.
-    let trust = if private { scenario.privacy.servers() } else { Trust::OneServer };
-    let usual = Parameters { trust, ..Parameters::usual(agents, m, points, surrogate.noise_variance) };
+    let trust = if private {
+        scenario.privacy.servers()
+    } else {
+        Trust::OneServer
+    };
+    let usual = Parameters {
+        trust,
+        ..Parameters::usual(agents, m, points, surrogate.noise_variance)
+    };
     let mut protocol = PriorProtocol {
-        config: Config::new(Parameters { grid_exponent: scenario.privacy.grid_exponent, ..usual })?,
+        config: Config::new(Parameters {
+            grid_exponent: scenario.privacy.grid_exponent,
+            ..usual
+        })?,
         rounds: federation.rounds,
         offset: federation.constant,
         release_rounds: prior.plan.releases.iter().copied().collect(),
@@ -59,7 +80,11 @@ pub fn protocol(
         landmarks: candidates_digest(&Candidates::list(landmarks, dim)?, &mut vec![0.0; dim]),
         design_seed: RunSeed::new(surrogate.feature_seed, 0),
         draw_seed,
-        behaviour: Behaviour { follows_draws: parts.follows_draws, own_model: parts.own_model, signal: parts.signal },
+        behaviour: Behaviour {
+            follows_draws: parts.follows_draws,
+            own_model: parts.own_model,
+            signal: parts.signal,
+        },
     };
     if !private {
         protocol.noise_multipliers.fill(UNPROTECTED);
@@ -88,7 +113,10 @@ impl<T: Scalar> PriorNumbers<T> {
         dim: usize,
     ) -> Result<Arc<Self>, DriverError> {
         let (config, m) = (protocol.config, protocol.config.features());
-        let [landmarks, list] = [Candidates::list(landmarks, dim)?, Candidates::list(candidates, dim)?];
+        let [landmarks, list] = [
+            Candidates::list(landmarks, dim)?,
+            Candidates::list(candidates, dim)?,
+        ];
         let count = list.count();
         let mut feature_rows = vec![T::ZERO; count as usize * m];
         let scratch = &mut vec![0.0; rounded_rows_scratch_len(dim, m)];
@@ -97,15 +125,33 @@ impl<T: Scalar> PriorNumbers<T> {
         gram(&config, &feature_rows, &mut mean).map_err(refused)?;
         let mut designs = vec![0; config.design_len() * config.parameters().designs as usize];
         draw_designs(&config, protocol.design_seed, count, &mut designs).map_err(refused)?;
-        Ok(Arc::new(PriorNumbers { config, feature_rows, gram: mean, designs }))
+        Ok(Arc::new(PriorNumbers {
+            config,
+            feature_rows,
+            gram: mean,
+            designs,
+        }))
     }
 
     /// The public context of all parties: designs are weighed, and own draws made, by this factor of the prior over the candidates.
     ///
     /// **Errors**: [`PriorError::Length`] for a factor of other candidates.
     pub fn public<'a>(&'a self, prior_rows: &'a [T]) -> Result<Public<'a, T>, PriorError> {
-        let PriorNumbers { config, feature_rows, gram, designs } = self;
-        Public::new(config, feature_rows, Tables { prior_rows, gram, designs })
+        let PriorNumbers {
+            config,
+            feature_rows,
+            gram,
+            designs,
+        } = self;
+        Public::new(
+            config,
+            feature_rows,
+            Tables {
+                prior_rows,
+                gram,
+                designs,
+            },
+        )
     }
 }
 
@@ -149,10 +195,21 @@ impl<T: Scalar> PriorContext<T> {
         if method.guarantee() != Guarantee::DifferentialPrivacy {
             base.budget.0 = f64::INFINITY;
         }
-        let (rounds, multipliers) = (protocol.release_rounds.as_slice(), protocol.noise_multipliers.as_slice());
+        let (rounds, multipliers) = (
+            protocol.release_rounds.as_slice(),
+            protocol.noise_multipliers.as_slice(),
+        );
         base.config_id = wire::config_id(&(&protocol.config, rounds, multipliers));
         let described = Described::of(scenario, method);
-        Ok(PriorContext { base, models: protocol.models(), protocol, landmarks, described, shared, numbers })
+        Ok(PriorContext {
+            base,
+            models: protocol.models(),
+            protocol,
+            landmarks,
+            described,
+            shared,
+            numbers,
+        })
     }
 
     /// What all parties agree on.

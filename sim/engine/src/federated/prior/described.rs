@@ -32,15 +32,32 @@ impl Described {
     pub fn of(scenario: &Scenario, method: Method) -> Result<Self, String> {
         let kernel = scenario.surrogate.kernel;
         if kernel.kernel != Stationary::SquaredExponential {
-            return Err("a prior file has a squared-exponential kernel, and this surrogate another one".into());
+            return Err(
+                "a prior file has a squared-exponential kernel, and this surrogate another one"
+                    .into(),
+            );
         }
-        let Named { space, goal, elsewhere } = Named::of(&scenario.objective)?;
+        let Named {
+            space,
+            goal,
+            elsewhere,
+        } = Named::of(&scenario.objective)?;
         if let Some(why) = elsewhere {
             return Err(why);
         }
-        let note = format!("simulated by sordino run, method {method}, noise of seed {}: no privacy", scenario.seed);
+        let note = format!(
+            "simulated by sordino run, method {method}, noise of seed {}: no privacy",
+            scenario.seed
+        );
         let (dataset, delta) = (scenario.name.clone(), scenario.privacy.delta);
-        Ok(Described { space, goal, dataset, note, delta, signal_variance: kernel.signal_variance })
+        Ok(Described {
+            space,
+            goal,
+            dataset,
+            note,
+            delta,
+            signal_variance: kernel.signal_variance,
+        })
     }
 }
 
@@ -59,7 +76,10 @@ mod tests {
     #[test]
     fn a_scenario_is_described_and_another_kernel_has_no_file() {
         let one = described("default", &[]).unwrap();
-        assert_eq!((one.space.parameters().len(), one.goal, one.dataset.as_str()), (1, Goal::Maximize, "default"));
+        assert_eq!(
+            (one.space.parameters().len(), one.goal, one.dataset.as_str()),
+            (1, Goal::Maximize, "default")
+        );
         assert!(one.note.contains("no privacy"), "{}", one.note);
         let other = described("default", &["surrogate.kernel=\"matern-5/2\""]).unwrap_err();
         assert!(other.contains("squared-exponential"), "{other}");

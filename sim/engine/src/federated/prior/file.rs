@@ -17,8 +17,8 @@
 
 use sordino_core::domain::Candidates;
 use sordino_core::federated::prior::{
-    Filter, PublicState, landmarks_at, landmarks_scratch_len, rounded_rows, rounded_rows_scratch_len, scratch_len,
-    self_test_scratch_len, storage_len,
+    Filter, PublicState, landmarks_at, landmarks_scratch_len, rounded_rows,
+    rounded_rows_scratch_len, scratch_len, self_test_scratch_len, storage_len,
 };
 use sordino_core::linalg::{dot, lower};
 use sordino_core::math::Scalar;
@@ -40,7 +40,10 @@ struct Numbers {
 
 /// Why there is no file, in words.
 fn words(error: impl std::error::Error + 'static) -> String {
-    format!("its numbers make none: {}", sordino_host::text::chain(&error))
+    format!(
+        "its numbers make none: {}",
+        sordino_host::text::chain(&error)
+    )
 }
 
 /// A number that a file can hold.
@@ -68,23 +71,51 @@ impl<T: Scalar> PriorContext<T> {
             Err(why) => return Ok(Err(why)),
         };
         if posterior.weights() != ours.weights() || posterior.covariance() != ours.covariance() {
-            return Err(DriverError::Check("releases that lead to another posterior than that of their server"));
+            return Err(DriverError::Check(
+                "releases that lead to another posterior than that of their server",
+            ));
         }
         let releases = released.len() / self.config().contribution_len();
-        let made = self.label(described, releases, posterior.heterogeneity().to_f64(), self_test);
+        let made = self.label(
+            described,
+            releases,
+            posterior.heterogeneity().to_f64(),
+            self_test,
+        );
         Ok(made.and_then(|label| {
-            let Numbers { landmarks, weights, covariance } = self.in_file_features(described, &posterior)?;
+            let Numbers {
+                landmarks,
+                weights,
+                covariance,
+            } = self.in_file_features(described, &posterior)?;
             let narrow = |numbers: Vec<f64>| numbers.into_iter().map(|x| x as f32).collect();
-            let file = PriorFile::new(label, narrow(landmarks), narrow(weights), narrow(covariance)).map_err(words)?;
+            let file = PriorFile::new(
+                label,
+                narrow(landmarks),
+                narrow(weights),
+                narrow(covariance),
+            )
+            .map_err(words)?;
             let bytes = file.to_bytes();
-            Ok(Left { digest: file.digest(), bytes })
+            Ok(Left {
+                digest: file.digest(),
+                bytes,
+            })
         }))
     }
 
     /// The posterior of all releases, and the self-test B of those before round 1, as any reader computes both.
     fn replayed(&self, released: &[f64]) -> Result<(PublicState<T, Vec<T>>, f64), String> {
-        let before = self.protocol.release_rounds.iter().filter(|round| **round == 0).count();
-        let first = released.chunks(self.config().contribution_len()).take(before).flatten();
+        let before = self
+            .protocol
+            .release_rounds
+            .iter()
+            .filter(|round| **round == 0)
+            .count();
+        let first = released
+            .chunks(self.config().contribution_len())
+            .take(before)
+            .flatten();
         let (_, self_test) = self.replayed_first(&first.copied().collect::<Vec<f64>>())?;
         Ok((self.replayed_first(released)?.0, self_test))
     }
@@ -93,12 +124,16 @@ impl<T: Scalar> PriorContext<T> {
         let config = *self.config();
         let m = config.features();
         let public = self.public().map_err(words)?;
-        let mut posterior = PublicState::new(config, vec![T::ZERO; storage_len(m)]).map_err(words)?;
+        let mut posterior =
+            PublicState::new(config, vec![T::ZERO; storage_len(m)]).map_err(words)?;
         let mut scratch = vec![T::ZERO; scratch_len(m, config.design_len())];
-        let mut filter = Filter::new(self.plan(), public, &mut posterior, &mut scratch).map_err(words)?;
+        let mut filter =
+            Filter::new(self.plan(), public, &mut posterior, &mut scratch).map_err(words)?;
         let released: Vec<T> = released.iter().map(|x| T::from_f64(*x)).collect();
         let mut scratch = vec![T::ZERO; self_test_scratch_len(m, config.design_len())];
-        let self_test = filter.replay_first(&released, &mut scratch).map_err(words)?;
+        let self_test = filter
+            .replay_first(&released, &mut scratch)
+            .map_err(words)?;
         Ok((posterior, self_test.to_f64()))
     }
 
@@ -110,9 +145,20 @@ impl<T: Scalar> PriorContext<T> {
         heterogeneity: f64,
         self_test: f64,
     ) -> Result<Label, String> {
-        let Described { space, goal, dataset, note, delta, signal_variance } = described.clone();
+        let Described {
+            space,
+            goal,
+            dataset,
+            note,
+            delta,
+            signal_variance,
+        } = described.clone();
         let parameters = self.config().parameters();
-        let made = self.protocol.noise_multipliers.get(..releases).filter(|made| !made.is_empty());
+        let made = self
+            .protocol
+            .noise_multipliers
+            .get(..releases)
+            .filter(|made| !made.is_empty());
         let made = made.ok_or("no release took place")?.to_vec();
         let (epsilon, replace_epsilon) = cost(&made, delta).map_err(words)?;
         Ok(Label {
@@ -155,33 +201,70 @@ impl<T: Scalar> PriorContext<T> {
         let mut rows = vec![0.0; m * m];
         let mut scratch = vec![0.0; landmarks_scratch_len(m)];
         let lengthscale = held(self.protocol.lengthscale);
-        let kept = landmarks_at(lengthscale, &inducing, dim, &mut pivots, &mut rows, &mut scratch).map_err(words)?;
+        let kept = landmarks_at(
+            lengthscale,
+            &inducing,
+            dim,
+            &mut pivots,
+            &mut rows,
+            &mut scratch,
+        )
+        .map_err(words)?;
         let pivots = &pivots[..kept.count];
         let at = |pivot: &u32| *pivot as usize;
-        let landmarks: Vec<f64> =
-            pivots.iter().flat_map(|p| &inducing[at(p) * dim..(at(p) + 1) * dim]).copied().collect();
+        let landmarks: Vec<f64> = pivots
+            .iter()
+            .flat_map(|p| &inducing[at(p) * dim..(at(p) + 1) * dim])
+            .copied()
+            .collect();
         // Row i of the factor of k(P, P) has i + 1 numbers.
-        let factor: Vec<f64> =
-            pivots.iter().enumerate().flat_map(|(i, p)| &rows[at(p) * kept.count..][..=i]).copied().collect();
-        let [whole, list] = [&self.landmarks, &landmarks].map(|points| Candidates::list(points, dim).map_err(words));
+        let factor: Vec<f64> = pivots
+            .iter()
+            .enumerate()
+            .flat_map(|(i, p)| &rows[at(p) * kept.count..][..=i])
+            .copied()
+            .collect();
+        let [whole, list] = [&self.landmarks, &landmarks]
+            .map(|points| Candidates::list(points, dim).map_err(words));
         let mut features = vec![0.0; kept.count * m];
         let mut scratch = vec![0.0; rounded_rows_scratch_len(dim, m)];
-        rounded_rows(&self.protocol, &whole?, &list?, &mut features, &mut scratch).map_err(words)?;
+        rounded_rows(&self.protocol, &whole?, &list?, &mut features, &mut scratch)
+            .map_err(words)?;
         // A, row by row: L⁻¹ acts on the columns.
         let amplitude = Scalar::sqrt(described.signal_variance);
         let mut column = vec![0.0; kept.count];
         for j in 0..m {
-            column.iter_mut().enumerate().for_each(|(i, x)| *x = features[i * m + j] / amplitude);
+            column
+                .iter_mut()
+                .enumerate()
+                .for_each(|(i, x)| *x = features[i * m + j] / amplitude);
             lower::solve(&factor, &mut column);
-            column.iter().enumerate().for_each(|(i, x)| features[i * m + j] = *x);
+            column
+                .iter()
+                .enumerate()
+                .for_each(|(i, x)| features[i * m + j] = *x);
         }
         let wide = |numbers: &[T]| numbers.iter().map(|x| x.to_f64()).collect::<Vec<f64>>();
         let w = wide(posterior.weights());
         let sigma = wide(posterior.covariance());
-        let times = |matrix: &[f64], x: &[f64]| matrix.chunks_exact(m).map(|row| dot(row, x)).collect::<Vec<f64>>();
-        let rows_of_sigma: Vec<Vec<f64>> = features.chunks_exact(m).map(|row| times(&sigma, row)).collect();
+        let times = |matrix: &[f64], x: &[f64]| {
+            matrix
+                .chunks_exact(m)
+                .map(|row| dot(row, x))
+                .collect::<Vec<f64>>()
+        };
+        let rows_of_sigma: Vec<Vec<f64>> = features
+            .chunks_exact(m)
+            .map(|row| times(&sigma, row))
+            .collect();
         let rows = features.chunks_exact(m).enumerate();
-        let covariance = rows.flat_map(|(i, a)| rows_of_sigma[..=i].iter().map(move |b| dot(a, b))).collect();
-        Ok(Numbers { landmarks, weights: times(&features, &w), covariance })
+        let covariance = rows
+            .flat_map(|(i, a)| rows_of_sigma[..=i].iter().map(move |b| dot(a, b)))
+            .collect();
+        Ok(Numbers {
+            landmarks,
+            weights: times(&features, &w),
+            covariance,
+        })
     }
 }

@@ -30,29 +30,56 @@ impl Helper {
     /// The helper of a method, with its ledger beside the leader's; none where there is one server.
     ///
     /// **Errors**: a ledger that cannot be used.
-    pub fn of<T: Scalar>(method: &PriorContext<T>, path: Option<&Path>) -> Result<Option<Self>, DriverError> {
+    pub fn of<T: Scalar>(
+        method: &PriorContext<T>,
+        path: Option<&Path>,
+    ) -> Result<Option<Self>, DriverError> {
         if method.config().parameters().trust == Trust::OneServer {
             return Ok(None);
         }
         let path = path.map(|path| path.with_extension("helper.jsonl"));
         let ledger = host::ledger(&method.base, path.as_deref())?;
-        Ok(Some(Helper { sources: SimulatedSources::of_helper(method.base.run.seed), ledger }))
+        Ok(Some(Helper {
+            sources: SimulatedSources::of_helper(method.base.run.seed),
+            ledger,
+        }))
     }
 
     /// Charges, draws and answers; the leader takes it.
     ///
     /// **Errors**: [`DriverError`]; the leader's release is not made then.
-    pub fn answer<T: Scalar>(&mut self, leader: &mut Host<T>, method: &PriorContext<T>) -> Result<(), DriverError> {
-        let (epoch, release) = (leader.state().broadcast(), u64::from(leader.state().releases()));
+    pub fn answer<T: Scalar>(
+        &mut self,
+        leader: &mut Host<T>,
+        method: &PriorContext<T>,
+    ) -> Result<(), DriverError> {
+        let (epoch, release) = (
+            leader.state().broadcast(),
+            u64::from(leader.state().releases()),
+        );
         let unopened = DriverError::Check("an answer to a release that is not open");
         let (terms, noise_multiplier) = leader.method().open_terms(epoch).ok_or(unopened)?;
         let config = method.config();
         let refused = |error| DriverError::from(ServerError::from(error));
-        let mechanism = *Mechanism::new(config, &terms, noise_multiplier).map_err(refused)?.grid();
-        let (len, modulus) = (config.contribution_len(), Modulus::fitting(&mechanism, config.parameters().agents));
+        let mechanism = *Mechanism::new(config, &terms, noise_multiplier)
+            .map_err(refused)?
+            .grid();
+        let (len, modulus) = (
+            config.contribution_len(),
+            Modulus::fitting(&mechanism, config.parameters().agents),
+        );
         let source = self.sources.of_broadcast(epoch);
-        let (mut sums, mut noise, mut answer) = (vec![0; len], vec![0; len], vec![0; modulus.share_len(len)]);
-        let open = HelperRelease::open(mechanism, Digest::default(), epoch, modulus, source, &mut sums, &mut noise)?;
+        let (mut sums, mut noise, mut answer) =
+            (vec![0; len], vec![0; len], vec![0; modulus.share_len(len)]);
+        let open = HelperRelease::open(
+            mechanism,
+            Digest::default(),
+            epoch,
+            modulus,
+            source,
+            &mut sums,
+            &mut noise,
+        )?;
         let (charge, charged) = open.close(release);
         charged.answer(self.ledger.append(charge)?, source, &mut answer)?;
         let (mut shares, mut opened) = (vec![0; len], Wiped::from(vec![0; len]));

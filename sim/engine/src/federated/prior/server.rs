@@ -12,7 +12,9 @@ use sordino_core::random::{Party, Purpose};
 use sordino_experiment::progress::Stage;
 use sordino_experiment::record::Left;
 use sordino_experiment::scenario::Guarantee;
-use sordino_host::server::{Hosted, Population, ServerHost, SimulatedSources, StoredPosterior, StoredServer};
+use sordino_host::server::{
+    Hosted, Population, ServerHost, SimulatedSources, StoredPosterior, StoredServer,
+};
 
 use super::super::error::DriverError;
 use super::super::fabric::Partial;
@@ -32,15 +34,31 @@ impl<T: Scalar> Federated for PriorContext<T> {
     type Server = Servers<T>;
     type Stored = StoredServer<ServerState, StoredPosterior>;
 
-    fn server(self: &Arc<Self>, path: Option<&Path>, stored: Option<Self::Stored>) -> Result<Servers<T>, DriverError> {
-        let (sources, ledger) = (SimulatedSources::new(self.base.run.seed), host::ledger(&self.base, path)?);
-        let mut population = Population::new(self.clone(), self.plan()).map_err(ServerError::from)?;
+    fn server(
+        self: &Arc<Self>,
+        path: Option<&Path>,
+        stored: Option<Self::Stored>,
+    ) -> Result<Servers<T>, DriverError> {
+        let (sources, ledger) = (
+            SimulatedSources::new(self.base.run.seed),
+            host::ledger(&self.base, path)?,
+        );
+        let mut population =
+            Population::new(self.clone(), self.plan()).map_err(ServerError::from)?;
         // A checkpoint holds the posterior, not the sums that led to it.
         if stored.is_none() {
             population = population.that_sends_sums();
         }
-        let leader = ServerHost::new(population, sources, ledger, stored.map(|stored| (stored, &[][..])))?;
-        Ok(Servers { leader, helper: Helper::of(self, path)? })
+        let leader = ServerHost::new(
+            population,
+            sources,
+            ledger,
+            stored.map(|stored| (stored, &[][..])),
+        )?;
+        Ok(Servers {
+            leader,
+            helper: Helper::of(self, path)?,
+        })
     }
 
     fn releases_after(&self, server: &Servers<T>, round: u32) -> bool {
@@ -49,10 +67,18 @@ impl<T: Scalar> Federated for PriorContext<T> {
 
     fn query(&self, server: &mut Servers<T>, round: u32) -> Result<PriorOrder<T>, DriverError> {
         let server = &server.leader;
-        Ok(PriorOrder::Query { round, draw: draw(self, server, round)?, last: last(server) })
+        Ok(PriorOrder::Query {
+            round,
+            draw: draw(self, server, round)?,
+            last: last(server),
+        })
     }
 
-    fn contribute(&self, server: &mut Servers<T>, round: u32) -> Result<Option<PriorOrder<T>>, DriverError> {
+    fn contribute(
+        &self,
+        server: &mut Servers<T>,
+        round: u32,
+    ) -> Result<Option<PriorOrder<T>>, DriverError> {
         let server = &mut server.leader;
         // Opening the next release is the end of the last.
         let last = last(server);
@@ -61,11 +87,20 @@ impl<T: Scalar> Federated for PriorContext<T> {
             // A release that the budget refuses does not take place; the server then stands before the next.
             if server.open()? {
                 let unopened = DriverError::Check("a release that is open without its terms");
-                let (terms, noise_multiplier) = server.method().open_terms(release).ok_or(unopened)?;
+                let (terms, noise_multiplier) =
+                    server.method().open_terms(release).ok_or(unopened)?;
                 let (share, source) = (Some(server.share()?), server.kind());
                 let weights = Arc::from(server.method().posterior().weights());
-                let order =
-                    PriorOrder::Release { round, release, terms, weights, noise_multiplier, share, source, last };
+                let order = PriorOrder::Release {
+                    round,
+                    release,
+                    terms,
+                    weights,
+                    noise_multiplier,
+                    share,
+                    source,
+                    last,
+                };
                 return Ok(Some(order));
             }
         }
@@ -79,19 +114,31 @@ impl<T: Scalar> Federated for PriorContext<T> {
         _: u32,
         partials: &mut [Partial],
     ) -> Result<Released<'s, T>, DriverError> {
-        let Servers { leader: server, helper } = server;
+        let Servers {
+            leader: server,
+            helper,
+        } = server;
         if server.state().phase() != ServerPhase::Collecting {
             return Ok(None);
         }
         host::merge(server, partials)?;
-        match (helper, partials.iter_mut().find_map(|partial| partial.answered.take())) {
+        match (
+            helper,
+            partials
+                .iter_mut()
+                .find_map(|partial| partial.answered.take()),
+        ) {
             (Some(_), Some((asked, answer))) => {
                 let mut opened = Wiped::from(vec![0; self.config().contribution_len()]);
                 server.take(asked.open(&answer, opened.as_mut())?)?;
             }
             (Some(helper), None) => helper.answer(server, self)?,
             (None, None) => {}
-            (None, Some(_)) => return Err(DriverError::Check("an answer of a helper where there is one server")),
+            (None, Some(_)) => {
+                return Err(DriverError::Check(
+                    "an answer of a helper where there is one server",
+                ));
+            }
         }
         let counters = server.close()?;
         Ok(server.broadcast().map(|released| (released, counters)))
@@ -102,14 +149,23 @@ impl<T: Scalar> Federated for PriorContext<T> {
         Ok(server.leader.store()?)
     }
 
-    fn leaves(&self, server: &Servers<T>, released: &[f64]) -> Result<Option<Result<Left, String>>, DriverError> {
-        self.file(released, server.leader.method().posterior()).map(Some)
+    fn leaves(
+        &self,
+        server: &Servers<T>,
+        released: &[f64],
+    ) -> Result<Option<Result<Left, String>>, DriverError> {
+        self.file(released, server.leader.method().posterior())
+            .map(Some)
     }
 
     fn spent(&self, server: &Servers<T>) -> Stage {
         let server = &server.leader;
         let private = self.base.method.guarantee() == Guarantee::DifferentialPrivacy;
-        let releases = if private { server.state().releases() } else { 0 };
+        let releases = if private {
+            server.state().releases()
+        } else {
+            0
+        };
         host::spent(&self.base, server.ledger(), releases)
     }
 
@@ -132,7 +188,9 @@ fn next_round<T: Scalar>(server: &Host<T>) -> Option<u32> {
 
 /// The last release that took place, if that was in this process.
 fn last<T: Scalar>(server: &Host<T>) -> Option<Last<T>> {
-    let (index, sums) = server.last_release().filter(|(_, sums)| server.method().broadcast_len() == sums.len())?;
+    let (index, sums) = server
+        .last_release()
+        .filter(|(_, sums)| server.method().broadcast_len() == sums.len())?;
     Some((index, sums.into()))
 }
 
@@ -149,9 +207,15 @@ fn draw<T: Scalar>(
     let posterior = server.method().posterior();
     let mut draw = posterior.weights().to_vec();
     if context.base.method.parts().follows_draws {
-        let stream = &mut context.base.run.seed.stream(Party::World, Purpose::WeightDraw, round);
+        let stream = &mut context
+            .base
+            .run
+            .seed
+            .stream(Party::World, Purpose::WeightDraw, round);
         let mut scratch = vec![T::ZERO; packed_len(draw.len())];
-        posterior.draw(stream, &mut scratch, &mut draw).map_err(refused)?;
+        posterior
+            .draw(stream, &mut scratch, &mut draw)
+            .map_err(refused)?;
     }
     let public = context.public()?;
     let mut values = vec![T::ZERO; public.candidates()];

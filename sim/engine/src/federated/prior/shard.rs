@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use sordino_core::federated::prior::agent::{Agent, AgentState, Input, Output, log_len, workspace_len};
+use sordino_core::federated::prior::agent::{
+    Agent, AgentState, Input, Output, log_len, workspace_len,
+};
 use sordino_core::federated::prior::{Draw, JointVectors, Public, Terms, levels};
 use sordino_core::federated::{Collector, Share, Wiped};
 use sordino_core::math::Scalar;
@@ -87,10 +89,18 @@ impl<T: Scalar> Agents for PriorContext<T> {
     fn call(&self, order: &PriorOrder<T>) -> Call {
         let upload_len = self.config().contribution_len();
         match *order {
-            PriorOrder::Query { round, .. } => Call { round, coins: round, queries: true, upload_len },
-            PriorOrder::Release { round, release, .. } => {
-                Call { round, coins: self.rounds() + 1 + release, queries: false, upload_len }
-            }
+            PriorOrder::Query { round, .. } => Call {
+                round,
+                coins: round,
+                queries: true,
+                upload_len,
+            },
+            PriorOrder::Release { round, release, .. } => Call {
+                round,
+                coins: self.rounds() + 1 + release,
+                queries: false,
+                upload_len,
+            },
         }
     }
 
@@ -104,10 +114,25 @@ impl<T: Scalar> Agents for PriorContext<T> {
         agents: Range<u32>,
         numbers: &'c mut Numbers,
     ) -> Result<Option<Vectors<'c>>, DriverError> {
-        let PriorOrder::Release { terms, noise_multiplier, share, .. } = order else { return Ok(None) };
+        let PriorOrder::Release {
+            terms,
+            noise_multiplier,
+            share,
+            ..
+        } = order
+        else {
+            return Ok(None);
+        };
         let share = share.as_ref().and_then(|share| share.part(agents));
-        let share = share.ok_or(DriverError::Check("an order without the opening of a member's own agents"))?;
-        shard::collector(JointVectors::new(self.config(), terms, *noise_multiplier)?, &share, numbers).map(Some)
+        let share = share.ok_or(DriverError::Check(
+            "an order without the opening of a member's own agents",
+        ))?;
+        shard::collector(
+            JointVectors::new(self.config(), terms, *noise_multiplier)?,
+            &share,
+            numbers,
+        )
+        .map(Some)
     }
 
     fn act(
@@ -119,12 +144,17 @@ impl<T: Scalar> Agents for PriorContext<T> {
     ) -> Result<(), DriverError> {
         match order {
             PriorOrder::Query { round, draw, .. } => {
-                let draw = draw.as_deref().map(|(weights, values)| Draw { weights, values });
+                let draw = draw
+                    .as_deref()
+                    .map(|(weights, values)| Draw { weights, values });
                 self.query(public, (*round, draw), turn, seat)
             }
-            PriorOrder::Release { release, terms, weights, .. } => {
-                self.contribute(public, (*release, *terms, weights), turn, seat)
-            }
+            PriorOrder::Release {
+                release,
+                terms,
+                weights,
+                ..
+            } => self.contribute(public, (*release, *terms, weights), turn, seat),
         }
     }
 
@@ -142,7 +172,13 @@ impl<T: Scalar> PriorContext<T> {
         turn: &mut Turn<'_, T, Vectors<'_>>,
         seat: Seat<'_, T, AgentState>,
     ) -> Result<(), DriverError> {
-        let Seat { agent: index, state, log, workspace, best } = seat;
+        let Seat {
+            agent: index,
+            state,
+            log,
+            workspace,
+            best,
+        } = seat;
         let reach = turn.reaches(index, draw.is_some());
         let mut agent = Agent::attach(&public, &self.models, self.rounds(), state, log, workspace)?;
         let (mut input, queries) = match (draw, reach) {
@@ -174,7 +210,13 @@ impl<T: Scalar> PriorContext<T> {
         turn: &mut Turn<'_, T, Vectors<'_>>,
         seat: Seat<'_, T, AgentState>,
     ) -> Result<(), DriverError> {
-        let Seat { agent: index, state, log, workspace, .. } = seat;
+        let Seat {
+            agent: index,
+            state,
+            log,
+            workspace,
+            ..
+        } = seat;
         let leaf = turn.leaf(index, 0);
         if turn.reaches(index, true) != Reach::Broadcast {
             turn.silent(leaf);
@@ -182,11 +224,17 @@ impl<T: Scalar> PriorContext<T> {
         }
         let mut agent = Agent::attach(&public, &self.models, self.rounds(), state, log, workspace)?;
         let Output::Upload(vector) = agent.handle(Input::Terms { terms, weights })? else {
-            return Err(DriverError::Check("an agent that was given terms sent nothing"));
+            return Err(DriverError::Check(
+                "an agent that was given terms sent nothing",
+            ));
         };
         if self.base.method.parts().signal {
             return turn.upload(leaf, (index, release), vector);
         }
-        turn.upload(leaf, (index, release), &vec![T::ZERO; self.config().contribution_len()])
+        turn.upload(
+            leaf,
+            (index, release),
+            &vec![T::ZERO; self.config().contribution_len()],
+        )
     }
 }

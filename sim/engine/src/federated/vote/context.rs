@@ -46,19 +46,34 @@ impl<T: Scalar> VoteContext<T> {
         let voter = Voter::of(&protocol).ok_or(DriverError::Check("a ballot without noise"))?;
         let ballot = protocol.ballot;
         base.config_id = wire::config_id(&(&base.config, &ballot));
-        Ok(VoteContext { base, ground, ballot: Arc::new(ballot), voter })
+        Ok(VoteContext {
+            base,
+            ground,
+            ballot: Arc::new(ballot),
+            voter,
+        })
     }
 }
 
 /// What the parties of a vote over so many candidates agree on, in a run of a scenario.
 ///
 /// **Errors**: more candidates than a release may have numbers; [`DriverError::NoPlan`], because a vote spends the ε of the plan.
-pub fn protocol(scenario: &Scenario, method: Method, run: u32, candidates: u32) -> Result<VoteProtocol, DriverError> {
+pub fn protocol(
+    scenario: &Scenario,
+    method: Method,
+    run: u32,
+    candidates: u32,
+) -> Result<VoteProtocol, DriverError> {
     let together = scenario.prior.as_ref().and_then(|prior| prior.together());
     let noise_multiplier = together.ok_or(DriverError::NoPlan(method))?;
     let alone = config(scenario, method)?;
     Ok(VoteProtocol {
-        ballot: ballot(&alone, candidates, noise_multiplier, scenario.privacy.grid_exponent)?,
+        ballot: ballot(
+            &alone,
+            candidates,
+            noise_multiplier,
+            scenario.privacy.grid_exponent,
+        )?,
         rounds: scenario.federation.rounds,
         feature_count: scenario.surrogate.features,
         features: public_features(scenario, run),
@@ -74,7 +89,8 @@ pub fn ballot(
     noise_multiplier: NoiseMultiplier,
     grid_exponent: u32,
 ) -> Result<Config, DriverError> {
-    let clipping_norm = ClippingNorm::new(1.0).map_err(|_| DriverError::Check("a clipping norm of 1"))?;
+    let clipping_norm =
+        ClippingNorm::new(1.0).map_err(|_| DriverError::Check("a clipping norm of 1"))?;
     Config::new(Parameters {
         regions: Regions::whole(config.parameters().regions.splits().len())?,
         rounds: 1,

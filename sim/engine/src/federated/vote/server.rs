@@ -31,11 +31,23 @@ impl<T: Scalar> Federated for VoteContext<T> {
         path: Option<&Path>,
         stored: Option<Self::Stored>,
     ) -> Result<ServerHost<T>, DriverError> {
-        let (sources, ledger) = (SimulatedSources::new(self.base.run.seed), host::ledger(&self.base, path)?);
+        let (sources, ledger) = (
+            SimulatedSources::new(self.base.run.seed),
+            host::ledger(&self.base, path)?,
+        );
         let (stored, shares) = stored.unzip();
-        let shares: Vec<T> = shares.unwrap_or_default().chunks_exact(T::BYTES).map(T::read_le).collect();
+        let shares: Vec<T> = shares
+            .unwrap_or_default()
+            .chunks_exact(T::BYTES)
+            .map(T::read_le)
+            .collect();
         let stored = stored.map(|server| (server, &shares[..]));
-        Ok(ServerHost::new(self.ballot.clone(), sources, ledger, stored)?)
+        Ok(ServerHost::new(
+            self.ballot.clone(),
+            sources,
+            ledger,
+            stored,
+        )?)
     }
 
     fn releases_after(&self, _: &ServerHost<T>, round: u32) -> bool {
@@ -45,10 +57,22 @@ impl<T: Scalar> Federated for VoteContext<T> {
     fn query(&self, server: &mut ServerHost<T>, round: u32) -> Result<Order<T>, DriverError> {
         let shares: Option<Arc<[T]>> = server.broadcast().filter(|_| round == 1).map(Arc::from);
         let wide = |shares: &[T]| shares.iter().map(|x| x.to_f64()).collect::<Vec<_>>();
-        let maximum = shares.as_deref().map(|shares| self.voter.winner(&self.ground, &wide(shares)));
-        let share = if self.collects(round) && server.open()? { Some(server.share()?) } else { None };
+        let maximum = shares
+            .as_deref()
+            .map(|shares| self.voter.winner(&self.ground, &wide(shares)));
+        let share = if self.collects(round) && server.open()? {
+            Some(server.share()?)
+        } else {
+            None
+        };
         // The winner is public, and all that an agent here needs of the shares; an agent on a network finds it by itself.
-        Ok(Order { round, broadcast: shares, maximum, share, source: server.kind() })
+        Ok(Order {
+            round,
+            broadcast: shares,
+            maximum,
+            share,
+            source: server.kind(),
+        })
     }
 
     fn close<'s>(
@@ -68,7 +92,10 @@ impl<T: Scalar> Federated for VoteContext<T> {
     fn store(&self, server: &mut ServerHost<T>) -> Result<impl Serialize, DriverError> {
         let shares = server.broadcast().unwrap_or_default();
         let mut stored = vec![0; shares.len() * T::BYTES];
-        stored.chunks_exact_mut(T::BYTES).zip(shares).for_each(|(bytes, x)| x.write_le(bytes));
+        stored
+            .chunks_exact_mut(T::BYTES)
+            .zip(shares)
+            .for_each(|(bytes, x)| x.write_le(bytes));
         Ok((server.store()?, stored))
     }
 

@@ -29,7 +29,10 @@ impl<T: Scalar> Agents for VoteContext<T> {
     }
 
     fn lengths(&self) -> Result<[usize; 2], DriverError> {
-        Ok([2 * (self.ground.initial_points + self.ground.rounds) as usize, 0])
+        Ok([
+            2 * (self.ground.initial_points + self.ground.rounds) as usize,
+            0,
+        ])
     }
 
     fn fresh(&self, _: u32) -> AgentState {
@@ -38,7 +41,12 @@ impl<T: Scalar> Agents for VoteContext<T> {
 
     fn call(&self, order: &Order<T>) -> Call {
         let upload_len = self.ground.count() as usize;
-        Call { round: order.round, coins: order.round, queries: true, upload_len }
+        Call {
+            round: order.round,
+            coins: order.round,
+            queries: true,
+            upload_len,
+        }
     }
 
     fn view(&self) -> Result<(), DriverError> {
@@ -51,10 +59,17 @@ impl<T: Scalar> Agents for VoteContext<T> {
         agents: Range<u32>,
         numbers: &'c mut Numbers,
     ) -> Result<Option<Self::Collector<'c>>, DriverError> {
-        let Some(share) = &order.share else { return Ok(None) };
+        let Some(share) = &order.share else {
+            return Ok(None);
+        };
         let other = DriverError::Check("an order without the opening of a member's own agents");
         let share = share.part(agents).ok_or(other)?;
-        shard::collector(Draws::new(&self.ballot, share.broadcast())?, &share, numbers).map(Some)
+        shard::collector(
+            Draws::new(&self.ballot, share.broadcast())?,
+            &share,
+            numbers,
+        )
+        .map(Some)
     }
 
     fn act(
@@ -64,7 +79,13 @@ impl<T: Scalar> Agents for VoteContext<T> {
         turn: &mut Turn<'_, T, Self::Collector<'_>>,
         seat: Seat<'_, T, AgentState>,
     ) -> Result<(), DriverError> {
-        let Seat { agent, state, log: kept, best, .. } = seat;
+        let Seat {
+            agent,
+            state,
+            log: kept,
+            best,
+            ..
+        } = seat;
         let (ground, round) = (&self.ground, order.round);
         let reach = turn.reaches(agent, order.maximum.is_some());
         if round > 0 && reach == Reach::Away {
@@ -72,7 +93,11 @@ impl<T: Scalar> Agents for VoteContext<T> {
             return Ok(());
         }
         let mut log = state.log(kept);
-        let mut coins = self.base.run.seed.stream(Party::Agent(agent), Purpose::RandomPolicy, round);
+        let mut coins =
+            self.base
+                .run
+                .seed
+                .stream(Party::Agent(agent), Purpose::RandomPolicy, round);
         let winner = order.maximum.filter(|_| reach == Reach::Broadcast);
         let (queries, source) = match (round, winner) {
             (0, _) => (ground.initial_points, Source::Initial),
@@ -81,9 +106,20 @@ impl<T: Scalar> Agents for VoteContext<T> {
         };
         let mut leaf = turn.leaf(agent, queries);
         for _ in 0..queries {
-            let sight = Sight { ground, agent, round, log: &log, broadcast: None };
+            let sight = Sight {
+                ground,
+                agent,
+                round,
+                log: &log,
+                broadcast: None,
+            };
             let candidate = self.next(&sight, winner, &mut coins);
-            let y = turn.evaluate(&mut leaf, best, (agent, candidate, state.observations()), source)?;
+            let y = turn.evaluate(
+                &mut leaf,
+                best,
+                (agent, candidate, state.observations()),
+                source,
+            )?;
             state.keep(kept, candidate, y);
             log.push((candidate, y.to_f64()));
         }
@@ -92,8 +128,19 @@ impl<T: Scalar> Agents for VoteContext<T> {
             turn.silent(leaf);
             return Ok(());
         }
-        let sight = Sight { ground, agent, round, log: &log, broadcast: None };
-        let ballot: Vec<T> = self.voter.message(&sight, &mut coins).into_iter().map(T::from_f64).collect();
+        let sight = Sight {
+            ground,
+            agent,
+            round,
+            log: &log,
+            broadcast: None,
+        };
+        let ballot: Vec<T> = self
+            .voter
+            .message(&sight, &mut coins)
+            .into_iter()
+            .map(T::from_f64)
+            .collect();
         turn.upload(leaf, (agent, round), &ballot)
     }
 

@@ -21,7 +21,10 @@ pub struct Voter {
 impl Voter {
     /// The agents of these terms; none of a ballot without noise.
     pub fn of(protocol: &VoteProtocol) -> Option<Self> {
-        Some(Voter { noise_std: protocol.noise_std()?, found: Mutex::new(None) })
+        Some(Voter {
+            noise_std: protocol.noise_std()?,
+            found: Mutex::new(None),
+        })
     }
 
     /// The candidate that everybody plays first: the largest mean of a Gaussian process with the scenario's kernel, up to
@@ -37,13 +40,21 @@ impl Voter {
             return *winner;
         }
         let (count, noise) = (shares.len().max(1) as f64, self.noise_std * self.noise_std);
-        let spread = shares.iter().map(|share| (share - 1.0 / count) * (share - 1.0 / count) / count).sum::<f64>();
+        let spread = shares
+            .iter()
+            .map(|share| (share - 1.0 / count) * (share - 1.0 / count) / count)
+            .sum::<f64>();
         let scale = Scalar::max(spread - noise, noise / 100.0) / ground.kernel.signal_variance;
         let mut numbers = vec![0.0; packed_len(ground.columns) + ground.columns];
         let (factor, rhs) = numbers.split_at_mut(packed_len(ground.columns));
         root::reset(factor, rhs, noise / scale);
         for (candidate, share) in (0..).zip(shares) {
-            root::rotate_in(factor, rhs, &mut ground.row(candidate).to_vec(), share - 1.0 / count);
+            root::rotate_in(
+                factor,
+                rhs,
+                &mut ground.row(candidate).to_vec(),
+                share - 1.0 / count,
+            );
         }
         let mut weights = rhs.to_vec();
         root::solve(factor, &mut weights);
